@@ -60,7 +60,6 @@ clusters() {
 	for k in 0 1 2; do
 		raw all --device aggregate.$k >got
 		members=$(field contributors all | sed -n "$((k + 2))p")
-		# shellcheck disable=SC2086 # one file a name
 		ace-aggregate ${members//,/ } >want
 		raw want | cmp - got
 		[ "$(field weight want)" = \

@@ -84,11 +84,9 @@ fleet() {
 	fleet 300 -n 2000 -g 512
 	for o in '--rule norm-ratio:3,finite' '--rule clip:20' \
 	    '--weight-by equal --cluster 0.5'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 few ace-aggregate --omit provenance $o d/*
 		mv out files
 		cat d/* >all
-		# shellcheck disable=SC2086
 		exits 0 ace-aggregate --omit provenance $o all
 		same out files
 	done

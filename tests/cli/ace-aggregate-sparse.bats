@@ -35,16 +35,12 @@ alike() {
 		for how in "" "--rule sum" "--weight-by equal" \
 		    "--rule clip:0.5" "--rule norm-ratio:9"; do
 			each_of 5 || continue
-			# shellcheck disable=SC2086 # word splitting is intended
 			exits 0 ace-aggregate $how e1 e2 e3
 			mv out sparse
-			# shellcheck disable=SC2086
 			exits 0 ace-aggregate $how d1 d2 d3
 			alike sparse out
-			# shellcheck disable=SC2086
 			exits 0 ace-aggregate $how e1 e4 d2 e3
 			mv out sparse
-			# shellcheck disable=SC2086
 			exits 0 ace-aggregate $how d1 e4 d2 d3
 			alike sparse out
 		done

@@ -44,7 +44,6 @@ ones() {
 	mkshards -s 9 -d b -H base=2 >b
 	mkshards -s 9 -d c -H base=7 >c
 	for order in "a b c" "b c a" "c a b"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 ace-aggregate $order
 		[ "$(field base out)" -eq 2 ]
 	done
@@ -72,10 +71,8 @@ ones() {
 	exits 0 ace-aggregate e1 e2 e3 e4 e5
 	mv out want
 	for order in "e5 e4 e3 e2 e1" "e3 e1 e5 e2 e4" "e2 e5 e1 e4 e3"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 ace-aggregate $order
 		same out want
-		# shellcheck disable=SC2086
 		cat $order >all
 		exits 0 ace-aggregate all
 		same out want

@@ -64,7 +64,6 @@ digests() {
 	exits 1 ace-archive extract -o none --step 9 all.cpio
 	says 'no such shard'
 	for none in '--step 9' '--device x' '--kind model'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 1 ace-archive list $none all.cpio
 		says '^ace-archive: no such shard in the input: '
 	done

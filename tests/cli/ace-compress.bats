@@ -235,7 +235,6 @@ records() {
 	mkshards -n 20M -k fast | ace-select -b 1M >planned
 	mkdir tmp
 	for with in '' '-S st'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 4 sh -c 'ulimit -f 2048; trap "" XFSZ; TMPDIR=tmp \
 		    exec "$@" >/dev/null' sh ace-compress $with planned
 		says "values that wait"
@@ -413,7 +412,6 @@ sized() {
 
 @test "a score that cannot be is corrupt, whoever weighs by it" {
 	for p in ace-compress "ace-select -b 1k"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 3 $p "$ROOT/tests/golden/note-corrupt-score-nan.aceg"
 		says 'corrupt: the score of group 0'
 	done

@@ -25,7 +25,6 @@ shards() {
 	shards all >want
 	[ "$(wc -l <want)" -eq 13 ]
 	while read -r re call; do
-		# shellcheck disable=SC2086
 		ace-cut $call all >out
 		shards out >got
 		grep -E "$re" want | diff - got
@@ -52,7 +51,6 @@ shards() {
 	says 'ace-cut: no such shard in the input: '
 	[ ! -e out2 ]
 	for call in '--step 3-2' '--step x' '--step -' '--kind sums' '--step 1-x'; do
-		# shellcheck disable=SC2086
 		exits 2 ace-cut $call in
 	done
 }

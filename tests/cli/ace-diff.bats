@@ -104,7 +104,6 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	exits 0 ace-diff a b
 	mv out step.aceg
 	for c in ace-expand ace-export "ace-compress -c q8" ace-aggregate; do
-		# shellcheck disable=SC2086
 		exits 3 $c <step.aceg
 		says "mismatch: .*difference to a history|mismatch: .*history"
 	done
@@ -124,7 +123,6 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 @test "other tensors, types or shapes: status 3, the tensor's name" {
 	one w F32 4 16 >a
 	for other in "v F32 4 16" "w BF16 8 16" "w F32 2,2 16" "w F32 3 12"; do
-		# shellcheck disable=SC2086
 		one $other >b
 		exits 3 ace-diff a b
 		says "mismatch: 'b' and 'a' have different tensors: .*'[vw]'"

@@ -265,7 +265,6 @@ on_small() {
 	for where in '--through ./slow.sh -- true' '-- ./variant 2 1' '-- ./deaf' "-- $train 1 1"; do
 		rm -f slow
 		# a shell's background jobs ignore INT unless that is reset
-		# shellcheck disable=SC2086 # word splitting is intended
 		begin perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' ace edge run --name edge1 $where 2>ended.err
 		case $where in
 		*train*) wait_for eval 'find run/spool -name edge1.aceg | grep -q .' ;;

@@ -210,7 +210,6 @@ load values
 		rm -f made
 		# -q is in the provenance, unlike -o and -T
 		[[ $o != *-q* ]] || exits 0 ace-expand -q -o want in
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 ace-expand $o in
 		same want made || { echo "$o"; false; }
 	done

@@ -134,7 +134,6 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
 	# versions count from the first model, or are unknown
 	for o in '0 1 2 --base-version 0' '0 0 0'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		ace-import --many -d e ${o:6} <many | ace-inspect -v - >is
 		[ "$(sed -n 's/^base version *//p' is | paste -sd ' ')" = "${o::5}" ]
 	done

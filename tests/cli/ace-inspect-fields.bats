@@ -252,7 +252,6 @@ fields() {
 	mkdir folder
 	cp in folder/in.aceg
 	for o in '-o x' '--omit schema' '-S x' '--tolerance 1'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 ace-inspect $o in
 		says '^ace-inspect: option '
 	done

@@ -153,7 +153,6 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards -t $name:100 -t b:7 >a
 	mkshards -t $name:100 -t b:7 -c q8 >b
 	for args in 'stats a' 'list a' 'diff a b'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		COLUMNS=80 ace-inspect $args >out || [ $? = 1 ]
 		[ "$(awk 'length > 80' out)" = "" ]
 		grep -qx $name out
@@ -215,12 +214,10 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 @test "each field has its name in the page" {
 	mkshards -P bandwidth=5e6 -a >in
 	for c in list brief stats "diff -v in"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 ace-inspect ${c%% *} --format json ${c#"${c%% *}"} in
 		grep -oE '"[a-z_0-9]+":' out | tr -d '":'
 	done >names
 	for c in '' stats; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 ace-inspect $c --format tsv in
 		head -n 1 out | tr '\t' '\n'
 	done >>names
@@ -303,7 +300,6 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	sanitized && skip "the sanitizer's own memory"
 	for o in list stats verify "stats --format json"; do
 		mkshards -n 32M -k fast | {
-			# shellcheck disable=SC2086 # word splitting is intended
 			exits 0 peak kib ace-inspect $o
 		}
 		[ "$(cat kib)" -le 65536 ] || { echo "$o: $(cat kib) KiB"; false; }

@@ -137,7 +137,6 @@ known() {
 	mkfifo in
 	exec 8<>in
 	for args in in "-S st in" "-L 8kbit in"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		{
 			got=0
 			timeout "$HANG" ace-meter $args 3>&- || got=$?

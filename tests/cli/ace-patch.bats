@@ -175,7 +175,6 @@ changed() {
 		rm -rf m m.ace-patch x
 		cp -rp "$from" m
 		got=0
-		# shellcheck disable=SC2086 # word splitting is intended
 		meanwhile $n "$change" ace-patch $way m <step.aceg 2>err || got=$?
 		[ -e stopped ] || break
 		# after --stage, the status of the commit counts
@@ -270,7 +269,6 @@ changed() {
 			chmod 2775 d
 			chmod 464 m d/model-*
 			stat -c '%n %u %g %a' m d d/* >was
-			# shellcheck disable=SC2086 # word splitting is intended
 			(umask 077 && exits 0 ace-patch $how $m <step.aceg)
 			is $m new
 			stat -c '%n %u %g %a' m d d/* | diff was -
@@ -353,7 +351,6 @@ changed() {
 		exits 0 ace-patch m <step.aceg
 		# the same inode, then another one
 		for how in -rpT "-rpT --remove-destination"; do
-			# shellcheck disable=SC2086 # word splitting is intended
 			cp $how $other m
 			exits 5 ace-patch m <step.aceg
 			says "the patch to step 7 is for model"
@@ -673,7 +670,6 @@ renamed() {
 	for how in "-f xor" "-f overwrite --stage" "--way in-place"; do
 		rm -rf m m.ace-patch d
 		cp old m
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 ace-patch -o d $how m <all
 		grep -q '"version":"000008","base_version":"000006"' d/model.safetensors.index.json
 		ace-diff old d >again
@@ -758,7 +754,6 @@ renamed() {
 	for bad in "-T 257" "-T -1" "-T x" "--max-elements 0" "--max-elements -1" \
 	    "--max-elements 1099511627777" "--way rename" "-f zstd -o d" "-f xor" "--receipt $(printf 'x%.0s' {1..257})" \
 	    "--commit --stage" "--commit -o d" "--stage --way in-place"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 ace-patch $bad m <step.aceg
 	done
 	exits 2 ace-patch m old <step.aceg
@@ -807,7 +802,6 @@ renamed() {
 	for m in m d; do
 		[ $m = m ] && from=old || from=olds
 		for how in --stage "--way copy"; do
-			# shellcheck disable=SC2086 # word splitting is intended
 			exits 5 unshare -m sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' \
 			    $from $m ace-patch $how $m <step.aceg
 			says "'$m' is a mount point, which cannot be renamed: use --way in-place"

@@ -480,7 +480,6 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	for k in nan inf; do
 		mkshards -k $k >in
 		o="--target-divergence 0.01 --model-norm 100000"
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 5 ace-policy -S st$k --bandwidth 1Mbit $o in
 		says "non-finite value in tensor '.*' at index 3"
 		# the same with pipes as input and output

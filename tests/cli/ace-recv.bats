@@ -185,7 +185,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says "'spool/limits' exists already"
 	same made spool/limits
 	for other in --publish '--run r' '--reply aggregate' '--device d' '-o log' file; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 ace-recv --spool other --create $other
 		[ ! -e other/limits ]
 	done
@@ -196,7 +195,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	    'weight 5 edge#2 # a name' 'weight 4 an edge ' >>spool/limits
 	for d in edge1 edge#2 'an edge' edge2 ''; do
 		mkshards -w 6 -s 1 -d "${d:-edge3}" >in
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 ace-recv -v --spool spool ${d:+--device "$d"} in
 		sed -n 's/.*weight 6, at most \([0-9]*\) (limits: weight)$/\1/p' err
 	done >most
@@ -457,7 +455,6 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 pty ace-recv --spool spool --publish mean
 	for act in "--publish -o log" "--publish --device edge1" \
 	    "--join --device edge1 -o log" "--leave --device edge1 -o log"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 ace-recv --spool spool $act
 	done
 	[ ! -e log ]

@@ -304,7 +304,6 @@ lessons() {
 		mkshards -n ${n}M -g 16 -k fast >$n
 	done
 	for k in '48' '88 -S S --form paper' '55 -S S'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		got=$(grows ${k#??})
 		echo "$k: $got"
 		# room for pages of 4 KiB and the allocator's own memory

@@ -45,7 +45,6 @@ make_layered() {
 	    '20k --levels topk:0.01,q8,f16' '150k --levels topk:0.01,q8,f16'; do
 		n=${b%% *}
 		n=$(numfmt --from=si "${n^^}")
-		# shellcheck disable=SC2086 # word splitting is intended
 		got=$(coded ${b%% *} scored ${b#"${b%% *}"})
 		[ "$got" -le "$n" ] || { echo "$b: $got"; false; }
 		# frames are padded to 64 bytes
@@ -157,7 +156,6 @@ error() {
 	exits 2 ace-select -b 6k --effort 0 in
 	exits 2 ace-select -b 6k --effort 10 in
 	for how in '-p 0.5' '--plan usual' '-b 6k --levels ecq'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 ace-select $how --effort 9 in
 		says 'effort needs -b, --bits or --policy, and excludes --levels'
 	done
@@ -432,7 +430,6 @@ codecs() {
 	# each of them in two pairs
 	for how in "-p 0.5 -b 100" "-b 100 --bits 1" "--bits 1 --policy" \
 	    "--policy --plan few" "--plan few -p 0.5"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 ace-select $how </dev/null
 		says "p, -b, --bits, --policy and --plan exclude each other"
 	done

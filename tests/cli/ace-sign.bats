@@ -215,7 +215,6 @@ one() {
 	mkshards -d edge1 | ace-compress -S st --window 1 -c q8 | ace-recv --spool spool >receipts
 	for how in "ace-sign --check ring" ace-score "ace-policy --bandwidth 1Mbit" \
 	    ace-expand "ace-compress -c q8" "ace-select -b 1k"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 $how receipts
 		[ "$(ace-inspect out | grep -c '^receipt .*accepted')" -eq 1 ]
 		mv out passed

@@ -307,7 +307,6 @@ aged() {
 	for p in "ace-score --form paper" "ace-policy --bandwidth 1Mbit --target-divergence 0.1 --model-norm 9" \
 	    "ace-meter -L 1Mbit" "ace-compress -c q8" ace-ack; do
 		n=$((n + 1))
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 $p -S st$n in
 		exits 0 ace-status st$n
 		grep -q '^disk ' out || { echo "$p"; return 1; }

@@ -97,7 +97,6 @@ ace-select --bits 1 | ace-compress" ]
 	mkshards -n 3000 >model
 	mv bare in
 	for with in '' '-S S'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		alike $with --bits 8 --schema model
 	done
 	exits 3 ace-step --bits 8 --max-elements 2999 model
@@ -282,10 +281,8 @@ shares() {
 	mkshards -n 1M -g 65536 -s 2 >in
 	for p in "ace-step --bits 0.3" "ace-compress -c q4"; do
 		dir=once-${p%% *}
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 0 $p -S "$dir" two
 		: >calls
-		# shellcheck disable=SC2086 # word splitting is intended
 		LD_PRELOAD=$(preload) ACE_READS=$PWD/calls \
 		    CLIP_LOG=/dev/null exits 0 $p -S "$dir" in
 		size=$(wc -c <"$dir/residual")

@@ -36,14 +36,12 @@ limited() {
 	local s how plan
 	for how in '5M -g 65536' '2600k -g 64'; do
 		for s in 0 1; do
-			# shellcheck disable=SC2086 # word splitting is intended
 			mkshards -n $how -k layered -s $s -x $s >in$s
 		done
 		for plan in '--bits 0.5' '-p 0.5=q8'; do
 			each_of 3 || continue
 			rm -rf free tight
 			for s in 0 1; do
-				# shellcheck disable=SC2086 # word splitting is intended
 				ace-expand -S free in$s | ace-score -q |
 				    ace-select -q $plan >planned
 				ace-compress --sync none --omit provenance -S free \

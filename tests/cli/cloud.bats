@@ -35,7 +35,6 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	for p in "ace-ack -S S" ace-expand "ace-export -f raw -o raw" \
 	    "ace-export -f npz -o raw" "ace-export -f safetensors -o raw" \
 	    "ace-step -S T -c q8" ace-policy ace-aggregate; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 3 timeout "$HANG" $p --schema mine huge
 		says "mismatch: the (shard|stream) is for another model than --schema: .*'w'"
 		[ "$(wc -c <out)" -lt 1000 ]

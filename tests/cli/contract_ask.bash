@@ -38,7 +38,6 @@ ask() {
 		asked=1
 		mkdir "$dir"
 		inputs "$kind" "$dir" "$1"
-		# shellcheck disable=SC2086 # word splitting is intended
 		if ! (cd "$dir" && bash -eux -c '. "$ROOT/tests/cli/helper.bash"
 		    . "$ROOT/tests/cli/contract.bash"; "$@"' contract "contract_$1" \
 		    "$kind" $call >answer 2>trace); then

@@ -32,7 +32,6 @@ shapes() {
 			# each time begin at another codec of the list
 			codecs=${codecs#*,},${codecs%%,*}
 			each_of 3 || continue
-			# shellcheck disable=SC2086
 			mkshards $shape -k $kind -N "$SHARDS" -x $i -L "$codecs" |
 			    ace-compress -q -o coded
 			exits 0 ace-expand coded

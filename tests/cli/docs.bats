@@ -168,7 +168,6 @@ before() {
 	for p in "$ROOT"/cmd/ace-*.c; do
 		p=${p##*/} p=${p%.c}
 		for c in '' $("$p" --help-rows | sed -n 's/^command\t\([a-z]*\)\t.*/\1/p'); do
-			# shellcheck disable=SC2086 # a command may be empty
 			exits 0 "$p" $c --help
 			grep -q "^usage: $p" out
 			! grep -nE '^.{81}| $' out || { echo "$p $c"; false; }

@@ -65,17 +65,14 @@ refuses() {
 	mkshards >in
 	for p in ace-compress ace-step; do
 		for o in '--window 2' '--wait 5s' '--error-feedback ef' --allow-gap; do
-			# shellcheck disable=SC2086 # word splitting is intended
 			exits 2 $p -c q8 $o in
 			says "^$p: ${o% *} needs --state$"
-			# shellcheck disable=SC2086 # word splitting is intended
 			exits 0 $p $o -c q8 -S "$p${o% *}" in
 		done
 	done
 	exits 2 ace-expand --gamma 0.5 in
 	says "^ace-expand: --gamma needs --state$"
 	for o in --create '--rounds 2' '--keep 2' --publish; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 ace-aggregate $o in
 		says "^ace-aggregate: ${o% *} needs --spool$"
 	done
@@ -87,7 +84,6 @@ refuses() {
 @test "options: what is wrong with one, by the name that was given" {
 	mkshards >in
 	while IFS='|' read -r words want; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 ace-expand $words
 		says "^ace-expand: $want$"
 		says "^Try 'ace-expand --help'\.$"
@@ -112,7 +108,6 @@ refuses() {
 	mkshards >in
 	for call in 'ace-score in --form paper' 'ace-aggregate in -v' 'ace-inspect list in -q' \
 	    'ace-inspect in --format json' 'ace-expand in -o out2' 'ace-diff in in -r demo'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 $call
 		says "^${call%% *}: option '-[-a-z]*' follows operand 'in': put options first"
 	done

@@ -55,12 +55,10 @@ framed() {
 @test "framing of a small model at q4: at most 1250 bytes with provenance and policy, 950 without" {
 	model="-t embed:64,32 -t hidden.weight:32,96 -t hidden.bias:96"
 	model="$model -t out.weight:64,74 -t out.bias:24"
-	# shellcheck disable=SC2086
 	mkshards $model | ace-score | ace-policy --bandwidth 1Mbit |
 	    ace-compress -c q4 >whole
 	framed whole >&3
 	[ "$(framed whole | tail -n 1)" -le 1250 ]
-	# shellcheck disable=SC2086
 	mkshards $model | ace-compress --omit provenance -c q4 >bare
 	framed bare >&3
 	[ "$(framed bare | tail -n 1)" -le 950 ]

@@ -91,7 +91,6 @@ aggregate() {
 	exits 0 ace-aggregate in
 	mkshards -d evil -H contributors=3 -M a,x -M x >in
 	for cmd in ace-aggregate "ace-inspect -v" "ace-inspect verify"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 3 $cmd in
 		says "corrupt: the list of contributors"
 	done
@@ -266,7 +265,6 @@ cuts.seconds=1" >in
 		exits 0 ace-recv --spool spool --sync none all
 		# more than the present limits allow, accepted under earlier ones
 		for d in evil1 evil2; do
-			# shellcheck disable=SC2086 # word splitting is intended
 			shard $i $d ${what[i]} >spool/$i/$d.aceg
 		done
 		exits 3 ace-aggregate spool/$i/*.aceg

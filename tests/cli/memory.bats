@@ -106,7 +106,6 @@ unlike() {
 
 @test "a thousand shards cost no more than one" {
 	for p in "ace-expand" "ace-score" "ace-compress -c q8" "ace-aggregate"; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		bounded $p < <(mkshards -N 1000)
 		[ "$(cat kib)" -le 16384 ]
 	done

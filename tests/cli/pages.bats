@@ -145,7 +145,6 @@ example() {
 	of=$(page ace-compress.1 'below it by no more than ([\d.]+) %')
 	bytes=$(page ace-compress.1 'by no more than [\d.]+ % and (\d+) bytes')
 	for model in '-n 336' '-t a:64,64 -t b:64 -t c:100,30'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		mkshards $model >in
 		ace-score --omit provenance -o scored in
 		for b in 459 487 572 611 700 754 831 967 1125 1242 1300; do

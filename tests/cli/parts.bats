@@ -61,7 +61,6 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 	ace-diff -v old new >whole 2>said
 	made=$(grep -o 'to [0-9a-f]*' said)
 	for form in '2 2' '3 1'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		ranks r $form
 		parts r
 		for way in copy in-place; do
@@ -191,7 +190,6 @@ for name in "old", "new":
 	parts r
 	cp old m
 	for o in '-s 7 --base-version 5 -r demo' '-s 7 --base-version 6 -r other'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		ace-diff $o --part old.r1.json old.r1 new.r1 >other
 		stays 3 m r0.aceg other
 		says "the patch to step 7 does not continue the patch before it: its run, base step or number of ranks differs"
@@ -566,7 +564,6 @@ lies() {
 	local form
 	models
 	for form in '2 1' '2 2'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		ranks r $form
 		parts r
 		"$ROOT/tests/decoder/patch" old all got

@@ -8,7 +8,6 @@ FILTERS=("ace-score" "ace-policy --bandwidth 10Mbit" "ace-select --bits 0.4"
 
 # piped CMD...: run CMD between two pipes, from the file in to the file got
 piped() {
-	# shellcheck disable=SC2002 # a pipe is what is meant
 	cat in | "$@" | cat >got
 	[ "${PIPESTATUS[*]}" = "0 0 0" ]
 }
@@ -17,9 +16,7 @@ piped() {
 all() {
 	local f
 	for f in "${FILTERS[@]}"; do
-		# shellcheck disable=SC2086
 		$f <in >want || return
-		# shellcheck disable=SC2086
 		"$@" $f && same got want || {
 			echo "in: $* $f"
 			return 1
@@ -99,7 +96,6 @@ refused() {
 	mkshards -n 300k -k layered >in
 	export ACE_SPLICE=kill
 	for f in "${FILTERS[@]}"; do
-		# shellcheck disable=SC2002
 		cat in | LD_PRELOAD=$(preload) $f | cat >got || :
 		# the first frame may come from the bytes that were read to detect the format
 		# of the input
@@ -107,7 +103,6 @@ refused() {
 		LD_PRELOAD=$(preload) $f <in >want
 		LD_PRELOAD=$(preload) $f <in | cat >got
 		same got want
-		# shellcheck disable=SC2002
 		cat in | LD_PRELOAD=$(preload) $f >got
 		same got want
 	done
@@ -117,7 +112,6 @@ refused() {
 	mkshards -n 3M -k fast >in
 	for f in "${FILTERS[@]}"; do
 		set +e
-		# shellcheck disable=SC2002
 		cat in | $f 2>err | head -c 300000 >got
 		status=("${PIPESTATUS[@]}")
 		(trap '' PIPE; cat in 2>/dev/null | $f 2>err2 | head -c 300000 >got)
@@ -135,9 +129,7 @@ refused() {
 	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
 	    substr($_, 500000, 1) ^= "\x01"; print' <in >bad
 	for f in "ace-score" "ace-select --bits 1"; do
-		# shellcheck disable=SC2002
 		cat bad | exits 3 $f
-		# shellcheck disable=SC2002
 		set +e
 		cat bad | $f 2>err | cat >got
 		[ "${PIPESTATUS[1]}" -eq 3 ] || false
@@ -146,7 +138,6 @@ refused() {
 		exits 3 ace-inspect verify got
 	done
 	# ace-policy does not read the values
-	# shellcheck disable=SC2002
 	cat bad | ace-policy --bandwidth 10Mbit | cat >got
 	exits 3 ace-inspect verify got
 	says "the payload's checksum does not match"

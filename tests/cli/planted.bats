@@ -59,7 +59,6 @@ calls() {
 	while read -r mode name which; do
 		chmod "$mode" all
 		while read -r call; do
-			# shellcheck disable=SC2086 # word splitting is intended
 			exits 5 timeout "$HANG" $call </dev/null
 			says "'all/s' is a symbolic link that another user made in a directory open to"
 			unharmed
@@ -93,7 +92,6 @@ calls() {
 	mkshards >in
 	victim 65534
 	while read -r call; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 5 timeout "$HANG" $call </dev/null
 		says "'mail' belongs to user 65534, but the program runs as user 0: run it as that user"
 		unharmed
@@ -114,7 +112,6 @@ calls() {
 	for owner in "$(id -u)" 65534; do
 		for how in "" --stage "--way in-place" "--receipt me"; do
 			cp old m
-			# shellcheck disable=SC2086 # word splitting is intended
 			exits 5 ace-patch $how m <step.aceg
 			says "'m.ace-patch' is a symbolic link made by user $owner: "
 			unharmed
@@ -134,7 +131,6 @@ calls() {
 		mkdir -m 700 m.ace-patch m.ace-patch/$what
 		echo "a mail" >m.ace-patch/$what/1
 		for how in "" --stage "--way in-place"; do
-			# shellcheck disable=SC2086 # word splitting is intended
 			exits 5 ace-patch $how m <step.aceg
 			says "'m.ace-patch/$what' was not made by ace-patch.*move that directory away"
 			[ "$(ls m.ace-patch)" = $what ]
@@ -222,7 +218,6 @@ calls() {
 # far: stand in for ssh to a host, whose shell gets the words as with ssh
 far() {
 	mkdir bin
-	# shellcheck disable=SC2016 # the script expands it
 	printf '#!/bin/sh\nexec sh -c "$*"\n' >bin/far
 	chmod +x bin/far
 	PATH=$ROOT/examples/patches:$PWD/bin:$PATH

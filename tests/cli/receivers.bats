@@ -306,7 +306,6 @@ late() {
 @test "examples/patches: a host that missed steps, has a backup, or joins with nothing" {
 	local n got
 	mkdir bin
-	# shellcheck disable=SC2016 # the other's words
 	printf '#!/bin/sh\necho >>"$CALLS"\nexec sh -c "$*"\n' >bin/far
 	chmod +x bin/far
 	export CALLS=$PWD/calls
@@ -348,7 +347,6 @@ late() {
 		rm -rf j*
 		mkdir j.joins
 		got=0
-		# shellcheck disable=SC2016 # expanded there
 		killed "$n" bash -c 'PATH=$ROOT/examples/patches:$PATH exec \
 		    catch-up.sh edge2 j S "$PWD/served"' 2>err || got=$?
 		exits 0 late edge2 j

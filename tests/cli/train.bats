@@ -402,7 +402,6 @@ by_name() {
 	text
 	# one step is the same as the gradient
 	for way in --gradient '-H 1 --replay'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		train --steps 12 $way --muon 0.02 --momentum 0.9 --save "m$way" \
 		    $small text >"s$way"
 	done
@@ -423,7 +422,6 @@ by_name() {
 	    loss["unigram"] > 2) }' log
 	for way in --gradient '-H 2 --delay 1' '-H 2 --policy' '-H 2 --prox 1' \
 	    '-H 2 --gossip' '-H 2 --local --average-moments'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 train $way --replay $small text
 		says '^train: --replay is for --interval'
 	done
@@ -463,7 +461,6 @@ by_name() {
 	awk '{ loss[$1] = $4 } END { exit !(loss["end"] < 2 &&
 	    loss["unigram"] > 2.3) }' log1
 	for k in '-H 2' '--cuts all' '--muon 0.01'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 train --dct $k $small text
 		says '^train: --dct is for --gradient'
 	done
@@ -483,7 +480,6 @@ by_name() {
 	train --local -H 2 --steps 20 --save b $avg $small text
 	same a b
 	for k in "" $avg; do
-		# shellcheck disable=SC2086 # or none
 		train --local --of 4 -H 5 --steps 150 --muon 0.02 --save "m$k" \
 		    --eval --log "log$k" $k $small text
 	done
@@ -518,7 +514,6 @@ by_name() {
 		rm -f up1 up2 down1 down2
 		mkfifo up1 up2 down1 down2
 		for i in 1 2; do
-			# shellcheck disable=SC2086 # or none
 			train --index $i --of 2 -H 5 --steps 60 $k \
 			    --apply down$i --save "m$k-$i" $small text >up$i 3>&- &
 		done
@@ -585,7 +580,6 @@ by_name() {
 	train --local --of 2 -H 3 --steps 12 --muon 0.02 --save none $small text
 	same none l0
 	for k in --gradient '-H 3' '-H 3 --muon 0.02 --delay 1' '-H 3 --muon 0.02 --replay'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 train $k --realign 0.5 $small text
 		says '^train: --re'
 	done
@@ -596,7 +590,6 @@ by_name() {
 	text
 	exits 0 train --local --of 1 --steps 0 $small --save first text
 	for way in --gradient '--interval 3' '--gradient --muon 0.02'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		train --index 1 --of 1 $way --steps 6 $small --still w \
 		    --save after text >sent
 		ace-export -f raw --step 0 --tensor wte sent | each '$v[0] == 0' /dev/stdin
@@ -621,7 +614,6 @@ by_name() {
 	train --steps 2 --until 1 --save m1 "$@" >/dev/null
 	train --steps 2 --save m2 --one-bit 1 "$@" >said
 	for k in m1 m2 'said 0' 'said 1' 'gradient 0' 'gradient 1'; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		set -- $k
 		ace-export -f raw ${2:+--step "$2"} "$1" |
 		    od -An -v -t f4 -w4 >>"$1.txt"
@@ -641,7 +633,6 @@ by_name() {
 		all++
 	} END { exit !(all > n / 2 && !bad) }' gradient.txt said.txt m1.txt m2.txt
 	for k in '-H 2' '--cuts all' '--muon 0.01' --dct; do
-		# shellcheck disable=SC2086 # word splitting is intended
 		exits 2 train --one-bit 2 $k "$@"
 		says '^train: --one-bit is for --gradient'
 	done
