@@ -173,8 +173,8 @@ example() {
 
 @test "ace-import: by which names tensors are norms, biases, embeddings" {
 	local w kind
-	for kind in 'norm:a norm has ([^;]+?) in its name, a bias' 'bias:a bias (\w+) ?,' \
-	    'embedding:an embedding ([^;.]+?) ?\.'; do
+	for kind in 'norm:a norm has ([^;]+?) in its name, a bias' 'bias:a bias has (\w+) ?,' \
+	    'embedding:an embedding has ([^;.]+?) ?\.'; do
 		page ace-import.1 "${kind#*:}" | sed 's/ or /, /; s/,/ /g' | tr -s ' ' '\n' |
 		    sed "s/^/${kind%%:*} /"
 	done >said
