@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154 # name, and what pipes.sh and ways.sh set
 # Train the same small model in several ways on the same text, seed by seed, with edges
 # and a cloud on this machine: the common part of table1.sh, frontier.sh and
-# table1-sweep.sh. They set `name', call begin and all, and draw the results.
+# table1-sweep.sh.  These scripts set `name', call begin and all, and draw the results.
 #
 # Each script takes a DIR and writes DIR/NAME.tsv and more.  Every run is a line of
 # DIR/runs.tsv and several of DIR/curves.tsv, and is not repeated: a stopped script
-# continues, and the scripts share their runs.  The last column has all that a run
-# depends on, also the checksum of its text. DIR/text has the text and its list of
-# files, as corpus.sh writes them.
+# continues, and the scripts share their runs.  The last column has all settings of a
+# run, and the checksum of its text.  DIR/text has the text and the list of its files,
+# as corpus.sh writes them.
 #
 # SEEDS=N EDGES=N	8 (table1-sweep: 1), 4
 # STEPS=N	the amount of text, which all ways read: that of N steps (5000)
@@ -58,7 +58,7 @@ valid=0.04			# of the text
 
 # ---- the text ----
 
-# passes: print how often the text is read, before hours are spent on it.
+# passes: print how often each way reads the text, before runs that take hours.
 passes() {
 	wc -c <"$text" | awk -v s="$sequences" -v c="$context" -v v="$valid" \
 	    -v name="$name" '{
@@ -100,8 +100,8 @@ take() {
 	given="${BASH_REMATCH[1]} ${BASH_REMATCH[3]}"
 }
 
-# way NAME: set H, batch, steps, code and given; and setup, which also has all that
-# holds for every way.  Setup and seed identify a run.
+# way NAME: set H, batch, steps, code and given; and setup, which also has the settings
+# of all ways.  Setup and seed identify a run.
 way() {
 	local line more=
 	[ "${1%%+*}" = "$1" ] || more=${1#*+}
@@ -323,7 +323,7 @@ lines() {
 	[ ! -e "$1.new" ] || mv "$1.new" "$1"
 }
 
-# known: is true if the run is in runs.tsv already
+# known: succeed if the run is already in runs.tsv
 known() {
 	awk -F '\t' -v id="$id" -v s="$seed" -v setup="$setup" '$1 == id &&
 	    $2 == s && $NF == setup { f = 1 } END { exit !f }' "$out/runs.tsv"
@@ -342,7 +342,7 @@ one() {
 	rm -rf "$dir"
 }
 
-# named TABLE: print its lines of the requested ways, with their names
+# named TABLE: print the table's lines of the requested ways, with their names
 named() {
 	awk -F '\t' -v OFS='\t' '
 	FILENAME == ARGV[1] { name[$1] = name[$1] " " $2; next }

@@ -11,10 +11,10 @@
 # fresh	12 MB, of which the last 4 % are for validation
 # small	800 kB, the last tenth
 #
-# Headers of 4 to 256 kB are taken, none twice, and none that a program made
-# (preprocessed).  They are taken in a mixed order up to the size, so that the validation
-# text is of the same kind as the rest.  The headers for training are then sorted again,
-# so that the devices see different kinds of code.
+# Headers of 4 to 256 kB are taken, each once, but no preprocessed ones.  They are taken
+# in a mixed order until the size is reached, so that the validation text is of the same
+# kind as the rest.  The headers for training are then sorted again, so that the devices
+# see different kinds of code.
 set -u
 export LC_ALL=C
 package=libboost1.74-dev version=1.74.0+ds1-21
@@ -35,7 +35,7 @@ small) size=800000 share=0.9 sum='3898855858 768470' ;;
 *) die 2 "no text is called '$kind': fresh, small" ;;
 esac
 
-# right: is true if the text exists and has the right checksum
+# right: succeed if the text exists and has the right checksum
 right() { [ -r "$out/$kind" ] && [ "$(cksum <"$out/$kind")" = "$sum" ]; }
 
 # fetch: put the package's files into $work/tree

@@ -1,5 +1,5 @@
-# Seconds to a target loss for each link.  table, out: set by deco.sh, which loads
-# style.gnuplot before.
+# Seconds to a target loss for each link.  deco.sh sets table and out, and loads
+# style.gnuplot first.
 set terminal svg size 1200,480
 set output out
 set style data histogram

@@ -8,13 +8,13 @@
 # simulated, with the size and the speed of the example's transformer on a small device:
 # 252384 values, 0.1 s per step (tests/emulate.c).
 #
-# For each way, some seeds choose the best plan for a link and others measure it, as for
-# DeCo, so that luck does not look like skill.  Hindsight is the pair that was fastest
-# on this link with exactly these seeds: no plan could have known it.
+# For each way, and for DeCo, some seeds choose the best plan for a link and others
+# measure it, so that luck does not look like skill.  Hindsight is the pair that was
+# fastest on this link with exactly the measuring seeds, which no plan could know.
 #
 # Everything is tried in two forms: as DeCo-SGD does it, and ahead, where each device
-# applies its own update at once and the average corrects it later.  Without compression
-# the second form is DGA.
+# applies its own update immediately and the average corrects it later.  Without
+# compression the second form is DGA.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "${0%/*}" && pwd)
@@ -44,7 +44,7 @@ runs() {
 	    counted "$way" $((${#plans[@]} * $#))
 }
 
-# counted WAY N: pass on the lines; on a terminal show how many of N have come
+# counted WAY N: pass on lines; on a terminal, show how many of N have come
 counted() {
 	if [ ! -t 2 ] || [ "${TERM:-dumb}" = dumb ]; then
 		cat
@@ -83,7 +83,7 @@ mean() {
 		printf("%s\t%.3f\n", k, s[k] / n[k]) }' | sort -t "$(printf '\t')" -k4,4g
 }
 
-# choice LINK WAY: print the way's best plan; for `kept' the plan with which DeCo begins
+# choice LINK WAY: print the way's best plan; for `kept', the plan with which DeCo begins
 choice() {
 	case $2 in
 	sync) mean "$1" "$work/fixed" "\$1 == 1 && \$2 == 0" ;;

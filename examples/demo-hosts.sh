@@ -53,7 +53,7 @@ if [ "${1:-}" != inside ]; then
 	}
 	exit
 fi
-# Inside, mount what we read and write at paths that sshd accepts.
+# In that world, mount what we read and write at paths that sshd accepts.
 mount -t tmpfs none /run && mkdir -m 755 /run/sshd /run/work /run/tree /run/bin &&
     mount --bind "$2" /run/work && mount --bind "$here" /run/tree &&
     mount --bind "$bin" /run/bin && cd /run/work || exit 4
@@ -75,7 +75,7 @@ export OPENBLAS_NUM_THREADS=1
 
 # ---- the network ----
 
-# connect HOST: connect it to the host above: a cable, a key, and its address for ssh
+# connect HOST: connect it to the host above it, by a cable, a key, and its address for ssh
 connect() {
 	local h=$1 to=${above[$1]}
 	mkdir -p "$h/bin" "$h/in" "$to"
@@ -166,7 +166,7 @@ start() {
 	done
 }
 
-# crash HOST: kill everything on it at once, as when the power fails
+# crash HOST: kill everything on it, as when the power fails
 crash() {
 	local p
 	for p in $(ip netns pids "$NETNS-$1"); do
@@ -176,10 +176,10 @@ crash() {
 	rm -f "$1/sshd.pid"
 } 2>/dev/null
 
-# reached N: is true if the cloud has sent the aggregate of round N
+# reached N: succeed if the cloud has sent the aggregate of round N
 reached() { [ -e "cloud/run/spool/$1/aggregate.aceg" ]; }
 
-# until_reached N: wait for it, or until nothing changes any more
+# until_reached N: wait for round N, or until nothing changes any more
 until_reached() {
 	local n=1200 step was=
 	until reached "$1"; do
@@ -219,7 +219,7 @@ wait_for() {
 	wait "$1"
 }
 
-# ---- what came of it ----
+# ---- the results ----
 
 # wire HOST: print the bytes on its cable, both ways, with headers of ssh and TCP
 wire() {
@@ -228,13 +228,13 @@ wire() {
 		END { print up, down }'
 }
 
-# verdicts HOST WORD: print how many rounds have a receipt with this result
+# verdicts HOST WORD: print the number of rounds that have a receipt with this result
 verdicts() {
 	sed -n 's/.*"event":"receipt".*"round":\([0-9]*\),"result":"'"$2"'".*/\1/p' \
 	    "$1/events" | sort -u | wc -l
 }
 
-# balance HOST: check that all that HOST was given has reached the host above or is kept
+# balance HOST: check that all inputs of HOST have reached the host above it or are kept
 balance() {
 	[ "$1" != relay ] || relay_inputs
 	ace-inspect audit -S "$1/run/state" --spool "${above[$1]}/run/spool" \
@@ -278,7 +278,7 @@ table() {
 	END
 }
 
-# ---- the play ----
+# ---- the run ----
 
 trap 'exit 143' INT TERM HUP
 trap '[ $? -eq 0 ] || tail -n 5 */messages >&2' EXIT

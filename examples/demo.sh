@@ -3,8 +3,8 @@
 # a dense gradient at every step (FullSync), then with local steps and coded differences
 # (ACE-Sync).  Every byte between edge and cloud is counted, and its time on slow links
 # is computed.  The pipes are built here, not by ace-cloud and ace-edge, since each edge
-# codes for its own link and the cloud sets the interval: --ratio, --bandwidth and
-# --interval would be three more options there.
+# codes for its own link and the cloud sets the interval, for which those have no
+# options (--ratio, --bandwidth and --interval).
 #
 #   examples/demo.sh            make demo
 #   examples/demo.sh --sweep    make sweep: FullSync's loss by learning rate
@@ -39,8 +39,8 @@ ace_edge() {
 	good "${PIPESTATUS[@]}"
 }
 
-# The mean is coded again, with the cloud's own residual, and carries the next interval
-# by equation (9).
+# The mean is coded again, with the cloud's own residual, and has the next interval by
+# equation (9).
 ace_cloud() {
 	local s=$dir/state
 	ace-aggregate --devices $EDGES "$dir"/up[1-$EDGES] |
@@ -52,7 +52,7 @@ ace_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# ---- what came of it ----
+# ---- the results ----
 
 # result WAY: print loss, top-1, bytes up and down, exchanges and seconds.  The seconds
 # assume that each edge has its own processor and link, and that all wait for the

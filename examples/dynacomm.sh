@@ -42,7 +42,7 @@ row() {
 	done
 } >"$out/dynacomm.tsv"
 
-# the best point of each network, beside the paper's best
+# print the best point of each network, beside the paper's best
 awk -F'\t' '
 	BEGIN { paper["vgg-19"] = "41.10"; paper["resnet-152"] = "41.92"
 	    printf "%-14s %8s %8s %10s %10s %10s %8s\n", "net", "Gbit/s",
@@ -57,7 +57,7 @@ awk -F'\t' '
 		    (f[1] in paper) ? paper[f[1]] : "-" }
 	    exit bad }' "$out/dynacomm.tsv"
 
-# the same in real pipes
+# measure the same in real pipes
 [ -n "${GRID:-}" ] || "$here/overlap.sh" "$out"
 
 command -v gnuplot >/dev/null || { echo 'no gnuplot: no picture' >&2; exit; }

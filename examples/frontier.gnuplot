@@ -1,7 +1,6 @@
-# What is lost, by times fewer bytes, with the 95 % intervals of the paired
-# differences (none with one seed): ACE-Sync's budgets as one curve, each other
-# method as points.  table, out: set by frontier.sh, which loads style.gnuplot
-# before.
+# The accuracy drop by compression ratio, with the 95 % intervals of the paired
+# differences (none with one seed): ACE-Sync's budgets as one curve, each other method
+# as points.  frontier.sh sets table and out, and loads style.gnuplot first.
 set output out
 set datafile missing '-'
 set logscale x

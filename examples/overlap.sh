@@ -1,6 +1,6 @@
 #!/bin/bash
-# DynaComm's cuts in real pipes: the example trainer sends gradients, the last layer
-# first, while it computes the rest.
+# Measure DynaComm's cuts in real pipes: the example trainer sends gradients, the last
+# layer first, while it computes the others.
 #
 #	overlap.sh [DIR]	writes DIR/overlap.tsv (default .)
 #
@@ -88,8 +88,8 @@ ace-advise dynacomm --format tsv --bandwidth "${bits}bit" --cuts "${dt}s" "$work
 cuts() { awk -v way="$1" '$2 == way { print $6 }' "$work/plan"; }
 
 ways='sequential layers ibatch optimal'
-# run the rows in turn, and take the least of several tries, since the machine does other
-# work as well; a run of one step measures the time to start
+# run the rows in turn, and take the least of several tries, since the machine also does
+# other work; a run of one step measures the time to start
 for ((i = 0; i < tries; i++)); do
 	run none 1 >>"$work/begin"
 	for w in $ways; do run "$(cuts "$w")" $((steps + 1)) >>"$work/$w"; done

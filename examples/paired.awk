@@ -72,8 +72,8 @@ function settle(setup,   i, k, f, x) {
 	}
 }
 
-# the curves: find the first time that a way is as good as the reference at its end,
-# which is known by then
+# the curves: find the first time at which a way is as good as the reference is at its
+# end (known from the runs)
 file == 2 {
 	if (!ref)
 		ref = reference()
@@ -99,7 +99,7 @@ function reference(   i, k, f, best) {
 	return best ? best : f[1]
 }
 
-# Return what way w loses with seed s.
+# Return what way w loses against the reference with seed s.
 function lost(w, s, what) {
 	if (what == "top-1")
 		return top[ref, s] - top[w, s]
@@ -137,7 +137,7 @@ function number(x, n) {
 	return x ~ /^-[0.]*$/ ? substr(x, 2) : x
 }
 
-# Return mean and half as two columns.
+# Return the mean and the half width as two columns.
 function columns(w, what, n) {
 	if (!paired(w, what))
 		return "-" OFS "-"

@@ -1,14 +1,14 @@
 # shellcheck shell=bash disable=SC2154 # name, options: set by who reads this
 # One cloud and several edges on this machine, joined by named pipes in which every byte
-# is counted: the common part of demo.sh and compare.sh, which source it and set
+# is counted: the common part of demo.sh and compare.sh, which source this file and set
 #
 #   name       of the program, for its messages
 #   text, EDGES
 #   steps      of every edge
 # options    array: options of the trainer on every edge
 #
-# They define NAME_edge, NAME_back and NAME_cloud: the programs between the trainers and
-# the cloud; run does the rest.
+# They define the functions NAME_edge, NAME_back and NAME_cloud, which are the programs
+# between the trainers and the cloud; run does the rest.
 set -um
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,7 +16,7 @@ PATH=${BUILD:-$here/build}:${BUILD:-$here/build}/examples:$PATH
 # shellcheck source=examples/progress.sh
 . "${BASH_SOURCE[0]%/*}/progress.sh"
 
-# one thread per process; and processors newer than the BLAS still get its AVX-512
+# one thread per process; and processors that OpenBLAS does not know get its AVX-512
 # kernels
 export OPENBLAS_NUM_THREADS=1
 if [ -z "${OPENBLAS_CORETYPE:-}" ] &&
@@ -55,10 +55,10 @@ trap failed USR1
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# ---- how far it is ----
+# ---- progress ----
 
 # progress WHAT: show the progress until killed.  If there are several runs, `part' says
-# which of how many this is.
+# which one this is and how many there are.
 progress() {
 	local from=$SECONDS
 	told=$from
@@ -81,9 +81,9 @@ hide() {
 	untell 2>&3
 } 3>&2 2>/dev/null
 
-# start NAME CMD...: run CMD in the background in its own process group; if it fails, we
-# fail at once, whatever the others wait for.  The CPU seconds of all its programs are
-# written to a file: see took.
+# start NAME CMD...: run CMD in the background in its own process group; if it fails,
+# this script fails immediately, whatever the others wait for.  The CPU seconds of all
+# its programs are written to a file: see took.
 start() {
 	local what=$1
 	shift
@@ -169,7 +169,7 @@ broadcast() {
 	tee "$dir"/down* >/dev/null
 }
 
-# No programs in between: dense values both ways.
+# Use no programs in between: dense values in both directions.
 dense_edge() {
 	edge "$1" | count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"

@@ -1,5 +1,5 @@
-# Draw a table of ace-inspect: of shards (--format tsv), how runs went over their steps;
-# of tensors (stats --format tsv), what each of them takes.
+# Draw a table of ace-inspect. A table of shards (--format tsv) shows runs over their
+# steps; one of tensors (stats --format tsv) shows the bits of each tensor.
 #
 #	ace-inspect --format tsv run >run.tsv
 #	gnuplot -c plot.gnuplot OUT.svg run.tsv [OTHER.tsv ...]
@@ -12,7 +12,7 @@ if (ARGC < 2) {
 set datafile separator "\t"
 set datafile columnheaders
 set encoding utf8
-# as style.gnuplot, which is not installed
+# the same settings as in style.gnuplot, which is not installed
 colours = '0072b2 d55e00 009e73 cc79a7 e69f00 56b4e9 666666 000000 8c564b'
 do for [i = 1:words(colours)] { set linetype i lc rgb '#'.word(colours, i) lw 2 }
 set linetype cycle words(colours)
@@ -28,7 +28,7 @@ out(n) = ARG1 eq '-' ? sprintf('set terminal dumb size 79,%d noenhanced', 14 * n
     sprintf("set terminal svg size 900,%d dynamic noenhanced background 'white' font 'sans,12'", 60 + 220 * n)
 begin = "if (ARG1 ne '-') { set output ARG1 }; set multiplot layout pictures,1"
 
-# A column that is not there is an error of gnuplot's, with its name.
+# If a column is missing, gnuplot prints an error with its name.
 is_tensors = 0
 set table $none
 plot ARG2 using (is_tensors = columnhead(6) eq 'name', 0) with table
@@ -57,12 +57,12 @@ if (is_tensors) {
 }
 
 # ---- shards: a curve for each run ----
-# What devices send counts, and not what was made of it, unless there is nothing else.
+# Draw the shards that devices sent, and aggregates only if there is nothing else.
 sent(kind) = kind eq 'gradient' || kind eq 'delta'
-# where a cell at the end of a row is empty, gnuplot takes its heading
+# for an empty cell at the end of a row gnuplot uses the column's heading
 has(name) = strlen(strcol(name)) != 0 && strcol(name) ne name
 number(name) = has(name) ? real(strcol(name)) : NaN
-# "q8:120,f32:64": the part of all bytes that is a codec's, in per cent
+# "q8:120,f32:64": return a codec's share of all bytes, in per cent
 first(s) = strstrt(s, ',') ? s[1:strstrt(s, ',') - 1] : s
 rest(s) = strstrt(s, ',') ? s[strstrt(s, ',') + 1:*] : ''
 name(s) = s[1:strstrt(s, ':') - 1]

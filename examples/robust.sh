@@ -72,10 +72,10 @@ one() {
 	rm -rf "$dir"
 }
 
-# told: print the other settings on which this run depends
+# told: print the other settings of this run
 told() { echo "$setup, ${rule:-mean}, $kind $factor"; }
 
-# known: is true if the run was done before
+# known: succeed if the run was done before
 known() {
 	awk -F '\t' -v r="$rulename" -v k="$kind" -v b="$bad" -v s="$seed" -v setup="$(told)" '
 	    $1 == r && $2 == k && $3 == b && $4 == s && $NF == setup { found = 1 }
@@ -114,8 +114,8 @@ all() {
 # ---- the table ----
 
 # A line for each attack and number of attackers, a column for each rule: top-1 in per
-# cent, mean over the seeds; the smallest of the line; and the largest standard
-# deviation between seeds in the line.
+# cent, the mean over the seeds; then the smallest value of the line, and the largest
+# standard deviation over seeds in it.
 table() {
 	# shellcheck disable=SC2086 # word splitting is intended
 	awk -F '\t' -v OFS='\t' -v rules="$(printf '%s ' $RULES)" \

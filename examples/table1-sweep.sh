@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The sweep that gave the lines of ways.sh: each way with several rates, batches (and so
-# numbers of steps) and intervals, on the same text.
+# Run the sweep from which the lines of ways.sh were chosen: each way with several
+# rates, batches (and so numbers of steps) and intervals, on the same text.
 #
 #	table1-sweep.sh [DIR]	writes DIR/table1-sweep.tsv, -best.tsv
 #
@@ -15,7 +15,7 @@ begin "${1:-.}"
 # shellcheck disable=SC2046,SC2086 # word splitting is intended
 all ${ONLY:-$(grid)}
 
-# The line with the least perplexity of each way.
+# Print for each way the line with the least perplexity.
 awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "perplexity") c = i
 	    print; next }
     $c !~ /^[0-9.]+$/ { next }

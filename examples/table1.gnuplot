@@ -1,6 +1,6 @@
-# Convergence, after the ACE-Sync paper's figure 2: by the text that was read, by
-# bytes, by the clock of the emulated network.  curves, ways, out: set by
-# table1.sh, which loads style.gnuplot before.
+# Convergence, after the ACE-Sync paper's figure 2: by the text that was read, by bytes,
+# and by the time on the emulated network.  table1.sh sets curves, ways and out, and
+# loads style.gnuplot first.
 set output out
 set style data lines
 set yrange [*:*]

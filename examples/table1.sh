@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Table 1 of ACE-Sync, and more: several edges train the same small model through real
-# pipes, in seven ways, on text that is read once.
+# Measure table 1 of ACE-Sync, and more: several edges train the same small model
+# through real pipes, in seven ways, on text that is read once.
 #
 #	table1.sh [DIR]		writes DIR/table1.tsv, -claims.tsv, .svg
 #

@@ -1,11 +1,11 @@
 #!/bin/bash
-# The three papers together, on a link that changes: ACE-Sync's importance, budget and
-# interval, DynaComm's cuts and DeCo-SGD's delay, each alone and combined.
+# Measure the three papers together, on a link that changes: ACE-Sync's importance,
+# budget and interval, DynaComm's cuts and DeCo-SGD's delay, each alone and combined.
 #
 #	together.sh [DIR]	writes DIR/together.tsv (default .)
 #
 # One device of the example trainer is behind a link that changes (LINKS).  What it
-# sends goes through the link and comes back at once.  Each link is a run of its own
+# sends goes through the link and comes back immediately.  Each link is a run of its own
 # that begins with the previous run's model and knows the present link; states,
 # residuals and moments begin anew.  Every way takes the same steps.  The results are
 # the seconds of all steps on all links, the least of several tries, and the final loss.
@@ -63,7 +63,7 @@ read -ra model <<<"${MODEL:---layers 2 --width 64 --heads 2 --context 64 --batch
 text=${CORPUS:-$work/text}
 [ -n "${CORPUS:-}" ] || "$here/text.sh" >"$text"
 
-# the computing time of a step
+# measure the computing time of a step
 compute=$(train "${model[@]}" --steps 4 --clock "$text" | ace-inspect -v |
     sed -n 's/.*compute.seconds=//p' | sort -g | sed -n 1p
     note "${PIPESTATUS[*]}" train ace-inspect sed sort sed)
@@ -92,7 +92,7 @@ coded() {
 	esac
 }
 
-# part WAY MBIT MS STEPS SEED: print the seconds; the model continues on other text
+# part WAY MBIT MS STEPS SEED: print the seconds; the model continues, on other text
 part() {
 	local from=$EPOCHREALTIME how=(--gradient)
 	case $1 in

@@ -11,8 +11,8 @@
 # code to all edges; or onebit:SHARE, dense for that share of the steps, then signs.
 # All ways read the same text: with twice the batch, half the steps.  The ACE ways are
 # as they were measured: --form sensitivity is moment:1 of ace-score, and even is
-# moment:0.  For your own runs --form moment is better at few bits, and with Muon
-# --realign 0.5 (examples/results/README.md).
+# moment:0.  For your own runs, --form moment is better at few bits, and so is --realign
+# 0.5 with Muon (examples/results/README.md).
 all_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
@@ -57,9 +57,9 @@ all_ways() {
 	END
 }
 
-# The claims: the way; what it loses against FullSync (points of top-1,
-# per cent of perplexity), or the share of the text that it reads to FullSync's last
-# loss; the largest mean; and the largest upper end of the interval.
+# The claims: the way; what it loses against FullSync (points of top-1, per cent of
+# perplexity), or the share of the text that it reads until it has FullSync's last loss;
+# the largest mean; and the largest upper end of the interval.
 claims() {
 	[ "$EDGES" -le 4 ] || {
 		cat <<-'END'
@@ -120,7 +120,7 @@ grid() {
 
 # ---- between the edges and the cloud ----
 
-# down: send to all edges; a relay gets it once and passes it on unchanged
+# down: send standard input to all edges; a relay gets it once and passes it on unchanged
 down() {
 	local r
 	[ -n "$relays" ] || {
@@ -178,8 +178,8 @@ code_edge() {
 # paper_code STATE [PLAN]: ACE-Sync as its text describes it: (3) and (4) without our
 # third feature; a share of the parameters in full precision and the next ones by (6);
 # error feedback by (7).  The shares stand for what (5) would choose, and --target gives
-# (9).  The same code is used both ways.  Without feedback, the codes are those of their
-# papers, which are unbiased.
+# (9).  The same code is used in both directions.  Without feedback, the codes are
+# unbiased, as in their papers.
 paper_code() {
 	local state=(-S "$1") how=(--error-feedback "$feedback" --sync rename)
 	local choose=(-p "${code#paper:}")
@@ -248,7 +248,7 @@ gossip_edge() {
 	edge "$1" | tee "$dir/own$1" "$dir/up$1" | count "$dir/sent$1" >"$dir/down$1"
 	good "${PIPESTATUS[@]}" && sed -i p "$dir/sent$1"
 }
-# All edges read in the order of the devices, which prevents a deadlock.
+# All edges read in the order of the devices' names, which prevents a deadlock.
 gossip_back() {
 	local left right
 	beside "$1" || return
@@ -281,7 +281,7 @@ gather_edge() {
 	good "${PIPESTATUS[@]}"
 }
 # Every edge would decode the same shards of all others to the same bits.  Here the
-# first edge does it for all, and its seconds are counted for each.
+# first edge decodes them for all, and its seconds are counted for each edge.
 gather_back() {
 	[ "$1" -eq 1 ] || return 0
 	passable && timed expand1 ace-aggregate --devices "$EDGES" \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Sourced by mqtt.sh and store.sh: a connection made of messages that somebody stores
+# Sourced by mqtt.sh and store.sh: a connection made of messages that a server stores
 # until they are taken.  Those scripts define `put NAME', which sends standard input as
 # a file, and `get NAME', which waits at most $WAIT seconds for a message and removes
 # it.  The names of a device's messages begin with the device's name, so whoever may
@@ -45,7 +45,7 @@ edge() {
 	down "$1/$session/down"
 }
 
-# serve DIR DEVICE: serve the device; a new session of it ends the one before
+# serve DIR DEVICE: serve the device; a new session of the device ends its previous one
 serve() (
 	work=$(mktemp -d "$work/XXXXXX") last=
 	set -m

@@ -7,14 +7,14 @@
 #
 # Whoever may write below REMOTE/NAME may act as that device.
 . "$(dirname "$0")/mailbox.sh"
-# rejoin REMOTE if its colon was taken for the one after a host
+# put REMOTE together again if its colon was taken for the one after a host
 remote=${ACE_HOST:+$ACE_HOST:}${ACE_CLOUD:-}
 put() { rclone rcat "$remote/$1"; }
 get() {
 	local end=$((SECONDS + WAIT)) m size
 	# shellcheck disable=SC2154 # mailbox.sh sets work
 	m=$work/got.$BASHPID
-	# an incomplete message has fewer bytes than it states, or no number
+	# an incomplete message has fewer bytes than its first line states, or no such line
 	until rclone cat "$remote/$1" >"$m" 2>/dev/null && read -r size <"$m" &&
 	    { [[ $1 = */session ]] || [ "$(tail -n +2 "$m" | wc -c)" -eq "$size" ]; }; do
 		[ $SECONDS -lt $end ] || return

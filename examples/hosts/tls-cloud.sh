@@ -6,7 +6,7 @@
 # NAME.pem, NAME.key and ca.pem (tls-keys.sh) are in the directory ACE_KEYS, or here;
 # NAME is the name by which devices reach this host.  setsockopt: since anybody may
 # connect, a client has 20 s to authenticate (SO_RCVTIMEO, seconds and microseconds).
-# The rest is as in listen.sh.
+# The other options are as in listen.sh.
 set -eu
 ACE_DIR=$(realpath -e "$1")
 export ACE_DIR

@@ -96,8 +96,8 @@ if [ ! -e "$model" ]; then
 	mv -T "$new" "$model"
 fi
 
-# at most three rounds: a question if the host's model is unknown; the patches; and once
-# more if the trainer was wrong about the host's model
+# at most three rounds: one to ask, if the host's model is unknown; one for the patches;
+# and one more if the trainer was wrong about the host's model
 for _ in 1 2 3; do
 	"$@" "ace-diff -q $(quoted -S "$sent" --to "$name")" |
 	    { ace-patch -q --receipt "$name" "$model" || :; } |

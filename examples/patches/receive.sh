@@ -46,7 +46,7 @@ fi
 exec 9<"$state"
 flock 9
 # stage the patch, so that the files that the server has mapped do not change; a patch
-# that came before is not staged again, and then there is nothing to commit
+# that came earlier is not staged again, and then there is nothing to commit
 ace-patch --stage "$model"
 [ ! -e "$state/ready" ] || ace-patch --commit "$model"
 curl -gfsS --max-time 600 -H 'Content-Type: application/json' -d "$body" \
