@@ -95,6 +95,20 @@ step(struct gather *g, char out[256])
 	return r < 0 ? r : 1;
 }
 
+/* Allow this process few open files, or as many as before. */
+static void
+few_files(int few)
+{
+	static struct rlimit was;
+	struct rlimit now;
+
+	if (few)
+		(void)getrlimit(RLIMIT_NOFILE, &was);
+	now = was;
+	now.rlim_cur = few ? 32 : was.rlim_cur;
+	(void)setrlimit(RLIMIT_NOFILE, &now);
+}
+
 TEST(test_changed)
 {
 	static const struct spec a[] = { { "a", "run", 3, 2, 8, 0 } };
@@ -122,7 +136,6 @@ TEST(test_earlier)
 	struct reader_opts o = { .max_elements = 0 };
 	static char of[N + 3][80];
 	char *list[N + 3], out[256] = "";
-	struct rlimit lim, low;
 	struct gather *g;
 	size_t i;
 
@@ -136,10 +149,7 @@ TEST(test_earlier)
 		(void)snprintf(of[i], sizeof(of[i]), "of-%zu", i);
 		(void)rename(path[0], list[i]);
 	}
-	(void)getrlimit(RLIMIT_NOFILE, &lim);
-	low = lim;
-	low.rlim_cur = 32;
-	(void)setrlimit(RLIMIT_NOFILE, &low);
+	few_files(1);
 	err_clear(&e);
 	ok(gather_many(&g, 100, list, N + 3, 0, &o, &e) == 0 && step(g, out) == 1 &&
 	    gather_count(g) == 3 && strstr(out, "a=820 ") != NULL &&
@@ -161,9 +171,7 @@ TEST(test_earlier)
 	    gather_step(g, &e) == -ERR_DATA && gather_blamed(g) == 4, "%zu: %s",
 	    gather_blamed(g), ERR_MSG(&e));
 	gather_free(g);
-	(void)setrlimit(RLIMIT_NOFILE, &lim);
-	for (i = 0; i < N + 3; i++)
-		(void)unlink(of[i]);
+	few_files(0);
 }
 
 /* A changed file is also blamed if more files exist than can be open. */
@@ -174,7 +182,6 @@ TEST(test_changed_late)
 	static char names[N][4], of[N][80];
 	struct spec s = { NULL, "run", 3, 2, 8, 0 };
 	char *list[N];
-	struct rlimit lim, low;
 	struct gather *g;
 	size_t i;
 
@@ -186,10 +193,7 @@ TEST(test_changed_late)
 		(void)snprintf(of[i], sizeof(of[i]), "of-%zu", i);
 		(void)rename(path[0], list[i]);
 	}
-	(void)getrlimit(RLIMIT_NOFILE, &lim);
-	low = lim;
-	low.rlim_cur = 32;
-	(void)setrlimit(RLIMIT_NOFILE, &low);
+	few_files(1);
 	err_clear(&e);
 	ok(gather_many(&g, 3, list, N, 0, &o, &e) == 0 && gather_step(g, &e) == 1 &&
 	    gather_windows(g) == 2, "two windows: %s", ERR_MSG(&e));
@@ -201,7 +205,5 @@ TEST(test_changed_late)
 	    "the 19th became another: %zu, %s", (size_t)gather_blamed(g),
 	    ERR_MSG(&e));
 	gather_free(g);
-	(void)setrlimit(RLIMIT_NOFILE, &lim);
-	for (i = 0; i < N; i++)
-		(void)unlink(list[i]);
+	few_files(0);
 }
