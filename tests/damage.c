@@ -26,27 +26,12 @@
 #include "format/receipt.h"
 #include "format/values.h"
 #include "format/writer.h"
+#include "mains.h"
 
 enum { MAX = 1 << 16, ARGS = 12 };
 
-/* weak: a program that does not exist yet is skipped */
-#define MAIN(name) int name##_main(int argc, char **argv) __attribute__((weak))
-MAIN(ace_expand);
-MAIN(ace_score);
-MAIN(ace_select);
-MAIN(ace_compress);
-MAIN(ace_aggregate);
-MAIN(ace_policy);
-MAIN(ace_export);
-MAIN(ace_inspect);
-MAIN(ace_cut);
-MAIN(ace_recv);
-MAIN(ace_ack);
-MAIN(ace_step);
-
 struct prog {
 	const char *name;
-	int (*main)(int, char **);
 	const char *arg[6];	/* ends with a NULL */
 	enum { PLAIN, STATE, SPOOL } with;	/* -S DIR, --spool DIR; with
 						   these, nothing after the
@@ -56,27 +41,27 @@ struct prog {
 };
 
 static const struct prog progs[] = {
-	{ "ace-expand", ace_expand_main, { NULL }, PLAIN, 0, 0 },
-	{ "ace-score", ace_score_main, { NULL }, PLAIN, 0, 0 },
-	{ "ace-select", ace_select_main, { "-p", "0.5" }, PLAIN, 0, 0 },
-	{ "ace-select", ace_select_main, { "-b", "1200" }, PLAIN, 0, 0 },
-	{ "ace-compress", ace_compress_main, { "-c", "topk:0.1" }, PLAIN, 0, 0 },
-	{ "ace-step", ace_step_main, { "-c", "q8" }, PLAIN, 0, 0 },
-	{ "ace-aggregate", ace_aggregate_main, { NULL }, PLAIN, 0, 0 },
-	{ "ace-policy", ace_policy_main, { NULL }, PLAIN, 0, 0 },
-	{ "ace-export", ace_export_main, { "-f", "raw" }, PLAIN, 0, 0 },
-	{ "ace-inspect", ace_inspect_main, { "verify" }, PLAIN, 0, 0 },
-	{ "ace-inspect", ace_inspect_main, { "stats" }, PLAIN, 0, 0 },
-	{ "ace-inspect", ace_inspect_main, { "--format=tsv" }, PLAIN, 0, 0 },
-	{ "ace-cut", ace_cut_main, { "--step", "0-" }, PLAIN, 0, 0 },
-	{ "ace-cut", ace_cut_main, { "--tensor", "*" }, PLAIN, 0, 0 },
-	{ "ace-expand", ace_expand_main, { "--wait", "0" }, STATE, 0, 0 },
-	{ "ace-score", ace_score_main, { NULL }, STATE, 0, 0 },
-	{ "ace-policy", ace_policy_main, { NULL }, STATE, 0, 0 },
-	{ "ace-compress", ace_compress_main, { "-c", "q8", "--sync", "none" }, STATE, 0, 0 },
-	{ "ace-ack", ace_ack_main, { "--sync", "none" }, STATE, 0, 0 },
-	{ "ace-ack", ace_ack_main, { "--sync", "none" }, STATE, 1, 0 },
-	{ "ace-recv", ace_recv_main, { "--sync", "none" }, SPOOL, 0, 23 }
+	{ "ace-expand", { NULL }, PLAIN, 0, 0 },
+	{ "ace-score", { NULL }, PLAIN, 0, 0 },
+	{ "ace-select", { "-p", "0.5" }, PLAIN, 0, 0 },
+	{ "ace-select", { "-b", "1200" }, PLAIN, 0, 0 },
+	{ "ace-compress", { "-c", "topk:0.1" }, PLAIN, 0, 0 },
+	{ "ace-step", { "-c", "q8" }, PLAIN, 0, 0 },
+	{ "ace-aggregate", { NULL }, PLAIN, 0, 0 },
+	{ "ace-policy", { NULL }, PLAIN, 0, 0 },
+	{ "ace-export", { "-f", "raw" }, PLAIN, 0, 0 },
+	{ "ace-inspect", { "verify" }, PLAIN, 0, 0 },
+	{ "ace-inspect", { "stats" }, PLAIN, 0, 0 },
+	{ "ace-inspect", { "--format=tsv" }, PLAIN, 0, 0 },
+	{ "ace-cut", { "--step", "0-" }, PLAIN, 0, 0 },
+	{ "ace-cut", { "--tensor", "*" }, PLAIN, 0, 0 },
+	{ "ace-expand", { "--wait", "0" }, STATE, 0, 0 },
+	{ "ace-score", { NULL }, STATE, 0, 0 },
+	{ "ace-policy", { NULL }, STATE, 0, 0 },
+	{ "ace-compress", { "-c", "q8", "--sync", "none" }, STATE, 0, 0 },
+	{ "ace-ack", { "--sync", "none" }, STATE, 0, 0 },
+	{ "ace-ack", { "--sync", "none" }, STATE, 1, 0 },
+	{ "ace-recv", { "--sync", "none" }, SPOOL, 0, 23 }
 };
 
 static const char *const files[] = {
@@ -167,7 +152,7 @@ call(const struct prog *g, const char *dir, const unsigned char *p, size_t n,
 	must(ftruncate(fd_out, 0) == 0 && lseek(fd_out, 0, SEEK_SET) == 0 &&
 	    dup2(fd_out, 1) == 1 && ftruncate(fd_err, 0) == 0 &&
 	    lseek(fd_err, 0, SEEK_SET) == 0 && dup2(fd_err, 2) == 2, "output");
-	r = g->main(argc, (char **)(uintptr_t)argv);
+	r = mains_call(g->name, argc, (char **)(uintptr_t)argv);
 	k = pread(fd_out, out, sizeof(out), 0);
 	must(k >= 0, "out");
 	nout = (size_t)k;
@@ -566,14 +551,11 @@ main(void)
 	fd_err = memory("err");
 	(void)signal(SIGSEGV, crashed);
 	(void)signal(SIGABRT, crashed);
-	for (i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
-		if (progs[i].main == NULL)
-			continue;
+	for (i = 0; i < sizeof(progs) / sizeof(progs[0]); i++)
 		for (k = 0; k < sizeof(files) / sizeof(files[0]); k++)
 			if (progs[i].with == PLAIN || k == 0)
 				one(&progs[i], files[k], every != NULL ?
 				    strtoul(every, NULL, 10) : 1);
-	}
 	(void)fprintf(tap, "1..%d\n", tests);
 	(void)fflush(tap);
 	return bad;

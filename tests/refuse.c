@@ -27,6 +27,7 @@
 
 #include "base/sandbox.h"
 #include "fault_cases.h"
+#include "mains.h"
 #include "refuse_cases.h"
 #include "tree.h"
 
@@ -267,8 +268,7 @@ call(const struct fault_case *c)
 {
 	char text[1024], *argv[PROC_WORDS + 1], *s, *save = NULL;
 	const char *in = "/dev/null";
-	int argc = 0, fd, r = -1;
-	size_t i;
+	int argc = 0, fd, r;
 
 	(void)snprintf(text, sizeof(text), "%s", c->command);
 	for (s = strtok_r(text, " ", &save); s != NULL && argc < PROC_WORDS;
@@ -285,9 +285,7 @@ call(const struct fault_case *c)
 	again(fd_err, 2);
 	asked->now = asked->kind;
 	asked->n = 0;
-	for (i = 0; i < sizeof(refuse_mains) / sizeof(refuse_mains[0]); i++)
-		if (strcmp(refuse_mains[i].name, argv[0]) == 0)
-			r = refuse_mains[i].main(argc, argv);
+	r = mains_call(argv[0], argc, argv);
 	asked->kind = asked->now = REFUSE_NOTHING;
 	__fpurge(stdout);
 	clearerr(stdout);

@@ -1,50 +1,11 @@
 /*
- * The main functions in which refuse makes calls fail, and cases besides those of
- * fault: each codec and each rule, which would be too slow with a process each.
+ * Cases of refuse besides those of fault: each codec and each rule, which would be too
+ * slow with a process each.
  */
 #ifndef TESTS_REFUSE_CASES_H
 #define TESTS_REFUSE_CASES_H
 
 #include "fault_cases.h"
-
-#define MAIN(name) int name##_main(int argc, char **argv)
-MAIN(ace_ack);
-MAIN(ace_advise);
-MAIN(ace_aggregate);
-MAIN(ace_archive);
-MAIN(ace_compress);
-MAIN(ace_cut);
-MAIN(ace_diff);
-MAIN(ace_expand);
-MAIN(ace_export);
-MAIN(ace_import);
-MAIN(ace_inspect);
-MAIN(ace_meter);
-MAIN(ace_patch);
-MAIN(ace_policy);
-MAIN(ace_recv);
-MAIN(ace_score);
-MAIN(ace_select);
-MAIN(ace_sign);
-MAIN(ace_status);
-MAIN(ace_step);
-
-static const struct {
-	const char *name;
-	int (*main)(int, char **);
-} refuse_mains[] = {
-	{ "ace-ack", ace_ack_main }, { "ace-advise", ace_advise_main },
-	{ "ace-aggregate", ace_aggregate_main },
-	{ "ace-archive", ace_archive_main },
-	{ "ace-compress", ace_compress_main }, { "ace-cut", ace_cut_main },
-	{ "ace-diff", ace_diff_main }, { "ace-expand", ace_expand_main },
-	{ "ace-export", ace_export_main },
-	{ "ace-import", ace_import_main }, { "ace-inspect", ace_inspect_main },
-	{ "ace-meter", ace_meter_main }, { "ace-policy", ace_policy_main },
-	{ "ace-recv", ace_recv_main }, { "ace-patch", ace_patch_main }, { "ace-score", ace_score_main },
-	{ "ace-select", ace_select_main }, { "ace-sign", ace_sign_main },
-	{ "ace-status", ace_status_main }, { "ace-step", ace_step_main }
-};
 
 #define CODEC(name, codec) \
 	{ "code-" name, MADE, "ace-compress -c " codec " in0", 0 }, \
