@@ -136,8 +136,8 @@ move(struct meter *x, struct err *e)
 	return r < 0 ? r : IO_GOT;
 }
 
-/* Copy some more bytes.  Returns an enum io_took.  Reads stop where values begin, so that
- * these can be moved. */
+/* Copy some more bytes.  Returns an enum io_took.  Once values were moved, reads are
+ * short, so that later values can be moved, too. */
 static int
 some(struct meter *x, size_t most, struct err *e)
 {

@@ -207,7 +207,7 @@ ace_read_shard(struct ace_reader *a, struct ace_shard *s, struct ace_error *out)
 
 	while ((k = reader_next(a->r, &e)) > 0 && k != READER_SHARD)
 		if (k == READER_HEAD) {
-			alloc_free(a->t);	/* names belong to the schema */
+			alloc_free(a->t);	/* the names in it belong to the schema */
 			a->t = NULL;
 		}
 	if (k <= 0)

@@ -59,7 +59,7 @@ struct ace_shard {
 #define ACE_SHARD_INIT { "", "", 0, 0, 1.0, 0, ACE_GRADIENT, 1 }
 
 struct ace_group {
-	uint32_t index;		/* of the group in the shard */
+	uint32_t index;		/* index of the group in the shard */
 	uint32_t tensor;	/* index of its tensor in the schema */
 	uint64_t offset;	/* position of its first value in the tensor */
 	size_t n;		/* values */

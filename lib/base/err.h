@@ -35,7 +35,7 @@ struct err {
 	int has_byte;		/* 1: `byte' is known */
 	uint64_t byte;		/* offset in the stream */
 	uint64_t shard, step;	/* number in the stream, from 1; 0: unknown */
-	char device[84];	/* of that shard */
+	char device[84];	/* device of that shard */
 	char file[152];		/* "": not known */
 	char text[400];		/* message without kind and place */
 };

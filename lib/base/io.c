@@ -56,7 +56,7 @@ struct io {
 	unsigned char *buf;
 	size_t at, have, cap;
 	struct buf sink;	/* memory destination */
-	int behind;		/* 1: io_behind; `sent' counts bytes sent to the disk */
+	int behind;		/* 1: by io_behind; `sent' counts bytes sent to the disk */
 	uint64_t sent;
 	int over;		/* io_over */
 	/* 1: truncate the file, which may be longer than the written data */

@@ -84,7 +84,7 @@ int io_seek(struct io *io, uint64_t at, struct err *e);
 /* Read less ahead, because most input is skipped. */
 void io_sparse(struct io *io);
 /* Skip n bytes of an input that can seek, without reading those that are not buffered.
- * Skipping past the end is no error; the next read finds the end. */
+ * Skipping past the end is not an error; the next read finds the end. */
 int io_skip(struct io *io, uint64_t n, struct err *e);
 
 /* ---- writing ---- */

@@ -24,7 +24,7 @@ enum sandbox_how {
 	SANDBOX_DIR
 };
 
-/* What a program does after its command line beyond reading and writing open files;
+/* The work of a program after its command line, beyond reading and writing open files;
  * each stage allows more system calls. */
 enum sandbox_stage {
 	SANDBOX_MAKES = 1,	/* create named files (-o, or in its own directory);

@@ -128,7 +128,7 @@ blocks(const struct estimate *m, double levels)
 		f = above < m->n ? 1 - above / m->n : 0;
 		for (p = f, k = 1; k < QBLOCK; k *= 2)
 			p *= p;
-		part = was - p;			/* the maximum is x[i] */
+		part = was - p;			/* probability that the maximum is x[i] */
 		was = p;
 		step = m->x[i] / levels;
 		while (j < m->points && m->x[j] > step / 2)

@@ -55,7 +55,7 @@ struct codec_plan {
 	float arg;		/* argument: top-k fraction or step */
 };
 
-/* What both sides know about a group without transmission. */
+/* Data about a group that both sides know without transmission. */
 struct codec_ctx {
 	uint64_t seed;		/* from run and device, so that devices' noise is independent */
 	uint64_t step;

@@ -100,7 +100,7 @@ marks_words(size_t n)
 /* The changed words and their levels. */
 struct changes {
 	uint64_t *at;		/* u64[(n + 63) / 64], one bit per word */
-	size_t n;		/* how many */
+	size_t n;		/* number of changed words */
 	uint32_t a, levels;
 	uint32_t *list;		/* [n], by levels */
 	uint32_t end[LEVELS];	/* [level] end of its changes in the list */

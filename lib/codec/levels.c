@@ -149,7 +149,7 @@ levels_fit(struct levels *l, const float *m, size_t k)
 	a = sum / (double)k;
 	if (l->n == 2) {
 		a = two_means(m, k, a, &high);
-		/* the ratio cannot exceed LEVELS_TOP: then keep the upper level */
+		/* if the ratio would exceed LEVELS_TOP, keep only the upper level */
 		if (a < high / wide(LEVELS_TOP))
 			a = high / wide(LEVELS_TOP);
 	}

@@ -1,6 +1,6 @@
 /*
- * What ECQ and TCQ bodies share: a step as the rate parameter, the forms without a code,
- * and the fields before a code.
+ * The parts that ECQ and TCQ bodies share: a step as the rate parameter, the forms
+ * without a code, and the fields before a code.
  *
  *   body := nothing               all values are 0
  *         | f32                   all values are equal to it

@@ -624,7 +624,7 @@ estimated_levels_error(const double *x, const double *w, unsigned n, unsigned ki
 	double t = kind == TOPK_MAG ? HUGE_VAL : x[n - 1], lost = 0, r;
 	unsigned i;
 
-	if (kind == TOPK_Q4) {		/* cells of equal ratio, uniform */
+	if (kind == TOPK_Q4) {		/* values are uniform in cells of equal ratio */
 		r = detmath_exp(detmath_log(x[0] / x[n - 1]) / 8);
 		for (i = 0; i < n; i++)
 			lost += w[i] * x[i] * x[i] * (r - 1) * (r - 1) /

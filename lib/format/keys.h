@@ -18,7 +18,7 @@ struct reader;
 struct text_kv;
 struct writer;
 
-/* of the policy */
+/* keys of the policy */
 #define KEYS_BANDWIDTH "bandwidth"
 #define KEYS_BUDGET "budget_bytes"
 #define KEYS_COMPUTE "compute"

@@ -102,7 +102,7 @@ schema_exact(unsigned dtype)
 {
 	return dtype >= SCHEMA_I32;
 }
-/* As schema_exact, for the tensor of group g. */
+/* Like schema_exact, for the tensor of group g. */
 int schema_exact_group(const struct schema *s, uint32_t g);
 
 /* Return 1 if values of this type are only sent as bits, by codec exact, and never as f32. */

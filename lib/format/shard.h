@@ -28,7 +28,7 @@ enum shard_kind {
 #define SHARD_KEY_MODEL "model.digest"	/* digest of the model of the gradient */
 #define SHARD_KEY_COMPUTE "compute.seconds"	/* time to compute the step's gradient */
 
-/* for a difference to a history: how to restore the values, and the history's stamp */
+/* keys of a difference to a history: how to restore values; the history's stamp */
 #define SHARD_KEY_PREDICT "predict"
 #define SHARD_KEY_HISTORY "history"
 #define SHARD_KEY_PART "part"		/* in a patch: RANK/RANKS (pART) */

@@ -21,7 +21,7 @@ struct child {
 	size_t n;
 	int own_voice;		/* 1: it writes to our standard error itself */
 	pid_t pid;		/* 0: it has ended, or was not started */
-	int status;		/* of waitpid */
+	int status;		/* status from waitpid */
 	int stopped;		/* 1: this process ended it after another one failed */
 };
 

@@ -1,6 +1,6 @@
 /*
- * What the tables with 256-bit vectors (AVX2, AVX-512) share: a chunk is one vector, 16 bits
- * per value.
+ * The parts that the tables with 256-bit vectors (AVX2, AVX-512) share: a chunk is one
+ * vector, 16 bits per value.
  *
  * ---- ecq_sort ----
  *

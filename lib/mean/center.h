@@ -98,7 +98,7 @@ struct center {
 	float *values;			/* one allocation for `center' and `made' */
 	float *center, *made;		/* f32[]: aggregates of the step before, of this step */
 	size_t cap;
-	uint64_t seed;			/* of the sketch's places */
+	uint64_t seed;			/* seed of the sketch's places */
 	uint64_t step;			/* the current step */
 	unsigned char model[16];
 	struct center_rows last, next;

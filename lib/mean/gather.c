@@ -41,7 +41,7 @@ struct gather_in {
 	struct values v;
 	struct dense made;	/* the spool's reconstruction of a difference; made.r
 				 * NULL: the shard is not a difference */
-	struct text_kv policy;	/* of this step's shard */
+	struct text_kv policy;	/* policy of this step's shard */
 	struct array_names members;
 };
 
@@ -60,7 +60,7 @@ struct gather {
 	uint64_t step;		/* number of that step; in a spool: the step to make */
 	int was;		/* 1: run and step are set */
 	int fd;			/* file of copied shards, each a stream; -1: none */
-	uint64_t bytes;		/* of this step's contributions, coded */
+	uint64_t bytes;		/* coded size of this step's contributions */
 	struct schema schema;	/* model of all contributions */
 	size_t blame;		/* index + 1 of the input that caused an error; 0: none */
 	struct gather_in *in;	/* this step's contributions, by device */

@@ -1,5 +1,5 @@
 /*
- * What ace-patch writes down about a model, in the directory beside it (model/swap.h).
+ * The records that ace-patch keeps of a model, in the directory beside it (model/swap.h).
  *
  * marker and ready are text: a line "NAME VALUE" for each member of struct journal_mark.
  *

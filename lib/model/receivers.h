@@ -36,7 +36,7 @@ struct receivers_line {
 
 struct receivers {
 	struct statedir s;
-	struct receivers_line *p;	/* by name */
+	struct receivers_line *p;	/* sorted by name */
 	size_t n, cap;
 };
 #define RECEIVERS_INIT { STATE_INIT, NULL, 0, 0 }

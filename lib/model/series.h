@@ -64,7 +64,7 @@ struct series {
 	unsigned char *may;	/* [turns + 1], for parts: 1 if all groups seen so far
 				 * have the bytes that precede this turn; last element:
 				 * the bytes after all turns */
-	/* of the last patch that was read, even if it was refused: */
+	/* names of the last patch that was read, even if it was refused: */
 	unsigned char run[SHARD_ID], digest[SHARD_DIGEST];
 	uint64_t step;
 	unsigned char *has;	/* [groups]: 1 if any patch changes the group */

@@ -25,7 +25,7 @@ struct source {
 	struct arc *arc;	/* an archive, read from io */
 	struct arc_entry *entry;
 	unsigned char head[4];	/* first bytes of the entry, already read */
-	size_t nhead, at;	/* to be read again from `at' on */
+	size_t nhead, at;	/* head[at .. nhead) is still to be returned */
 	int folder;
 	const char *packed;	/* name of the packed format, or NULL */
 	char **file;		/* files of a folder, sorted; `now' is next */

@@ -20,7 +20,7 @@ struct survey {
 	struct stat_group *stat;	/* [n], zeros if unknown */
 	float *score;			/* [n], 1 if unknown */
 	uint8_t *have;			/* [n] SURVEY_SENT | ... */
-	struct text_kv policy;		/* from pOLi frames; of equal keys the last one */
+	struct text_kv policy;		/* from pOLi frames; the last value of each key */
 	/* bytes of the frames that are passed on with the coded shard */
 	uint64_t notes;
 	const struct schema *schema;

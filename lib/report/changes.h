@@ -1,6 +1,6 @@
 /*
- * What a patch of a model changes: the two models, the number of changed values per
- * tensor and type, and the bits that they take.
+ * The changes that a patch makes: the two models, the number of changed values per tensor
+ * and type, and the bits that they take.
  */
 #ifndef ACE_CHANGES_H
 #define ACE_CHANGES_H

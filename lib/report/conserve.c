@@ -119,8 +119,8 @@ conserve_ours(const struct conserve_list *a, const struct receipt *r)
 	return shard_is_of(a->of, r->run, r->device);
 }
 
-/* List the device's shards that a step's manifest accepts: those whose file exists in `got',
- * removed ones in `gone'.  For earlier steps in the manifest, list only removed ones. */
+/* List the device's shards that a step's manifest accepts: add those with a file to `got' and
+ * removed ones to `gone'.  For earlier steps in the manifest, list only removed ones. */
 static int
 conserve_listed(struct conserve_list *a, uint64_t step, const struct receipt_list *list,
     const struct receipt_list *have, struct err *e)

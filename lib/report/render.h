@@ -35,7 +35,7 @@ enum render_type {
 	/* double, bit/s: text in Mbit/s; metric in bytes per second */
 	RENDER_RATE,
 	RENDER_FLAG,		/* int: true or false */
-	RENDER_CALL		/* put prints it, in each form */
+	RENDER_CALL		/* the function `put' prints it, in each form */
 };
 
 enum { RENDER_WIDE = 1000 };	/* + N: the width is x->wide[N] */
@@ -47,7 +47,7 @@ struct render_field {
 	size_t at;		/* offset in a row */
 	unsigned in;		/* reports that have the field: bits that the caller defines */
 	unsigned need;		/* what a row must have for it: bits that the caller defines */
-	int width;		/* of a text column; < 0: left-aligned */
+	int width;		/* width of a text column; < 0: left-aligned */
 	int gap;		/* blanks before the column; 0: two */
 	const char *text;	/* format of a floating-point number; NULL: "%.9g" */
 	void (*put)(struct render *x, const char *name, const void *at);

@@ -12,7 +12,7 @@
 
 struct err;
 
-/* What was sent of one tensor or several. */
+/* The parts of one tensor or several that were sent. */
 struct tally {
 	uint64_t elements, groups;	/* numbers of the schema */
 	uint64_t sent, sent_groups;	/* numbers that were sent */
@@ -21,7 +21,7 @@ struct tally {
 	uint64_t coded[CODEC_MAX];	/* bytes of these groups */
 };
 
-/* What a shard has of a tensor, whatever the glob. */
+/* The groups of a tensor that a shard has, whatever the glob. */
 struct walk_sent {
 	uint32_t groups;
 	uint64_t bytes;
@@ -38,7 +38,7 @@ struct walk {
 	int (*note)(void *arg, const struct reader *r, struct err *e);
 	void *arg;
 	struct walk_sent *sent;	/* [tensors], added to; or NULL */
-	struct tally total;	/* of all tensors that matched */
+	struct tally total;	/* totals of all tensors that matched */
 	uint64_t framed;	/* bytes of all the shard's frames */
 	/* below: private */
 	struct tally now;

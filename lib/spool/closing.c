@@ -136,7 +136,7 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 	size_t i, j;
 	int k = 0;
 
-	for (i = 0; i < l->n && k == 0; i++)	/* in order of steps */
+	for (i = 0; i < l->n && k == 0; i++)	/* the list is in order of steps */
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
 			k = closing_files(r, l->line[i].r.step, &have, e);
 	receipt_list_sort(&have);

@@ -80,7 +80,7 @@ history_end(struct history *m, const struct spool *s, const struct schema *sc,
 struct history_old {
 	const char *was;
 	int any;		/* 1: an average was made, so `last' is set */
-	uint64_t last, step;	/* of the last average; of the new history */
+	uint64_t last, step;	/* steps of the last average, of the new history */
 };
 
 /* Remove the history called `name' if it is not needed any more. */

@@ -17,7 +17,7 @@ struct err;
 struct feedback_cache;
 struct schema;
 
-struct history {		/* of the shard that is being received */
+struct history {		/* history for the shard that is being received */
 	struct feedback_cache *cache;	/* NULL: it is not a difference */
 	char *dir, *temp;
 	uint32_t next;			/* the group to reconstruct next */

@@ -1,7 +1,7 @@
 /*
- * What a device that joins a run in progress has to know: the averages of all closed
- * steps.  It asks for them on its own connection.  An operator may first add it to the list
- * of devices (spool/roster.h), so that steps wait for it.
+ * The data that a device needs when it joins a run in progress: the averages of all
+ * closed steps.  It asks for them on its own connection.  An operator may first add it to
+ * the list of devices (spool/roster.h), so that steps wait for it.
  */
 #ifndef ACE_JOIN_H
 #define ACE_JOIN_H

@@ -31,10 +31,10 @@ struct limits {
 	/* limits, one line for each in the file DIR/limits */
 	unsigned kinds;			/* bits 1 << SHARD_x */
 	int differences;		/* 1: differences to a history, too */
-	double weight;			/* of one shard, at most */
-	uint64_t contributors;		/* of one shard, at most */
+	double weight;			/* most weight of one shard */
+	uint64_t contributors;		/* most contributors of one shard */
 	uint64_t ahead;			/* steps after the last closed one, at most */
-	uint64_t stale;			/* for spool.max_stale */
+	uint64_t stale;			/* value for max_stale of struct spool */
 	uint64_t shard;			/* bytes of one shard on the wire, at most */
 	uint64_t quota;			/* bytes of a device in open steps, at most */
 	uint64_t open;			/* open steps with shards of a device, at most */

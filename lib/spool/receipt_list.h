@@ -14,7 +14,7 @@ enum { RECEIPT_LIST_NAME = 256 };
 struct receipt_list {
 	struct receipt_list_line {
 		struct receipt r;
-		char name[RECEIPT_LIST_NAME];	/* of the shard's file */
+		char name[RECEIPT_LIST_NAME];	/* name of the shard's file */
 	} *line;
 	size_t n, cap;
 };

@@ -59,7 +59,7 @@ struct receive {
 	struct reader *in;
 	const struct kern *kern;
 	struct values v;
-	struct history history;	/* of the current shard */
+	struct history history;	/* history for the current shard */
 	struct io *to;		/* the pipe to the answering process */
 };
 

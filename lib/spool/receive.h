@@ -47,7 +47,7 @@ struct receive_answers {
 					 * has sent */
 	int aggregate;			/* 1: averages and receipts; 0: receipts */
 	const struct reader_opts *in;	/* how averages are read */
-	struct writer *out;		/* to the device */
+	struct writer *out;		/* writes to the device */
 	double patience;		/* seconds until SIGALRM interrupts an
 					 * answer that the device does not
 					 * read; 0: none */

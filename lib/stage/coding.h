@@ -81,7 +81,7 @@ struct coding {
 	/* of the groups coded early: bytes now and in the previous shard, and values */
 	double now, last, values_last;
 	uint64_t base;			/* bytes before the first record */
-	uint64_t open;			/* values that may still come */
+	uint64_t open;			/* number of values that may still come */
 };
 
 /* The caller still owns fb and pool.  fb NULL: no residual is kept.  Return 0 or

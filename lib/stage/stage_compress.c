@@ -700,7 +700,7 @@ stage_compress_abort(struct stage *s, struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
 
-	/* threads that are coding use the shard */
+	/* wait for the threads that code, since they use the shard */
 	(void)pool_end(x->pool, NULL);
 	filter_abort(x->out, e);
 }

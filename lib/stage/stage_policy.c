@@ -636,7 +636,7 @@ policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 	for (i = 0; i < sizeof(policy_key) / sizeof(*policy_key) && r == 0; i++)
 		if (on[policy_key[i].when])
 			r = text_set(&kv, policy_key[i].name, NULL, e);
-	for (i = kv.n; i-- > 0 && on[INTERVAL] && r == 0; )	/* of each device */
+	for (i = kv.n; i-- > 0 && on[INTERVAL] && r == 0; )	/* each device's own */
 		if (strncmp(kv.p[i].key, KEYS_INTERVAL_OF,
 		    strlen(KEYS_INTERVAL_OF)) == 0)
 			r = text_set(&kv, kv.p[i].key, NULL, e);

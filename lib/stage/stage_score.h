@@ -14,7 +14,7 @@ struct err;
 struct stage_score_opts {
 	const char *dir;		/* state directory, or NULL */
 	enum score_form form;
-	double power;			/* for moment */
+	double power;			/* for --form moment */
 	double alpha, decay, clip;	/* for paper, see sync/score.h; decay and
 					 * clip < 0: the default */
 	const struct filter *f;		/* filter of the program, set by make */

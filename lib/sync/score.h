@@ -84,7 +84,7 @@ struct score {
 	double decay;			/* decay of the moving averages, default 0.2 */
 	double clip;			/* limit of |z-score|, default 4 */
 	enum score_form form;
-	float *told;			/* f32[n] I for SCORE_MOMENT; NULL: all are 1 */
+	float *told;			/* f32[n] the I of SCORE_MOMENT; NULL: each is 1 */
 };
 
 /*
