@@ -72,7 +72,7 @@ verdict_refuse(const struct verdict *x, struct err *e)
 
 /* Look for the shard's bytes among those rejected before.  Return 1 with their receipt in r, or
  * 0.  After a rejection the name is still free, so that a device that was repaired may send
- * other bytes, up to VERDICT_TRIES times.  After any verdict but `invalid' it may not. */
+ * other bytes, VERDICT_TRIES - 1 times.  After any verdict but `invalid' it may not. */
 static int
 verdict_before(const struct verdict *x, int closed, struct err *e)
 {

@@ -153,8 +153,8 @@ const struct opt stage_policy_rows[] = {
 	    "take the link's rate from DIR, keep the interval there",
 	    OPT_PATH(struct stage_policy_opts, dir, OPT_DIR) },
 	OPT_PART(stage_policy_ratio_rows, struct stage_policy_opts, factor),
-	{ 0, "bandwidth", "RATE", "bandwidth of the link, if it was not "
-	    "measured", OPT_RATE(struct stage_policy_opts, bandwidth),
+	{ 0, "bandwidth", "RATE", "bandwidth of the link, instead of the "
+	    "measured one", OPT_RATE(struct stage_policy_opts, bandwidth),
 	    .hi.f = KEYS_RATE_MOST },
 	{ 0, "deadline", "TIME", "limit a shard to what the link carries in "
 	    "TIME", OPT_TIME(struct stage_policy_opts, deadline) },
