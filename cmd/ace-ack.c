@@ -130,13 +130,10 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 static int
 take(struct ack *x, struct err *e)
 {
-	const struct chain_frame *f = reader_frame(x->in);
-	struct receipt r;
+	const struct receipt r = *reader_receipt(x->in);
 	char said[256];
 	int k, known, later;
 
-	if ((k = receipt_decode(&r, f->raw, f->raw_len, e)) < 0)
-		return k;
 	if (x->models)
 		return take_model(x, &r, e);
 	(void)snprintf(said, sizeof(said), "step %llu: %s%s%s",

@@ -15,19 +15,13 @@ static int
 receipts_read(struct receipts *q, struct io *io, struct err *e)
 {
 	struct reader *r;
-	struct receipt rc;
 	int k;
 
 	if ((k = reader_open(&r, io, NULL, e)) < 0)
 		return k;
-	while ((k = reader_next(r, e)) > 0) {
-		if (k != READER_RCPT)
-			continue;
-		if ((k = receipt_decode(&rc, reader_frame(r)->raw,
-		    reader_frame(r)->raw_len, e)) < 0)
-			break;
-		receipts_add(q, &rc);
-	}
+	while ((k = reader_next(r, e)) > 0)
+		if (k == READER_RCPT)
+			receipts_add(q, reader_receipt(r));
 	reader_free(r);
 	return k;
 }

@@ -171,6 +171,7 @@ struct reader {
 	struct reader_tally *tally, mark_tally;
 	struct shard shard;
 	struct shard_end end;
+	struct receipt receipt;
 	struct buf prov;
 	struct data_frame data;
 	int failed;
@@ -512,7 +513,6 @@ reader_on_note(struct reader *r, struct err *e)
 static int
 reader_on_frame(struct reader *r, struct err *e)
 {
-	struct receipt receipt;
 	char name[16];
 	int k;
 
@@ -537,7 +537,7 @@ reader_on_frame(struct reader *r, struct err *e)
 			return reader_corrupt(r, e, "the frame is inside a shard");
 		if (r->table.n != 0)
 			return reader_corrupt(r, e, "the schema is incomplete");
-		if ((k = receipt_decode(&receipt, r->c.frame.raw,
+		if ((k = receipt_decode(&r->receipt, r->c.frame.raw,
 		    r->c.frame.raw_len, e)) < 0)
 			return k;
 		r->pos.at = AT_BODY;
@@ -662,6 +662,12 @@ const struct chain_frame *
 reader_frame(const struct reader *r)
 {
 	return &r->c.frame;
+}
+
+const struct receipt *
+reader_receipt(const struct reader *r)
+{
+	return &r->receipt;
 }
 
 const struct shard_end *

@@ -37,7 +37,7 @@ enum reader_event {
 	READER_DATA,		/* some records: reader_records */
 	READER_NOTE,		/* an ancillary frame of the shard: reader_frame */
 	READER_SEND,		/* the shard is complete: reader_end_of_shard */
-	READER_RCPT		/* a delivery receipt: reader_frame */
+	READER_RCPT		/* a delivery receipt: reader_receipt, reader_frame */
 };
 
 struct reader_opts {
@@ -80,6 +80,7 @@ uint32_t reader_so_far(const struct reader *r);
  * When all records of a shard are reported, the sum is checked against SEND. */
 void reader_decoded(const struct reader *r, uint64_t nonzero);
 const struct chain_frame *reader_frame(const struct reader *r);
+const struct receipt *reader_receipt(const struct reader *r);
 const struct shard_end *reader_end_of_shard(const struct reader *r);
 
 /* Return the stream's provenance as text, one line per program; "" if none. */

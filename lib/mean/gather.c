@@ -793,17 +793,11 @@ gather_has(const struct gather *g, size_t i, const char *name)
 	return 0;
 }
 
-static int
-gather_by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Return 1 if this name is in the sorted list l twice. */
 static int
 gather_is_double(const struct array_names *l, const char *name)
 {
-	char *const *at = bsearch(&name, l->p, l->n, sizeof(*l->p), gather_by_name);
+	char *const *at = bsearch(&name, l->p, l->n, sizeof(*l->p), array_order);
 
 	return (at > l->p && strcmp(at[-1], name) == 0) ||
 	    (at + 1 < l->p + l->n && strcmp(at[1], name) == 0);

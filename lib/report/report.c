@@ -92,20 +92,19 @@ report_device(const char *path, const unsigned char id[SHARD_ID],
 	return 0;
 }
 
-static int
-report_receipt(struct report *p, const struct reader *r, struct err *e)
+static void
+report_receipt(struct report *p, const struct reader *r)
 {
-	const struct chain_frame *f = reader_frame(r);
+	const struct receipt *rc = reader_receipt(r);
 	char device[SHARD_NAME + 1], hex[33];
-	struct receipt rc;
-	int k, named;
+	int named;
 
-	if ((k = receipt_decode(&rc, f->raw, f->raw_len, e)) < 0 || p->quiet)
-		return k;
-	named = report_device(reader_name(r), rc.device, device);
+	if (p->quiet)
+		return;
+	named = report_device(reader_name(r), rc->device, device);
 	if (p->s.form == RENDER_JSON) {
-		report_receipt_json(p, &rc, named ? device : NULL);
-		return 0;
+		report_receipt_json(p, rc, named ? device : NULL);
+		return;
 	}
 	(void)fprintf(p->s.f, "%-13s ", "receipt");
 	if (p->file != NULL) {
@@ -114,15 +113,14 @@ report_receipt(struct report *p, const struct reader *r, struct err *e)
 	}
 	render_name(p->s.f, device);
 	(void)fprintf(p->s.f, " step %llu: %s%s%s\n",
-	    (unsigned long long)rc.step, receipt_verdict_name(rc.verdict),
-	    rc.reason[0] != '\0' ? ": " : "", rc.reason);
+	    (unsigned long long)rc->step, receipt_verdict_name(rc->verdict),
+	    rc->reason[0] != '\0' ? ": " : "", rc->reason);
 	if (p->verbose) {
-		shard_hex(rc.digest, hex);
+		shard_hex(rc->digest, hex);
 		(void)fprintf(p->s.f, "%-13s digest %s, version %llu, at %llu\n",
-		    "", hex, (unsigned long long)rc.version,
-		    (unsigned long long)rc.clock);
+		    "", hex, (unsigned long long)rc->version,
+		    (unsigned long long)rc->clock);
 	}
-	return 0;
 }
 
 int
@@ -155,8 +153,8 @@ report_next(struct report *p, struct reader *r, struct err *e)
 				return k;
 			continue;
 		}
-		if (k == READER_RCPT && p->pick == NULL && (k = report_receipt(p, r, e)) < 0)
-			return k;
+		if (k == READER_RCPT && p->pick == NULL)
+			report_receipt(p, r);
 	}
 	return k;
 }

@@ -171,6 +171,7 @@ static int
 closing_first(struct closing *r, const struct closed *d,
     struct closing_at *first, struct closing_at *next, struct err *e)
 {
+	struct array_names files = ARRAY_NAMES_INIT;
 	struct steps l = STEPS_INIT;
 	struct closing_at a = { 0, 0 };
 	size_t i;
@@ -179,8 +180,9 @@ closing_first(struct closing *r, const struct closed *d,
 	*first = *next = a;
 	r->open = l.n;
 	for (i = 0; i < l.n && k == 0 && next->n == 0; i++) {
-		a.step = l.step[i];
-		k = steps_count(&a.n, &r->in, a.step, e);
+		k = steps_files(&files, &r->in, l.step[i], e);
+		a = (struct closing_at){ l.step[i], files.n };
+		array_release(&files);
 		if (first->n == 0)
 			*first = a;
 		if (a.n != 0 && a.n >= r->o->quorum)

@@ -69,21 +69,15 @@ receipt_list_write(const struct receipt_list *l, const char *path, enum io_sync 
 int
 receipt_list_read(struct receipt_list *l, const char *path, struct err *e)
 {
-	const struct chain_frame *f;
-	struct receipt rc;
 	struct reader *r;
 	int k;
 
 	if ((k = spool_reader(&r, path, e)) <= 0)
 		return k;
-	while ((k = reader_next(r, e)) > 0) {
-		if (k != READER_RCPT)
-			continue;
-		f = reader_frame(r);
-		if ((k = receipt_decode(&rc, f->raw, f->raw_len, e)) < 0 ||
-		    (k = receipt_list_add(l, &rc, "", e)) < 0)
+	while ((k = reader_next(r, e)) > 0)
+		if (k == READER_RCPT &&
+		    (k = receipt_list_add(l, reader_receipt(r), "", e)) < 0)
 			break;
-	}
 	reader_free(r);
 	return k < 0 ? k : 1;
 }

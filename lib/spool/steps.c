@@ -90,21 +90,6 @@ steps_release(struct steps *x)
 /* ---- the files of a step ---- */
 
 static int
-steps_each_count(void *arg, const char *path, const char *name, struct err *e)
-{
-	(void)path, (void)e;
-	*(size_t *)arg += spool_is_shard(name) != 0;
-	return 0;
-}
-
-int
-steps_count(size_t *n, const struct spool *s, uint64_t step, struct err *e)
-{
-	*n = 0;
-	return steps_in(s, &step, "", steps_each_count, n, e);
-}
-
-static int
 steps_each_file(void *arg, const char *path, const char *name, struct err *e)
 {
 	(void)path;

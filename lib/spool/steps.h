@@ -23,14 +23,13 @@ int steps_list(struct steps *x, const struct spool *s, const char *below,
     uint64_t from, struct err *e);
 void steps_release(struct steps *x);
 
-/* steps_count(n, s, step, e): count the step's accepted shards.
- * steps_files(l, s, step, e): append the names of their files, in no order.
+/* steps_files(l, s, step, e): append the names of the files of the step's accepted
+ * shards, in no order.
  * steps_devices(l, s, step, e): append the names of their devices, except those that
  * are too long for a file name.
  * steps_shards(l, s, step, have, e): append the shards to the list l.  Files whose
  * receipts are in the list `have' (or NULL) are not read again.  A shard whose file is
  * damaged has the verdict `late' and the reason, and no run and digest. */
-int steps_count(size_t *n, const struct spool *s, uint64_t step, struct err *e);
 int steps_files(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e);
 int steps_devices(struct array_names *l, const struct spool *s, uint64_t step,
