@@ -217,8 +217,8 @@ restart(const struct opts *o, struct err *e)
 	    (r = feedback_restart(&s, n, &l, e)) == 0) {
 		if (l.what == LOST_RESIDUAL)
 			cli_say(o->f->cli, 0, "incarnation %llu begins; lost: the "
-			    "residual of step %llu (norm %.3g) and %zu shards "
-			    "without a receipt", n, (unsigned long long)l.step,
+			    "residual of step %llu (norm %.3g); shards without a "
+			    "receipt: %zu", n, (unsigned long long)l.step,
 			    l.norm, l.pending);
 		else if (l.what == LOST_BEFORE)
 			cli_say(o->f->cli, 0, "incarnation %llu has begun already: the "

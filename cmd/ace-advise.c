@@ -367,8 +367,8 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 	}
 	*v = x[0] + 8 * x[3] / x[1] + x[2];
 	if (*v > ROUND)
-		return err_set(e, ERR_DATA, "limit: line %zu: a round of %.3g "
-		    "s, at most %g: check its times and bandwidth",
+		return err_set(e, ERR_DATA, "limit: line %zu: a round would take %.3g s, "
+		    "at most %g s: check its times and bandwidth",
 		    t->line[row + 1], *v, ROUND);
 	return 0;
 }
@@ -422,8 +422,8 @@ group_tier(struct fleet *x, const struct table *t,
 		if (x->tier[i] == tier)
 			at[n++] = i;
 	if (n > CLUSTER_GROUP) {
-		r = err_set(e, ERR_DATA, "limit: %zu devices in one tier, at "
-		    "most %d can be grouped: leave --cluster out", n, CLUSTER_GROUP);
+		r = err_set(e, ERR_DATA, "limit: one tier has %zu devices, at most %d "
+		    "can be grouped: leave --cluster out", n, CLUSTER_GROUP);
 		goto out;
 	}
 	if ((row = alloc_get(n, x->m * sizeof(*row), e)) == NULL ||
@@ -484,7 +484,7 @@ arrange(struct fleet *x, const struct table *t, const struct opts *o,
 	int r;
 
 	if (t->rows > CLUSTER_DEVICES)
-		return err_set(e, ERR_DATA, "limit: %zu devices, at most %d",
+		return err_set(e, ERR_DATA, "limit: the table has %zu devices, at most %d",
 		    t->rows, CLUSTER_DEVICES);
 	for (i = 0; i < t->rows; i++) {
 		if ((r = round_time(t, i, &v, e)) < 0)
@@ -531,7 +531,7 @@ static const struct opt ratio_options[] = {
 	{ 'S', "state", "DIR", "add a row for the link that was measured in "
 	    "DIR", OPT_PATH(struct opts, dir, OPT_DIR) },
 	OPT_PART(stage_policy_ratio_rows, struct opts, factor),
-	{ 0, "bandwidth", "RATE", "for this link, not the curve",
+	{ 0, "bandwidth", "RATE", "print the ratio for this link, not a table",
 	    OPT_RATE(struct opts, bandwidth) },
 	FORMAT,
 	OPT_END
@@ -608,7 +608,7 @@ static const struct opt dynacomm_options[] = {
 static const struct opt deco_options[] = { FORMAT, OPT_END };
 
 static const struct opt cluster_options[] = {
-	{ 0, "cluster", "THETA", "in each tier, groups up to this distance",
+	{ 0, "cluster", "THETA", "group the devices of a tier up to this distance",
 	    OPT_F64(struct opts, theta, 0, 1e9) },
 	FORMAT,
 	OPT_END

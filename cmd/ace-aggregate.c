@@ -79,7 +79,7 @@ static const char *const intervals[] = { "common", "own", NULL };
 static const struct opt options[] = {
 	{ 0, "weight-by", "WHAT", NULL,
 	    OPT_WORD(struct aggregate_opts, who.by, contrib_bys), .def = "weight" },
-	{ 0, "devices", "N", "contributions that a round needs, no fewer",
+	{ 0, "devices", "N", "contributions that a round needs",
 	    OPT_U64(struct aggregate_opts, expect, 1, 1 << 20) },
 	{ 0, "rule", "RULE",
 	    "mean, sum, clip:X, trim:F, median, center:F, and limits",

@@ -331,8 +331,8 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 	if ((r = delta_head(path[n - 1], &d->head, e)) < 0)
 		return r;
 	if (d->head.is && d->o->part != NULL)
-		return err_set(e, ERR_USAGE, "'%s' describes changes, which --part "
-		    "does not take: give the whole NEW", path[n - 1]);
+		return err_set(e, ERR_USAGE, "'%s' describes changes, which --part does "
+		    "not take: give the whole new model", path[n - 1]);
 	if (d->head.is)
 		return open_delta(d, path, e);
 	if ((r = model_open(&d->new, path[n - 1], e)) < 0 ||
@@ -621,13 +621,13 @@ static const struct opt options[] = {
 	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
 	{ 0, "base-version", "N", "step of the old model",
 	    OPT_U64(struct opts, sh.base_version, 0, UINT64_MAX) },
-	{ 'S', "state", "DIR", "keep the patch there, for all receivers",
+	{ 'S', "state", "DIR", "store the patch in DIR, for all receivers",
 	    OPT_PATH(struct opts, state, OPT_DIR) },
-	{ 0, "to", "NAME", "write what this receiver needs of what was kept",
+	{ 0, "to", "NAME", "write the stored patches that receiver NAME needs",
 	    OPT_TEXT(struct opts, to), .with = "state" },
-	{ 0, "part", "INDEX", "the models' tensors are slices, as this says",
+	{ 0, "part", "INDEX", "index of the models' slices, if they hold slices",
 	    OPT_PATH(struct opts, part, OPT_READ) },
-	{ 0, "for", "INDEX", "slices that the receiver has, as this index says",
+	{ 0, "for", "INDEX", "index of the slices that the receiver has",
 	    OPT_PATH(struct opts, whom, OPT_READ), .with = "part" },
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_OUT,

@@ -38,7 +38,7 @@ struct edge {
 static const struct opt options[] = {
 	{ 0, "name", "NAME", "this device's name (default the host's)",
 	    OPT_TEXT(struct edge, name) },
-	{ 'S', "state", "DIR", "its folder (default ./ace-NAME)",
+	{ 'S', "state", "DIR", "this device's folder (default ./ace-NAME)",
 	    OPT_PATH(struct edge, dir, OPT_DIR) },
 	{ 0, "bits", "N", "refuse a run that sends other than N bits for each value",
 	    OPT_F64(struct edge, bits, 0.001, 32) },

@@ -6,7 +6,7 @@
 
 static const struct opt options[] = {
 	OPT_ROWS(stage_expand_rows),
-	{ 0, "feedback", "DIR", "tell ace-score -S DIR what the groups are worth",
+	{ 0, "feedback", "DIR", "tell ace-score -S DIR how useful each group was",
 	    OPT_PATH(struct stage_expand_opts, feedback, OPT_DIR) },
 	FILTER_OPT_SYNC,
 	FILTER_OPT_THREADS,

@@ -164,8 +164,8 @@ put_shard(struct import *m, const char *path, struct format_source *src, struct 
 	    (r = put_values(o, src, m->w, e)) == 0)
 		r = writer_send(m->w, NULL, e);
 	if (r == 0 && format_unnoted(src) != 0)
-		cli_say(o->f->cli, 0, "'%s': left out %llu entries of its metadata: "
-		    "a shard carries at most 16 short ones (ace-import(1))", path,
+		cli_say(o->f->cli, 0, "'%s': entries left out of its metadata: %llu (a "
+		    "shard carries at most 16 short ones, see ace-import(1))", path,
 		    (unsigned long long)format_unnoted(src));
 	if (r == 0 && (format_rounded(src) != 0 || o->fo.round))
 		cli_say(o->f->cli, 1, "'%s': %llu of %llu values rounded to f32",
@@ -318,7 +318,7 @@ set_based(void *arg, const struct opt *row, const char *val, struct err *e)
 
 static const struct opt options[] = {
 	{ 'f', "format", "FORMAT", NULL, OPT_WORD(struct opts, format, format_names) },
-	{ 'd', "device", "NAME", "the device the shards come from",
+	{ 'd', "device", "NAME", "device that the shards come from",
 	    OPT_CALL(set_device) },
 	{ 's', "step", "N", "step of the first FILE",
 	    OPT_U64(struct opts, sh.step, 0, UINT64_MAX), .def = "0" },
@@ -340,9 +340,9 @@ static const struct opt options[] = {
 	{ 0, "tensor", "GLOB", "only tensors whose name matches",
 	    OPT_TEXT(struct opts, fo.only) },
 	{ 0, "many", NULL,
-	    "safetensors one after another in a FILE, a step each",
+	    "each FILE has several safetensors, one per step",
 	    OPT_FLAG(struct opts, many) },
-	{ 0, "f32", NULL, "round f64 values that f32 does not hold to the nearest",
+	{ 0, "f32", NULL, "round f64 values that are not exact in f32",
 	    OPT_FLAG(struct opts, fo.round) },
 	FILTER_OPTS_OUT,
 	OPT_END

@@ -341,7 +341,7 @@ recover(void *arg, char **path, size_t n, struct err *e)
 		r = filter_end(w, r, e);
 	}
 	if (r == 0)
-		cli_say(o->f->cli, 0, "%llu shards saved", (unsigned long long)x.saved);
+		cli_say(o->f->cli, 0, "shards saved: %llu", (unsigned long long)x.saved);
 	if (r == 0 && x.damages != 0)
 		r = err_set(e, ERR_NO, "damaged: %s", ERR_MSG(&x.first));
 	writer_free(w);
@@ -445,7 +445,7 @@ static const struct opt recover_opt[] = {
 static const struct opt audit_opt[] = {
 	{ 'S', "state", "DIR", "the device's state",
 	    OPT_PATH(struct opts, state, OPT_DIR) },
-	{ 0, "spool", "DIR", "the receiver's", OPT_PATH(struct opts, spool, OPT_DIR) },
+	{ 0, "spool", "DIR", "the receiver's spool", OPT_PATH(struct opts, spool, OPT_DIR) },
 	OPT_ROWS(form_opt),
 	FILTER_OPTS_IN,
 	OPT_END
@@ -453,17 +453,16 @@ static const struct opt audit_opt[] = {
 
 static const struct cli_command commands[] = {
 	{ "list", "[options] [FILE...]",
-	    "Shards and tensors at length, undecoded (default for few)",
-	    list_opt, list, 0 },
+	    "Lists shards and tensors in detail (default for few)", list_opt, list, 0 },
 	{ "brief", "[options] [FILE...]",
-	    "A line a shard (default for many)", table_opt, brief, 0 },
+	    "Prints one line per shard (default for many)", table_opt, brief, 0 },
 	{ "follow", "[options] FOLDER",
-	    "A line a shard, also of those that come to the folder", table_opt,
+	    "Prints one line per shard, also for new ones in FOLDER", table_opt,
 	    follow, 1 },
-	{ "stats", "[options] [FILE...]", "Statistics of the values", table_opt,
+	{ "stats", "[options] [FILE...]", "Prints statistics of the values", table_opt,
 	    stats, 0 },
 	{ "verify", "[options] [FILE...]",
-	    "Decodes all, and holds it against the sums", verify_opt, verify, 0 },
+	    "Decodes all, and compares it with the sums", verify_opt, verify, 0 },
 	{ "diff", "[options] OTHER [FILE]",
 	    "Compares FILE with OTHER, the original; -v: with statistics",
 	    diff_opt, diff, 0 },
@@ -482,7 +481,7 @@ main(int argc, char **argv)
 		.cli = {
 			.prog = "ace-inspect",
 			.usage = "[COMMAND] [options] [FILE...]",
-			.about = "Tells what is in gradient-shard streams.",
+			.about = "Shows what is in gradient-shard streams.",
 			.examples = "ace-inspect edge1.aceg\n"
 			    "ace-inspect verify edge1.aceg edge2.aceg\n",
 			.opt = table_opt,

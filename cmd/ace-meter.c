@@ -235,12 +235,12 @@ run(void *arg, char **path, size_t n, struct err *e)
 }
 
 static const struct opt options[] = {
-	{ 'S', "state", "DIR", "write the estimates to its file link",
+	{ 'S', "state", "DIR", "write the estimates to the file DIR/link",
 	    OPT_PATH(struct opts, dir, OPT_DIR) },
 	{ 'L', "bandwidth", "RATE", "send no faster than this, such as 5Mbit",
 	    OPT_RATE(struct opts, limit), .lo.f = 8 },
 	/* 1 s, but only if a receipt came before */
-	{ 0, "wait", "TIME", "for receipts under way at the end (default 1s)",
+	{ 0, "wait", "TIME", "how long to wait for receipts at the end (default 1s)",
 	    OPT_TIME(struct opts, wait), .with = "state" },
 	OPT_END
 };

@@ -697,18 +697,18 @@ set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 }
 
 static const struct opt options[] = {
-	{ 0, "stage", NULL, "make the next model, and leave it beside",
+	{ 0, "stage", NULL, "make the next model beside the present one",
 	    OPT_CALL(set_act), .value = STAGE },
 	{ 0, "commit", NULL, "put what was staged in the model's place",
 	    OPT_CALL(set_act), .value = COMMIT },
 	{ 0, "way", "WAY", NULL, OPT_WORD(struct opts, way, swap_ways) },
-	{ 'o', "output", "DIR", "write there what changed, as SGLang reads it",
+	{ 'o', "output", "DIR", "write what changed into DIR, as SGLang reads it",
 	    OPT_PATH(struct opts, delta, OPT_DIR) },
 	{ 'f', "format", "FORMAT", NULL,
 	    OPT_WORD(struct opts, coding, delta_codings) },
-	{ 0, "part", "INDEX", "the model's tensors are slices, as this says",
+	{ 0, "part", "INDEX", "index of the model's slices, if it holds slices",
 	    OPT_PATH(struct opts, part, OPT_READ) },
-	{ 0, "receipt", "NAME", "answer with the model that NAME has then",
+	{ 0, "receipt", "NAME", "answer as receiver NAME, with the model it has then",
 	    OPT_TEXT(struct opts, receiver) },
 	FILTER_OPT_THREADS,
 	OPT_SHARED(filter_opts_max),
@@ -723,7 +723,7 @@ main(int argc, char **argv)
 			.prog = "ace-patch",
 			.usage = "[--stage | --commit] [--way WAY] [-o DIR [-f CODING]]\n"
 			    "    [--part INDEX] [--receipt NAME] MODEL <PATCH",
-			.about = "Makes the next model of a model, by a patch.",
+			.about = "Makes the next model of a model with a patch.",
 			.examples = "ace-patch model.safetensors <step7.aceg\n"
 			    "ace-patch --stage model <step7.aceg && "
 			    "ace-patch --commit model\n",

@@ -17,8 +17,8 @@ main(int argc, char **argv)
 	const struct cli c = {
 		.prog = "ace-policy",
 		.usage = "[-S DIR] [options] [FILE]",
-		.about = "Says in the stream how hard to compress and how often "
-		    "to synchronise.",
+		.about = "Writes into the stream how hard to compress and how often to "
+		    "synchronise.",
 		.examples = "ace-policy --bandwidth 2Mbit edge1.aceg | "
 		    "ace-select --policy |\n"
 		    "        ace-compress >coded.aceg\n"

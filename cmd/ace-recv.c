@@ -53,7 +53,7 @@ set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 static const char *const replies[] = { "receipt", "aggregate", NULL };
 static const struct opt schema_rows[] = {
 	{ 0, "schema", "FILE",
-	    "shards of this model only (default that of the first one)",
+	    "accept this model only (default that of the first one)",
 	    OPT_CALL(filter_schema), .right = OPT_READ },
 	OPT_END
 };
@@ -62,9 +62,9 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, spool, OPT_DIR) },
 	{ 0, "reply", "WHAT", NULL, OPT_WORD(struct opts, aggregate, replies),
 	    .def = "receipt" },
-	{ 'd', "device", "NAME", "shards of this device only",
+	{ 'd', "device", "NAME", "accept shards of this device only",
 	    OPT_TEXT(struct opts, shard.device) },
-	{ 0, "run", "NAME", "shards of this run only (default that of the first)",
+	{ 0, "run", "NAME", "accept this run only (default that of the first)",
 	    OPT_TEXT(struct opts, shard.run) },
 	OPT_SHARED(schema_rows),
 	{ 0, "create", NULL, "make the spool, and the file of its limits",
@@ -121,7 +121,7 @@ reap(struct reading *p, int r, struct err *e)
 		return r;
 	if (!WIFEXITED(p->status) || WEXITSTATUS(p->status) == 0)
 		return err_set(e, ERR_SYS, "the process that reads the shards was "
-		    "killed");
+		    "killed: look for the reason in the system's log");
 	e->quiet = 1;		/* the reading process has printed its message */
 	return -WEXITSTATUS(p->status);
 }

@@ -109,7 +109,7 @@ struct opts {
 static const char *const formats[] = { "stream", "text", NULL };
 static const struct opt options[] = {
 	OPT_PART(stage_select_rows, struct opts, select),
-	{ 0, "format", "FORMAT", "stream, or text: only the plan, to be read",
+	{ 0, "format", "FORMAT", "stream, or text: print only the plan",
 	    OPT_WORD(struct opts, format, formats), .def = "stream" },
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,

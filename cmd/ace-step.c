@@ -61,7 +61,7 @@ struct opts {
 };
 
 static const struct opt options[] = {
-	{ 'S', "state", "DIR", "keep everything in DIR",
+	{ 'S', "state", "DIR", "keep the residual and all other state in DIR",
 	    OPT_PATH(struct opts, state, OPT_DIR) },
 	OPT_PART(stage_expand_rows, struct opts, expand),
 	FILTER_OPT_SYNC,

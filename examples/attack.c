@@ -302,14 +302,14 @@ take(struct attack *a, size_t i, struct ace_error *e)
 
 	while ((r = ace_read_group(a->in[i], &g, e)) > 0) {
 		if (g.n > a->n - n)
-			return fail(e, 3, "mismatch: another model from device",
-			    a->shard[i].device);
+			return fail(e, 3, "mismatch: the model differs from that "
+			    "of the first device, in device", a->shard[i].device);
 		memcpy(a->x[i] + n, g.value, g.n * sizeof(float));
 		n += g.n;
 	}
 	if (r == 0 && n != a->n)
-		return fail(e, 3, "mismatch: another model from device",
-		    a->shard[i].device);
+		return fail(e, 3, "mismatch: the model differs from that "
+		    "of the first device, in device", a->shard[i].device);
 	return r;
 }
 
@@ -327,8 +327,8 @@ read_step(struct attack *a, struct ace_error *e)
 			more = r;
 		if (r != more || (r > 0 &&
 		    a->shard[i].step != a->shard[0].step))
-			return fail(e, 3, "mismatch: other steps than the "
-			    "first device's from device", a->shard[i].device);
+			return fail(e, 3, "mismatch: the steps differ from "
+			    "those of the first device, in device", a->shard[i].device);
 		if (more && ((r = room(a, e)) < 0 || (r = take(a, i, e)) < 0))
 			return r;
 	}

@@ -35,12 +35,12 @@ while IFS=$'\t' read -r sentence figures; do
 	below=
 	while read -r table way key digits; do
 		head -n 1 "$results/$table-runs.tsv" | grep -q 'setup$' || {
-			echo "claims.sh: runs of $table.tsv do not say how they were made" >&2
+			echo "claims.sh: $table-runs.tsv lacks the column setup: make its runs again" >&2
 			exit 3
 		}
 		got=$(figure "$table" "$way" "$key" "$digits")
 		[ -n "$got" ] || {
-			echo "claims.sh: no '$key' of '$way' in $table.tsv" >&2
+			echo "claims.sh: $table.tsv has no '$key' of method '$way'" >&2
 			exit 3
 		}
 		sentence=${sentence/@/${got%$'\t'*}}

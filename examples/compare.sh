@@ -130,22 +130,22 @@ way() {
 	! take --effort || effort=$value
 	clusters=
 	! take --clusters || clusters=$value
-	[[ -z $clusters || $code = paper:* ]] || die "'$1': clusters are of paper:..."
+	[[ -z $clusters || $code = paper:* ]] || die "'$1': --clusters needs a code paper:..."
 	relays=
 	! take --relays || relays=$value
 	[[ -z $relays || $relays =~ ^[1-9][0-9]*$ && $code =~ ^(paper:|[0-9.]) &&
 	    $((EDGES % relays)) -eq 0 ]] ||
-	    die "'$1': relays have equally many of $EDGES edges each, and a code"
+	    die "'$1': --relays needs a code, and a divisor of the $EDGES edges"
 	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|gossip|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+|gather:[a-z0-9.:/]+|paper:[a-z0-9.:=,@]+)$ ]] ||
 	    die "'$1' is not a valid method: see the head of compare.sh"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
 	    b = int(b * 4 / n + 0.5); print (b > 1 ? b : 1) }')
 	steps=$((sequences / (EDGES * batch)))
-	[ "$steps" -ge 1 ] || die "$1: too little text for one step"
+	[ "$steps" -ge 1 ] || die "$1: too little text for one step: give more with CORPUS=FILE"
 	# shellcheck disable=SC2086 # word splitting is intended
 	given=$(once $given)
 	if [[ " $given " = *" --gradient "* ]]; then
-		[ "$H" -eq 1 ] || die "'$1': --gradient exchanges at every step"
+		[ "$H" -eq 1 ] || die "'$1': --gradient exchanges at every step, found interval $H"
 	else
 		given="--interval $H $given"
 	fi
@@ -378,10 +378,10 @@ begin() {
 	    dd mkfifo tee gnuplot
 	case $SPLIT in
 	parts | interleaved) ;;
-	*) die "no split is called '$SPLIT': parts, interleaved" ;;
+	*) die "SPLIT '$SPLIT' is unknown: expected parts or interleaved" ;;
 	esac
 	[[ " $model " != *" --batch "* ]] ||
-	    die "MODEL has no --batch: each way has its own"
+	    die "MODEL has --batch, but each method has its own: leave it out"
 	context=$(awk -v m="$model" 'BEGIN { n = split(m, f, " ")
 	    for (i = 1; i < n; i++) if (f[i] == "--context") c = f[i + 1]
 	    print c ? c : 64 }')

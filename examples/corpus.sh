@@ -32,7 +32,7 @@ kind=$1 out=$2
 case $kind in	# the checksums are those of cksum
 fresh) size=12000000 share=0.96 sum='477617608 11976906' ;;
 small) size=800000 share=0.9 sum='3898855858 768470' ;;
-*) die 2 "no text is called '$kind': fresh, small" ;;
+*) die 2 "text '$kind' is unknown: expected fresh or small" ;;
 esac
 
 # right: succeed if the text exists and has the right checksum
@@ -41,14 +41,14 @@ right() { [ -r "$out/$kind" ] && [ "$(cksum <"$out/$kind")" = "$sum" ]; }
 # fetch: put the package's files into $work/tree
 fetch() {
 	for p in apt-get dpkg-deb; do
-		command -v $p >/dev/null || die 4 "program missing: $p; the text" \
-		    "is of Debian 12, and CORPUS=FILE is one of your own"
+		command -v $p >/dev/null || die 4 "program missing: $p, which gets" \
+		    "the text from Debian 12; or give your own with CORPUS=FILE"
 	done
 	(cd "$work" && apt-get -q download "$package=$version" >log 2>&1 &&
 	    dpkg-deb -x $package*.deb tree >>log 2>&1) || {
 		cat "$work/log" >&2
-		die 4 "cannot fetch $package $version, which the text is of:" \
-		    "as root, apt-get update; or CORPUS=FILE, which is another text"
+		die 4 "cannot fetch package $package $version with the text:" \
+		    "run apt-get update as root, or give another text with CORPUS=FILE"
 	}
 }
 
@@ -82,8 +82,8 @@ mkdir -p "$out" && (cd "$work/tree" && choose) >"$work/files" &&
     (cd "$work/tree" && cut -f 3 "$work/files" | tr '\n' '\0' | xargs -0 cat) \
     >"$work/text" || die 4 'the text cannot be made'
 is=$(cksum <"$work/text")
-[ "$is" = "$sum" ] || die 3 "the text is not that of the tables: its sum and size are" \
-    "$is, and should be $sum; CORPUS=FILE takes another text"
+[ "$is" = "$sum" ] || die 3 "the text differs from that of the tables: its sum and" \
+    "size are $is, expected $sum; or give another text with CORPUS=FILE"
 { printf '%s\t%s\t%s\n' $package $version "$sum" && cat "$work/files"; } \
     >"$work/list" && cp "$work/list" "$out/$kind.tsv" &&
     cp "$work/text" "$out/$kind.new" && mv "$out/$kind.new" "$out/$kind" ||

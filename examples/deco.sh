@@ -156,6 +156,6 @@ awk -F'\t' '{ printf "%-26s", $1; for (i = 2; i <= 9; i++) printf "%13s", $i
     printf "%12s%18s%9s", $10, $11, $12
     for (i = 13; i <= 18; i++) printf "%13s", $i; print "" }' "$out/deco.tsv"
 
-command -v gnuplot >/dev/null || { echo 'no gnuplot: no picture' >&2; exit; }
+command -v gnuplot >/dev/null || { echo 'gnuplot is missing: no picture was made' >&2; exit; }
 gnuplot -e "table='$out/deco.tsv'; out='$out/deco.svg'" \
     "$here/style.gnuplot" "$here/deco.gnuplot"

@@ -28,7 +28,7 @@ name=demo-hosts
 
 # Make a separate world: processes, mounts and networks that end with this script.
 if [ "${1:-}" != inside ]; then
-	[ "$(id -u)" -eq 0 ] || die 'networks of our own need root'
+	[ "$(id -u)" -eq 0 ] || die 'making network namespaces needs root: run this as root'
 	for p in ssh sshd ssh-keygen ip tc unshare "$bin/examples/train" \
 	    "$bin/ace-recv"; do
 		command -v "$p" >/dev/null || die "program missing: $p"
@@ -48,7 +48,7 @@ if [ "${1:-}" != inside ]; then
 	    "$0" inside "$work" &
 	wait $! || {
 		code=$?
-		[ "$code" -ne 124 ] || echo 'demo-hosts: not done in an hour' >&2
+		[ "$code" -ne 124 ] || echo 'demo-hosts: ended after one hour without a result' >&2
 		exit "$code"
 	}
 	exit
@@ -247,7 +247,7 @@ relay_inputs() {
 	for d in relay/run/spool/[0-9]*; do
 		now
 		ace-aggregate --device relay -o "relay/in/${d##*/}" "$d"/edge*.aceg ||
-		    die 'the relay has no mean'
+		    die 'the relay has made no average'
 	done
 	untell
 }

@@ -130,7 +130,7 @@ one() {
 saved() {
 	tail -n 2 "$1" | awk -F '\t' '{ all[NR] = $4 + $5 }
 	    END { exit !(all[1] >= 10 * all[2]) }' ||
-	    die "the ratio of bytes is below 10"
+	    die "the compression ratio is below 10"
 }
 
 sweep() {

@@ -60,6 +60,6 @@ awk -F'\t' '
 # measure the same in real pipes
 [ -n "${GRID:-}" ] || "$here/overlap.sh" "$out"
 
-command -v gnuplot >/dev/null || { echo 'no gnuplot: no picture' >&2; exit; }
+command -v gnuplot >/dev/null || { echo 'gnuplot is missing: no picture was made' >&2; exit; }
 gnuplot -e "table='$out/dynacomm.tsv'; nets='$nets'; out='$out/dynacomm.svg'" \
     "$here/style.gnuplot" "$here/dynacomm.gnuplot"

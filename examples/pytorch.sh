@@ -29,7 +29,7 @@ python=${PYTHON:-}
 for p in python3 /usr/bin/python3; do
 	[ -z "$python" ] && "$p" -c 'import torch' 2>/dev/null && python=$p
 done
-[ -n "$python" ] || { echo "pytorch.sh: no torch (python3-torch)" >&2; exit 4; }
+[ -n "$python" ] || { echo "pytorch.sh: torch is missing: install python3-torch" >&2; exit 4; }
 
 digits() { "$python" "$here/pytorch/digits.py" "${data[@]}" --of $OF "$@"; }
 
@@ -109,7 +109,7 @@ for set in ${ONLY:-digits mnist}; do
 		compare mnist "$(seq -s ' ' 10)" 16 4 \
 		    '--rate 8e-3' '--rate 4e-3 --outer-momentum 0.4'
 		;;
-	*) echo "pytorch.sh: digits or mnist, not '$set'" >&2; exit 2 ;;
+	*) echo "pytorch.sh: data set '$set' is unknown: expected digits or mnist" >&2; exit 2 ;;
 	esac
 done
 awk -f "$here/student.awk" -f "$here/pytorch.awk" "$out/pytorch-runs.tsv" |

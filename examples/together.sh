@@ -67,7 +67,7 @@ text=${CORPUS:-$work/text}
 compute=$(train "${model[@]}" --steps 4 --clock "$text" | ace-inspect -v |
     sed -n 's/.*compute.seconds=//p' | sort -g | sed -n 1p
     note "${PIPESTATUS[*]}" train ace-inspect sed sort sed)
-failed 'before all ways'
+failed 'before all methods'
 
 # coded WAY MBIT MS: run the programs between the trainer and the link
 coded() {

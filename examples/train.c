@@ -106,75 +106,87 @@ static const char usage[] =
 "usage: train [options] TEXT...\n"
 "  one of several devices: shards to standard output\n"
 "      --index K --of N    this device, counted from 1, of N (1 of 1)\n"
-"      --device NAME       its name in the shards (edgeK)\n"
-"      --run NAME          the run's name in the shards\n"
-"      --apply FILE        reads the aggregate of each round; without it the\n"
-"                          device applies what it sent\n"
-"      --catch-up FILE     come late: the averages that ace-recv answered, after what\n"
-"                          another device saved, if they begin later; unless there\n"
-"                          is something to resume\n"
-"      --local             all N devices in this process, no streams\n"
-"      --average-moments   with --local and --interval: at each round the moments of\n"
-"                          the devices' optimisers are averaged, too, to see what\n"
-"                          they cost by being each device's own\n"
-"      --interleaved       stripes of the text in turn, not one part each\n"
-"      --moment FILE       the root mean square of each value's gradient, for\n"
-"                          DIR/moment of ace-score; may be given twice\n"
-"      --record DIR        each shard also as the file DIR/ROUND.aceg\n"
-"      --cuts all|none|K,L,...     of --gradient: what is computed leaves,\n"
-"                          last layer first, at these rows of the profile\n"
-"      --profile FILE      with --cuts: a table for ace-advise dynacomm\n"
-"      --clock             say in each shard how long it was computed, and\n"
-"                          with --cuts what each tensor of the one before took\n"
-"      --flip-labels       learn 255 - byte where byte comes next: an attacker\n"
+"      --device NAME       name of this device in the shards (edgeK)\n"
+"      --run NAME          name of the run in the shards (train)\n"
+"      --apply FILE        read the average of each round from this stream;\n"
+"                          without it the device applies its own update\n"
+"      --catch-up FILE     join late: apply the averages in this file, as\n"
+"                          ace-recv answers them, before training; a model that\n"
+"                          another device saved may come first; not used if\n"
+"                          --resume finds a file\n"
+"      --local             train all N devices in this process, without streams\n"
+"      --average-moments   with --local and --interval: also average the moments\n"
+"                          of the devices' optimisers at each round, to measure\n"
+"                          what separate moments cost\n"
+"      --interleaved       give devices alternating stripes of the text, not one\n"
+"                          contiguous part each\n"
+"      --moment FILE       write the root mean square of each value's gradient,\n"
+"                          for the file moment of ace-score; may be given twice\n"
+"      --record DIR        also write each shard to the file DIR/ROUND.aceg\n"
+"      --cuts all|none|K,L,...     with --gradient: send the gradients computed\n"
+"                          so far, last layer first, at these rows of the profile\n"
+"      --profile FILE      with --cuts: write a table for ace-advise dynacomm\n"
+"      --clock             write into each shard how long its computation took,\n"
+"                          and with --cuts the time of each tensor of the shard\n"
+"                          before\n"
+"      --flip-labels       be an attacker: learn 255 - B where byte B comes next\n"
 "      --group N           values per group of the stream\n"
 "  what a round is\n"
-"  -H, --interval STEPS    so many AdamW steps, then their difference\n"
-"      --gradient          one gradient, AdamW on the average (the default)\n"
-"      --dct               of --gradient: in the cosine transform of blocks of\n"
-"                          64 x 64, and the step is the sign of the average (DeMo)\n"
-"      --one-bit N         of --gradient: from step N on the second moments stay as\n"
-"                          they are, and the momentum is said (1-bit Adam)\n"
+"  -H, --interval STEPS    send the difference after so many AdamW steps\n"
+"      --gradient          send each gradient, and apply AdamW to the average\n"
+"                          (the default)\n"
+"      --dct               with --gradient: send the cosine transform of blocks\n"
+"                          of 64 x 64, and step by the sign of the average (DeMo)\n"
+"      --one-bit N         with --gradient: from step N on keep the second\n"
+"                          moments, and send the momentum (1-bit Adam)\n"
 "      --delay T           apply the average of a round T rounds later (0)\n"
-"      --policy            obey the interval, the delay and, with --cuts, the cuts\n"
+"      --policy            use the interval, the delay and, with --cuts, the cuts\n"
 "                          that come with the average\n"
-"      --gossip            with --interval: say the model, and take the mean of it\n"
-"                          and the neighbours' that comes back (D-PSGD)\n"
-"      --replay            with --interval: those steps are taken back, their mean\n"
-"                          gradient is said, and all take as many steps with the\n"
-"                          average, so that all hold the same moments\n"
-"      --realign X         of --muon with --interval: after a round X of each\n"
-"                          momentum's direction is that of all devices (0)\n"
-"      --prox X            hold local steps to the round's first model, by this\n"
-"                          much (FedProx; 0)\n"
-"      --outer-rate X      of the step with the differences (1)\n"
-"      --outer-momentum X  Nesterov (0)\n"
+"      --gossip            with --interval: send the model, and replace it by the\n"
+"                          mean with the neighbours' that comes back (D-PSGD)\n"
+"      --replay            with --interval: undo the steps, send their mean\n"
+"                          gradient, and take as many steps with the average, so\n"
+"                          that all devices have the same moments\n"
+"      --realign X         with --muon and --interval: after each round, turn\n"
+"                          each momentum by the share X towards the average (0)\n"
+"      --prox X            pull local steps towards the first model of the round\n"
+"                          with this strength (FedProx; 0)\n"
+"      --outer-rate X      rate of the step with the averaged differences (1)\n"
+"      --outer-momentum X  Nesterov momentum of that step (0)\n"
 "  training\n"
 "      --steps N           batches per device (1000)\n"
 "      --batch N           sequences per batch (16)\n"
-"      --rate X            AdamW's, at its highest (0.01)\n"
-"      --warmup N          steps to get there (a tenth), then a cosine\n"
-"      --muon X            Muon for the matrices inside the layers, at rate X\n"
-"      --momentum X        of Muon (0.95)\n"
-"      --decay X --beta2 X --clip NORM     (0.1, 0.95, 1; 0: none)\n"
-"      --seed N            same seed, same bits (1)\n"
+"      --rate X            highest rate of AdamW (0.01)\n"
+"      --warmup N          steps until the highest rate (a tenth of all); then\n"
+"                          the rate falls as a cosine\n"
+"      --muon X            use Muon for the matrices inside the layers, at rate X\n"
+"      --momentum X        momentum of Muon (0.95)\n"
+"      --decay X           weight decay (0.1)\n"
+"      --beta2 X           decay of the second moments (0.95)\n"
+"      --clip NORM         largest norm of a gradient; 0: any (1)\n"
+"      --seed N            seed of the random numbers; the same seed gives the\n"
+"                          same bits (1)\n"
 "  the model\n"
-"      --layers N --width N --heads N --context N      (2, 96, 3, 64)\n"
-"      --load FILE --save FILE     a shard stream of kind model\n"
-"      --still NAME        tensors whose names begin so are not trained (not with\n"
-"                          --cuts): fine-tuning\n"
-"      --resume FILE       each round leaves there what it takes to go on;\n"
-"                          go on from it if it is there (not with --delay)\n"
-"      --until N           end after so many of --steps, for --resume\n"
+"      --layers N --width N --heads N --context N\n"
+"                          sizes of the transformer (2, 96, 3, 64)\n"
+"      --load FILE --save FILE\n"
+"                          read or write the model, a shard stream of kind model\n"
+"      --still NAME        do not train tensors whose names begin so, as for\n"
+"                          fine-tuning (not with --cuts)\n"
+"      --resume FILE       continue from this checkpoint if it exists, and write\n"
+"                          it after each round (not with --delay)\n"
+"      --until N           end after N of --steps; --resume does the rest\n"
 "  evaluation\n"
-"      --eval              loss, perplexity, top-1 on the text kept for it\n"
-"      --log FILE          as a table (standard error)\n"
-"      --progress FILE     the step and the smoothed loss of the batches, now\n"
-"      --every N           rounds between (only at start and end)\n"
-"      --valid X           share of the text that is kept (0.1)\n"
-"      --windows N         places in it (256)\n"
-"      --check-gradient    against finite differences; 1 if wrong\n"
-"      --blas              say which library multiplies the matrices, and end\n";
+"      --eval              measure loss, perplexity and top-1 accuracy on the\n"
+"                          text that --valid keeps\n"
+"      --log FILE          write the table of measurements here (standard error)\n"
+"      --progress FILE     keep the present step and smoothed loss here\n"
+"      --every N           rounds between measurements (only at start and end)\n"
+"      --valid X           share of the text that is kept for measurements (0.1)\n"
+"      --windows N         places of that text that are measured (256)\n"
+"      --check-gradient    compare the gradient with finite differences; status 1\n"
+"                          if it is wrong\n"
+"      --blas              print which library multiplies the matrices\n";
 
 static int
 size_arg(size_t *x, const char *s, size_t least, size_t most)
@@ -319,6 +331,16 @@ set_size(struct opts *p, int key, const char *s)
 	}
 }
 
+static const char *
+option_name(int key)
+{
+	const struct option *o = options;
+
+	while (o->name != NULL && o->val != key)
+		o++;
+	return o->name != NULL ? o->name : "";
+}
+
 static int
 parse(struct opts *o, int argc, char **argv)
 {
@@ -333,8 +355,8 @@ parse(struct opts *o, int argc, char **argv)
 		if (r > 0)
 			r = set_size(o, key, optarg);
 		if (r < 0)
-			(void)fprintf(stderr, "train: bad value '%s'\n",
-			    optarg);
+			(void)fprintf(stderr, "train: --%s '%s' is not valid: see "
+			    "train --help\n", option_name(key), optarg);
 		if (r != 0)
 			return -1;
 	}
@@ -348,42 +370,38 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	struct run_options *r = &o->run;
 
 	if (r->share.index > r->share.of)
-		*why = "--index is more than --of";
+		*why = "--index is larger than --of: expected 1 to the number of devices";
 	else if (r->moments && (!r->alone || r->local == 0))
-		*why = "--average-moments is for --local with --interval";
+		*why = "--average-moments needs --local and --interval";
 	else if (r->realign > 0 && (r->local == 0 || !(r->rule.muon > 0) ||
 	    r->replay || r->gossip || r->delay > 0 || r->obey))
-		*why = "--realign is for --muon with --interval, without --replay, "
+		*why = "--realign needs --muon and --interval, and excludes --replay, "
 		    "--gossip, --delay and --policy";
 	else if (r->prox > 0 && r->local == 0)
-		*why = "--prox is for --interval";
+		*why = "--prox needs --interval";
 	else if (r->gossip && (r->local == 0 || r->alone || r->delay > 0))
-		*why = "--gossip is for --interval, and for one device without "
-		    "--delay";
+		*why = "--gossip needs --interval, and excludes --local and --delay";
 	else if (r->replay && (r->local == 0 || r->delay > 0 || r->obey ||
 	    r->prox > 0 || r->gossip || r->moments))
-		*why = "--replay is for --interval alone: not with --delay, "
+		*why = "--replay needs --interval, and excludes --delay, "
 		    "--policy, --prox, --gossip and --average-moments";
 	else if (r->still != NULL && r->cuts != NULL)
-		*why = "--cuts send gradients before --still has taken them away";
+		*why = "--cuts and --still exclude each other: give one";
 	else if (r->cuts != NULL && (r->local > 0 || r->alone))
-		*why = "--cuts are of --gradient, and of one device";
+		*why = "--cuts excludes --interval and --local";
 	else if (r->rule.sign && (r->local > 0 || r->cuts != NULL ||
 	    r->rule.muon > 0))
-		*why = "--dct is for --gradient, and has a step of its own: not "
-		    "with --cuts and --muon";
+		*why = "--dct excludes --interval, --cuts and --muon";
 	else if (r->rule.frozen > 0 && (r->local > 0 || r->cuts != NULL ||
 	    r->rule.muon > 0 || r->rule.sign))
-		*why = "--one-bit is for --gradient, and is AdamW's: not with "
-		    "--cuts, --muon and --dct";
+		*why = "--one-bit excludes --interval, --cuts, --muon and --dct";
 	else if (r->shape.width % r->shape.heads != 0)
-		*why = "the width is no multiple of the heads";
+		*why = "--width must be a multiple of --heads";
 	else if ((r->resume != NULL || r->catch_up != NULL) &&
 	    (r->alone || r->delay > 0))
-		*why = "--resume and --catch-up are for one device without "
-		    "delay";
+		*why = "--resume and --catch-up exclude --local and --delay";
 	else if (!o->check && !r->alone && isatty(STDOUT_FILENO))
-		*why = "not writing a stream to a terminal";
+		*why = "standard output is a terminal: a shard stream is binary; redirect it";
 	if (*why != NULL)
 		return -1;
 	(void)snprintf(device, room, "edge%zu", r->share.index);
@@ -432,7 +450,7 @@ main(int argc, char **argv)
 	if (o.help)
 		return fputs(usage, stdout) < 0 || fflush(stdout) != 0 ? 4 : 0;
 	if (optind == argc)
-		why = "no text";
+		why = "the text is missing: name one or more files, see train --help";
 	if (why != NULL || settle(&o, device, sizeof device, &why) < 0) {
 		(void)fprintf(stderr, "train: %s\n", why);
 		return 2;

@@ -30,7 +30,8 @@ set_cuts(struct emit *x, const char *cuts, struct ace_error *e)
 		row = strtoul(s, &end, 10);
 		if (end == s || row < 1 || row > n ||
 		    (*end != ',' && *end != '\0'))
-			return fail(e, 2, "bad cuts", cuts);
+			return fail(e, 2, "--cuts: expected all, none or rows of "
+			    "the profile separated by commas, found", cuts);
 		x->next_cut[n - row] = 1;
 	}
 	memcpy(x->cut, x->next_cut, n);

@@ -25,7 +25,7 @@ tensors_put(struct ace_writer *w, const struct model *m, const size_t *order,
 	int r;
 
 	if (t == NULL)
-		return fail(e, 4, "cannot describe", "the model");
+		return fail(e, 4, "no memory for", "the model's tensors");
 	for (i = 0; i < m->ntensors; i++) {
 		const struct tensor *s = tensor_at(m, order, i);
 
@@ -51,13 +51,15 @@ tensors_match(const struct ace_reader *r, const struct model *m,
 	const struct ace_tensor *t = ace_tensors(r, &n);
 
 	if (n != m->ntensors)
-		return fail(e, 3, "mismatch: not as many tensors as", "model");
+		return fail(e, 3, "mismatch: the shard has another number of "
+		    "tensors than the trainer's", "model");
 	for (i = 0; i < n; i++) {
 		s = tensor_at(m, order, i);
 		if (strcmp(t[i].name, s->name) != 0 || t[i].ndim != s->ndim ||
 		    t[i].dim[0] != s->dim[0] ||
 		    (t[i].ndim == 2 && t[i].dim[1] != s->dim[1]))
-			return fail(e, 3, "mismatch: another tensor than",
+			return fail(e, 3, "mismatch: the shard has another name or "
+			    "shape for tensor",
 			    s->name);
 	}
 	return 0;
@@ -138,7 +140,7 @@ link_record(const struct link *l, enum ace_kind kind, uint64_t round,
 		return 0;
 	if ((size_t)snprintf(file, sizeof file, "%s/%llu.aceg", l->record,
 	    (unsigned long long)s.step) >= sizeof file)
-		return fail(e, 2, "too long a name", l->record);
+		return fail(e, 2, "--record: the path is too long:", l->record);
 	return link_save(file, l->m, s, &x, 1, e);
 }
 
@@ -253,11 +255,11 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
 		if ((r = ace_read_shard(l->in, &s, e)) < 0)
 			return r;
 		if (r == 0)
-			return fail(e, 3, "truncated: no more aggregates in",
+			return fail(e, 3, "truncated: an average is missing from",
 			    l->apply);
 		if (s.step > round)
-			return fail(e, 3, "mismatch: a later round's "
-			    "aggregate in", l->apply);
+			return fail(e, 3, "mismatch: the average of an "
+			    "earlier round is missing from", l->apply);
 		if ((r = shard_get(l->in, l->m, l->order, x, e)) < 0)
 			return r;
 	} while (s.step < round);
@@ -285,7 +287,7 @@ link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
 	}
 	for (i = 0; i < nx && r >= 0; i++) {
 		if (i > 0 && (r = ace_read_shard(l->in, &other, e)) == 0)
-			r = fail(e, 3, "truncated: no whole model in",
+			r = fail(e, 3, "truncated: the model is incomplete in",
 			    l->apply);
 		if (r > 0)
 			r = shard_get(l->in, l->m, NULL, x[i], e);
@@ -307,7 +309,7 @@ link_close(struct link *l, int out, struct ace_error *e)
 		return 0;
 	while ((r = ace_read_shard(l->in, &s, e)) > 0 && s.step < l->rounds)
 		;
-	return r > 0 ? fail(e, 3, "mismatch: more aggregates than rounds in",
+	return r > 0 ? fail(e, 3, "mismatch: more averages than rounds are in",
 	    l->apply) : r;
 }
 
@@ -349,7 +351,7 @@ link_save(const char *file, const struct model *m, struct ace_shard s,
 	int r, fd;
 
 	if ((size_t)snprintf(temp, sizeof temp, "%s.new", file) >= sizeof temp)
-		return fail(e, 2, "too long a name", file);
+		return fail(e, 2, "the path is too long:", file);
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return fail(e, 4, "cannot open", file);
@@ -386,7 +388,7 @@ link_load(const char *file, const struct model *m, struct ace_shard *s,
 			r = shard_get(in, m, NULL, x[i], e);
 	}
 	if (r >= 0 && i < least)
-		r = fail(e, 3, "truncated: no whole model in", file);
+		r = fail(e, 3, "truncated: the model is incomplete in", file);
 	ace_reader_free(in);
 	(void)close(fd);
 	return r < 0 ? r : (int)i;

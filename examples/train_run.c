@@ -534,8 +534,8 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 	if (s->step < r->round)
 		return 0;		/* the model has this average */
 	if (s->step > r->round)
-		return fail(e, 3, "mismatch: round %llu after round %zu in "
-		    "'%s'", (unsigned long long)s->step, r->round,
+		return fail(e, 3, "mismatch: found round %llu, expected round "
+		    "%zu in '%s'", (unsigned long long)s->step, r->round,
 		    r->o->catch_up);
 	if (h > r->o->steps - r->steps)
 		h = r->o->steps - r->steps;
@@ -605,7 +605,8 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 		return fail(e, 4, "cannot read '%s': %s", bad,
 		    strerror(errno));
 	if (!data_enough(&r->data, o->share.of, o->shape.context))
-		return fail(e, 3, "truncated: %zu bytes of text are too few",
+		return fail(e, 3, "truncated: %zu bytes of text are too few: give "
+		    "more text, a smaller --context or fewer devices (--of)",
 		    r->data.n);
 	if ((r->m = model_new(&o->shape, o->batch)) == NULL)
 		goto memory;

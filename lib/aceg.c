@@ -528,8 +528,8 @@ ace_write_times(struct ace_writer *a, const double *seconds, size_t n,
 	if (!a->in_shard)
 		return ace_miscounted(a, 0, out);
 	if (a->group != 0 || a->n != 0 || n != a->schema.n)
-		r = err_set(&e, ERR_USAGE, "%zu times, expected %zu, one per tensor, "
-		    "before the first value", n, a->schema.n);
+		r = err_set(&e, ERR_USAGE, "found %zu times, expected %zu, one per "
+		    "tensor, before the first value", n, a->schema.n);
 	for (i = 0; i < n && r == 0; i++)
 		if (!(seconds[i] >= 0 && seconds[i] <= ARRAY_LONGEST))
 			r = err_set(&e, ERR_USAGE, "time %g of tensor %zu is not a "

@@ -8,7 +8,7 @@ set -eu
 for name; do
 	# in a certificate a slash or a comma would begin another attribute
 	case $name in '' | [-.]* | *[!A-Za-z0-9._-]*)
-		echo "tls-keys.sh: NAME: letters, digits, '.', '_' and '-' only" >&2
+		echo "tls-keys.sh: NAME may have only letters, digits, '.', '_' and '-'" >&2
 		exit 2
 		;;
 	esac

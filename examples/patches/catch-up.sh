@@ -19,7 +19,7 @@
 # before a server starts; for a running server there is receive.sh.  After any
 # interruption the next call continues; kill -9 leaves MODEL.joins.XXXXXX.
 set -eu
-[ $# -ge 4 ] || { echo 'catch-up.sh: NAME MODEL SENT FROM [COMMAND...]' >&2; exit 2; }
+[ $# -ge 4 ] || { echo 'usage: catch-up.sh NAME MODEL SENT FROM [COMMAND...]' >&2; exit 2; }
 name=$1 model=${2%/} sent=$3 from=$4
 shift 4
 [ $# -gt 0 ] || set -- sh -c
@@ -29,7 +29,7 @@ fail() {
 	exit "$1"
 }
 case $name in
-'' | *[\"\\[:cntrl:]]*) fail 2 'NAME: no quotes, backslashes or line ends' ;;
+'' | *[\"\\[:cntrl:]]*) fail 2 'NAME must have no quotes, backslashes or line ends' ;;
 esac
 case $model in
 -*) model=./$model ;;
@@ -68,9 +68,9 @@ take() {
 	while read -r file bytes size more; do
 		[ "$file" != . ] || return 0
 		case $file in
-		[.-]* | *[!A-Za-z0-9._-]*) fail 3 'the trainer sends a name that is none' ;;
+		[.-]* | *[!A-Za-z0-9._-]*) fail 3 "the trainer sends the file name '$file', which is not valid" ;;
 		*.safetensors | *.json | *.txt | *.model | *.jinja) ;;
-		*) fail 3 "the trainer sends '$file', which is no part of a model" ;;
+		*) fail 3 "the trainer sends '$file', which does not belong to a model" ;;
 		esac
 		case $bytes,$size,$more in
 		*[!0-9,]* | ,* | *,, | ??????????*,*,) more=bad ;;
@@ -80,10 +80,10 @@ take() {
 		    ! head -c "$bytes" >"$1/$file" ||
 		    [ "$(stat -c %s "$1/$file")" != "$bytes" ] ||
 		    ! truncate -s "$size" "$1/$file"; then
-			fail 3 "the trainer sends no whole '$file'"
+			fail 3 "the trainer sends '$file' incompletely: run this again"
 		fi
 	done
-	fail 3 'what the trainer sends has no end'
+	fail 3 'the list of the trainer is incomplete: run this again'
 }
 
 if [ ! -e "$model" ]; then

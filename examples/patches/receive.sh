@@ -15,11 +15,11 @@
 # two models.  MODEL is the directory, by its full name, with which the server was
 # started.
 set -eu
-[ $# -eq 3 ] || { echo 'receive.sh: MODEL sglang|vllm URL' >&2; exit 2; }
+[ $# -eq 3 ] || { echo 'usage: receive.sh MODEL sglang|vllm URL' >&2; exit 2; }
 model=${1%/} url=$3
 case $model in
 /*[[:cntrl:]]* | [!/]* | '')
-	echo 'receive.sh: MODEL: a full name, without line ends' >&2
+	echo 'receive.sh: MODEL must be an absolute path without line ends' >&2
 	exit 2
 	;;
 esac
@@ -30,7 +30,7 @@ sglang)
 	;;
 # for a server that was started with VLLM_SERVER_DEV_MODE=1
 vllm)	post=collective_rpc body='{"method": "reload_weights"}' ;;
-*)	echo "receive.sh: '$2' is neither sglang nor vllm" >&2; exit 2 ;;
+*)	echo "receive.sh: server '$2' is unknown: expected sglang or vllm" >&2; exit 2 ;;
 esac
 
 # One call at a time, the server's answer included.  The lock is ace-patch's directory: a
@@ -38,8 +38,8 @@ esac
 state=$model.ace-patch
 mkdir -m 700 "$state" 2>/dev/null || :
 if [ -h "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
-	[ -e "$model" ] || { echo "receive.sh: no '$model'" >&2; exit 4; }
-	echo "receive.sh: '$state' is a link, no directory, or another user's:" \
+	[ -e "$model" ] || { echo "receive.sh: model '$model' is absent" >&2; exit 4; }
+	echo "receive.sh: '$state' is a link, not a directory, or of another user:" \
 	    "remove it, or run this as that user" >&2
 	exit 5
 fi

@@ -85,7 +85,7 @@ alloc_get(size_t n, size_t size, struct err *e)
 	void *p;
 
 	if (size != 0 && n > SIZE_MAX / size) {
-		(void)err_set(e, ERR_SYS, "out of memory: size overflows");
+		(void)err_set(e, ERR_SYS, "out of memory: the size exceeds 64 bits");
 		return NULL;
 	}
 	alloc_modest(n * size);
@@ -108,7 +108,7 @@ alloc_grow(void *pp, size_t *cap, size_t need, size_t size, struct err *e)
 	if (want < 16)
 		want = 16;
 	if (want > SIZE_MAX / size)
-		return err_set(e, ERR_SYS, "out of memory: size overflows");
+		return err_set(e, ERR_SYS, "out of memory: the size exceeds 64 bits");
 	memcpy(&old, pp, sizeof(old));
 	alloc_modest(want * size);
 	p = alloc_refuse() ? NULL : realloc(old, want * size);
@@ -179,7 +179,7 @@ int
 buf_room(struct buf *b, size_t n, struct err *e)
 {
 	if (n > SIZE_MAX - b->n)
-		return err_set(e, ERR_SYS, "out of memory: size overflows");
+		return err_set(e, ERR_SYS, "out of memory: the size exceeds 64 bits");
 	if (b->n == 0 && n > b->cap)	/* nothing to copy */
 		buf_release(b);
 	return alloc_grow(&b->p, &b->cap, b->n + n, 1, e);

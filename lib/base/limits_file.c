@@ -57,10 +57,10 @@ limits_file_line(const struct limits_file *x, char *line, struct err *e)
 	if ((name = limits_file_word(&line)) == NULL)
 		return 0;
 	if ((p.row = opt_named(x->rows, name)) == NULL)
-		return err_set(e, ERR_USAGE, "limit '%.40s' is unknown: see the "
-		    "program's page for the names", name);
+		return err_set(e, ERR_USAGE, "'%.40s' is not the name of a limit: see "
+		    "the program's page for the names", name);
 	if ((val = limits_file_word(&line)) == NULL)
-		return err_set(e, ERR_USAGE, "%s %s", name, p.row->arg);
+		return err_set(e, ERR_USAGE, "%s: expected %s", name, p.row->arg);
 	line += strspn(line, " \t\r");
 	for (end = line + strlen(line); end > line && strchr(" \t\r", end[-1]) !=
 	    NULL; end--)
@@ -81,8 +81,8 @@ limits_file_read(const char *path, const struct opt *rows, void *own, void *othe
 
 	if (r > 0)
 		r = strlen(text) < LIMITS_BYTES - 1 ? 0 :
-		    err_set(e, ERR_USAGE, "'%s' is too long: expected at most "
-		    "%d bytes", path, LIMITS_BYTES - 2);
+		    err_set(e, ERR_USAGE, "file '%s' is too large: expected at most %d "
+		    "bytes", path, LIMITS_BYTES - 2);
 	for (rest = text; r == 0 && (line = strsep(&rest, "\n")) != NULL;) {
 		at++;
 		if (limits_file_line(&x, line, &why) < 0)

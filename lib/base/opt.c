@@ -108,8 +108,8 @@ opt_items(const struct opt *table, void *own, const char *list, const char *what
 
 	for (; (r = num_item(&list, word, what, e)) > 0; p.row++)
 		if (p.row->type == OPT_IS_END)
-			return err_set(e, ERR_USAGE, "%s: more than %d values", what,
-			    (int)(p.row - table));
+			return err_set(e, ERR_USAGE, "%s: expected at most %d values, "
+			    "separated by commas", what, (int)(p.row - table));
 		else if ((r = opt_set_to(&p, word, what, e)) < 0)
 			break;
 	return r < 0 ? r : (int)(p.row - table);

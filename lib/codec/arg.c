@@ -13,7 +13,7 @@ arg_number(const char *s, float lo, float hi, float *v, struct err *e)
 	int r;
 
 	if (s == NULL)
-		return err_set(e, ERR_USAGE, "needs an argument");
+		return err_set(e, ERR_USAGE, "expected an argument after ':'");
 	if ((r = num_f64(&d, s, (double)lo, (double)hi, "argument", e)) < 0)
 		return r;
 	*v = (float)d;

@@ -163,8 +163,8 @@ codec_register(const struct codec_impl *row, uint32_t id, struct err *e)
 	if (id < CODEC_PRIVATE || codec_row(id)->name != NULL ||
 	    strcmp(row->name, "none") == 0 ||
 	    named(row->name, strlen(row->name), &other) != NULL)
-		return err_set(e, ERR_USAGE, "codec %lu, '%s': the number or name is "
-		    "taken", (unsigned long)id, row->name);
+		return err_set(e, ERR_USAGE, "codec %lu, '%s': the number or name is in "
+		    "use or reserved", (unsigned long)id, row->name);
 	for (i = 0; i < EXTRA && extra[i].row != NULL; i++)
 		;
 	if (i == EXTRA)

@@ -236,15 +236,15 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 
 	if ((param & ~EXACT_GIVEN) != (int)form &&
 	    (form != EXACT_INT8 || param != (EXACT_HALVES | EXACT_GIVEN)))
-		return err_set(e, ERR_DATA, "mismatch: a group coded exact holds "
+		return err_set(e, ERR_DATA, "mismatch: a group of codec exact holds "
 		    "values of another type than its tensor");
 	if (n == 0)
 		return len == 0 ? 0 : codec_corrupt("exact", CODEC_LENGTH, e);
 	if ((param & EXACT_GIVEN) == 0)
 		r = get_whole(&forms[form], &in, new, n, e);
 	else if (old == NULL)
-		return err_set(e, ERR_DATA, "mismatch: a group coded exact needs the "
-		    "old model: use ace-patch");
+		return err_set(e, ERR_DATA, "mismatch: a group of codec exact decodes "
+		    "only with the old model: use ace-patch");
 	else
 		r = of_halves(param) ? get_halves(old, &in, new, n, e) :
 		    exact_given_get(&forms[form], old, &in, new, n, e);

@@ -45,7 +45,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 	if ((r = arg_number(arg, 1, MAX_RANK, &plan->arg, e)) < 0)
 		return r;
 	if (plan->arg != floorf(plan->arg))
-		return err_set(e, ERR_USAGE, "expected a whole number as rank");
+		return err_set(e, ERR_USAGE, "expected a whole number as the rank");
 	plan->param = (uint8_t)(plan->param + (unsigned)plan->arg);
 	return 0;
 }

@@ -175,7 +175,7 @@ parse_rest(const char *s, struct codec_plan *plan, struct err *e)
 			    memcmp(kind_name[i], s, len) == 0)
 				break;
 		if (i > TOPK_KIND)
-			return err_set(e, ERR_USAGE, "unknown '%.*s'", (int)len, s);
+			return err_set(e, ERR_USAGE, "unknown kind '%.*s'", (int)len, s);
 		plan->param = (uint8_t)((plan->param & ~(unsigned)TOPK_KIND) | i);
 	}
 	return 0;
@@ -429,7 +429,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	int r = 0;
 
 	if (in->n > INT32_MAX)
-		return err_set(e, ERR_DATA, "limit: the group is too large for topk");
+		return err_set(e, ERR_DATA, "limit: topk needs fewer than 2^31 values");
 	*param = in->plan->param & TOPK_KIND;
 	s.width = kind_width[*param];
 	s.pos = alloc_raw(in->n + 1, sizeof(*s.pos), e);

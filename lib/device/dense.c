@@ -23,14 +23,14 @@ dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_DATA, "corrupt: '%s' is not a regular file", path);
 	if (st.st_size < (off_t)sizeof(tail))
-		return err_set(e, ERR_DATA, "truncated: '%s' has no end", path);
+		return err_set(e, ERR_DATA, "truncated: '%s' lacks its last frame", path);
 	do
 		n = pread(fd, tail, sizeof(tail), st.st_size - (off_t)sizeof(tail));
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return err_sys(e, "'%s'", path);
 	if (n != (ssize_t)sizeof(tail) || bytes_le32(tail + 4) != FRAME_TAIL)
-		return err_set(e, ERR_DATA, "truncated: '%s' has no end", path);
+		return err_set(e, ERR_DATA, "truncated: '%s' lacks its last frame", path);
 	shard_hex(tail + FRAME_HEAD_SIZE + 16, d->stamp);
 	return 0;
 }

@@ -242,9 +242,9 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 		if (pending_count(&f->pending) < window)
 			return 0;
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
-	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s' has %zu shards "
-	    "without a receipt after %g s: pass their receipts to ace-ack, or resend "
-	    "them", f->state.dir, pending_count(&f->pending), f->o.wait);
+	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s': shards without a "
+	    "receipt: %zu, after a wait of %g s: pass their receipts to ace-ack, or "
+	    "resend them", f->state.dir, pending_count(&f->pending), f->o.wait);
 }
 
 /* Open the rejected shards, whose values are added back to the next target. */
@@ -300,7 +300,7 @@ feedback_history(struct feedback *f, struct err *e)
 	r = dense_open(&f->side, &f->state, f->side_old, SHARD_HISTORY, e);
 	if (r == 0 && f->side.r == NULL)
 		r = err_set(e, ERR_DATA, "mismatch: file '%s' is absent from state "
-		    "'%s'", f->side_old, f->state.dir);
+		    "'%s': restore the whole state from one copy", f->side_old, f->state.dir);
 	return r;
 }
 
@@ -648,8 +648,8 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e
 	if (r > 0)
 		r = residual_send(&q, w, e);
 	else if (r == 0)
-		r = err_set(e, ERR_REFUSED, "step %llu is already in the state and "
-		    "not pending: nothing can be resent", (unsigned long long)step);
+		r = err_set(e, ERR_REFUSED, "step %llu is not pending in the state, so "
+		    "it cannot be resent", (unsigned long long)step);
 	residual_close(&q);
 	return r;
 }

@@ -84,8 +84,8 @@ feedback_cache_how(struct compensate *c, const struct shard *sh,
 	if (c->kind == COMPENSATE_EF21)
 		return 0;
 	if (strncmp(how, "cache:", 6) != 0)
-		return err_set(e, ERR_DATA, "unsupported: feedback '%.40s' is "
-		    "unknown", how);
+		return err_set(e, ERR_DATA, "unsupported: feedback '%.40s' is unknown: a "
+		    "newer release of ace may read it", how);
 	d = strtod(how + 6, &end);
 	if (*end != '\0' || end == how + 6 || !(d >= 0 && d <= 1))
 		return err_set(e, ERR_DATA, "corrupt: feedback '%.40s' is not cache:R "

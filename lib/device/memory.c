@@ -173,8 +173,8 @@ memory_number(const struct statedir *s, const char *file, const char *key,
 		text = text_get(&h.kv, key);
 		r = text != NULL;
 		if (text != NULL && num_f64(v, text, 0, 1e300, key, NULL) < 0)
-			r = err_set(e, ERR_DATA, "corrupt: %s in '%s/%s'", key,
-			    s->dir, h.file);
+			r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is not a "
+			    "number from 0 on", key, s->dir, h.file);
 	}
 	memory_release(&h);
 	return r;

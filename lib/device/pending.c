@@ -19,8 +19,8 @@ pending_scan(struct pending *p, const struct statedir *s, struct err *e)
 		} else if (k == READER_SEND && in) {
 			if (p->n == PENDING_MAX) {
 				k = err_set(e, ERR_DATA,
-				    "limit: more than %d shards wait for receipts",
-				    PENDING_MAX);
+				    "limit: more than %d shards wait for receipts: pass "
+				    "receipts to ace-ack", PENDING_MAX);
 				break;
 			}
 			p->p[p->n].step = reader_shard(q.d.r)->step;
@@ -82,9 +82,9 @@ pending_compare(const struct residual *q, const struct pending *p,
 	size_t i;
 
 	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of "
-		    "run '%.80s', but this state of run '%.80s'", shard_device(sh),
-		    shard_run(sh), shard_run(own));
+		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of run "
+		    "'%.80s', but this state of run '%.80s': give the state of that run",
+		    shard_device(sh), shard_run(sh), shard_run(own));
 	if (!shard_is_average(sh))
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' has kind "
 		    "%s, expected an average: kind mean, sum or delta",
@@ -96,8 +96,8 @@ pending_compare(const struct residual *q, const struct pending *p,
 		    "but this state sent step %llu last",
 		    (unsigned long long)sh->step, (unsigned long long)q->step);
 	if (schema_diff(reader_schema(q->d.r), sc, why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of "
-		    "another model than this state: %s", shard_device(sh), why);
+		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of another "
+		    "model than this state: %s (give its state)", shard_device(sh), why);
 	return 0;
 }
 

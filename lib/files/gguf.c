@@ -330,7 +330,7 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 		return r;
 	if ((type = ggml_type(n)) == NULL)
 		return err_data(e, io_bytes(g->io), "unsupported: %s of '%s' is of "
-		    "type %lu", g->what, g->path, (unsigned long)n);
+		    "unknown type %lu", g->what, g->path, (unsigned long)n);
 	t->dtype = (uint8_t)(type->values == 1 ? gguf_plain(n) : SCHEMA_U8);
 	if (type->values == 1)
 		return 0;

@@ -119,8 +119,8 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *
 	if ((r = seekable_pread(fd, b, NPZ_END_SIZE, z.at, name, e)) < 0)
 		return r;
 	if (memcmp(b, "PK\5\6", 4) != 0 || bytes_le16(b + 20) != 0)
-		return err_set(e, ERR_DATA, "truncated: '%s' does not end with "
-		    "the end record of a zip file without a comment", name);
+		return err_set(e, ERR_DATA, "truncated: '%s' does not end with the end "
+		    "record of a zip file, or has a zip comment", name);
 	z.entries = bytes_le16(b + 10);
 	z.size = bytes_le32(b + 12);
 	z.directory = bytes_le32(b + 16);

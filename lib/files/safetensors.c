@@ -262,8 +262,8 @@ static int
 safetensors_span(struct safetensors_spans *s, const uint64_t at[2], size_t tensor,
     struct err *e)
 {
-	int r = at[0] > at[1] ? err_set(e, ERR_DATA, "corrupt: a tensor ends before "
-	    "it begins") : alloc_grow(&s->p, &s->cap, s->n + 1, sizeof(*s->p), e);
+	int r = at[0] > at[1] ? err_set(e, ERR_DATA, "corrupt: data_offsets of a "
+	    "tensor are swapped") : alloc_grow(&s->p, &s->cap, s->n + 1, sizeof(*s->p), e);
 
 	if (r == 0)
 		s->p[s->n++] = (struct safetensors_span){ at[0], at[1], tensor };
@@ -292,8 +292,8 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 	if (!format_wants(t->s, name))
 		return safetensors_span(spans, span, SIZE_MAX, e);
 	if (d.dtype == SCHEMA_NDTYPE || (schema_bits(d.dtype) && !t->o->bits))
-		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' "
-		    "has dtype '%.32s'", name, t->s->name, dtype);
+		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' has "
+		    "unknown dtype '%.32s'", name, t->s->name, dtype);
 	if (json_array_size(shape) > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor '%s' in '%s' has "
 		    "%zu dimensions, at most %d", name, t->s->name,
@@ -561,17 +561,17 @@ safetensors_slice(const char *path, const char *name, const json_t *v,
 		rank[0] = (uint64_t)k;
 		rank[1] = (uint64_t)n;
 		return json_is_integer(json_object_get(v, "rank")) && k >= 0 &&
-		    k < n ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' lacks \"rank\" "
-		    "below \"ranks\" in \"__metadata__\"", path);
+		    k < n ? 0 : err_set(e, ERR_DATA, "corrupt: \"__metadata__\" in '%s' "
+		    "needs a \"rank\" smaller than its \"ranks\"", path);
 	}
 	s.ndim = safetensors_numbers(json_object_get(v, "shape"), s.shape,
 	    SCHEMA_MAX_DIM);
 	return s.ndim < 0 || safetensors_numbers(json_object_get(v, "offset"),
 	    s.offset, SCHEMA_MAX_DIM) != s.ndim ||
 	    safetensors_numbers(json_object_get(v, "of"), s.of,
-	    SCHEMA_MAX_DIM) != s.ndim ? err_set(e, ERR_DATA, "corrupt: in '%s' "
-	    "\"offset\", \"shape\" and \"of\" of tensor '%.160s' are not lists of "
-	    "equally many, at most 8, whole numbers", path, name) : fn(arg, &s, e);
+	    SCHEMA_MAX_DIM) != s.ndim ? err_set(e, ERR_DATA, "corrupt: '%s': tensor "
+	    "'%.160s' needs \"offset\", \"shape\" and \"of\", three lists of whole "
+	    "numbers of one length, at most 8", path, name) : fn(arg, &s, e);
 }
 
 int
@@ -689,8 +689,8 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 	unsigned d;
 
 	if (strcmp(t->name, SAFETENSORS_META) == 0)
-		return err_set(e, ERR_DATA, "unsupported: safetensors reserves the "
-		    "tensor name '" SAFETENSORS_META "'");
+		return err_set(e, ERR_DATA, "unsupported: rename the tensor, because "
+		    "safetensors reserves the name '" SAFETENSORS_META "'");
 	if ((r = safetensors_quote(b, t->name, e)) < 0)
 		return r;
 	n = snprintf(text, sizeof(text), ":{\"dtype\":\"%s\",\"shape\":[",
@@ -749,7 +749,7 @@ safetensors_create(struct format_sink *s, struct err *e)
 		return r;
 	pad = (size_t)(-n % 8);			/* the data begins at a multiple of 8 */
 	if (n + pad > SAFETENSORS_MAX_HEADER)
-		return err_set(e, ERR_DATA, "limit: a safetensors header of "
+		return err_set(e, ERR_DATA, "limit: the safetensors header would have "
 		    "%llu bytes, at most %d", (unsigned long long)n,
 		    SAFETENSORS_MAX_HEADER);
 	bytes_set64(head, n + pad);

@@ -79,7 +79,7 @@ zst_head(struct zst_in *z, struct err *e)
 		return r;
 	/* skippable frames have another magic number */
 	if (z->in.size < 4 || bytes_le32(z->p) != ZST_MAGIC)
-		return err_set(e, ERR_DATA, "corrupt: expected a zstd frame");
+		return err_set(e, ERR_DATA, "corrupt: the data is not a zstd frame");
 	z->says = ZSTD_getFrameContentSize(z->p, z->in.size);
 	if (z->says == ZSTD_CONTENTSIZE_ERROR)
 		return err_set(e, ERR_DATA, z->in.size < ZST_HEAD ?
@@ -170,8 +170,8 @@ zst_read(struct zst_in *z, void *p, size_t n, struct err *e)
 		if ((r = zst_some(z, to, n, &got, e)) < 0)
 			return r;
 		if (got == 0)
-			return err_set(e, ERR_DATA, "corrupt: the zstd frame ends "
-			    "too early");
+			return err_set(e, ERR_DATA, "corrupt: the zstd frame unpacks to "
+			    "too few bytes");
 	}
 	return 0;
 }
@@ -184,7 +184,7 @@ zst_end(struct zst_in *z, struct err *e)
 	int r = zst_some(z, &one, 1, &got, e);
 
 	if (r == 0 && got != 0)
-		r = err_set(e, ERR_DATA, "corrupt: the zstd frame is too long");
+		r = err_set(e, ERR_DATA, "corrupt: the zstd frame unpacks to too much");
 	if (r == 0 && (z->in.pos < z->in.size || z->left > 0))
 		r = err_set(e, ERR_DATA, "corrupt: bytes follow the zstd frame");
 	return r;

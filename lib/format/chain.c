@@ -358,7 +358,7 @@ chain_on_tail(struct chain *c, struct err *e)
 	    status > SHARD_ABORTED || (c->frame.flags & FRAME_LZ4) != 0)
 		return chain_corrupt(c, e, "the payload is not valid");
 	if (c->frame.shard_key != 0)
-		return chain_corrupt(c, e, "the frame belongs to a shard");
+		return chain_corrupt(c, e, "the frame names a shard, but belongs to none");
 	if (status == SHARD_ABORTED)
 		return chain_aborted(c, e);
 	hash_sum_get(c->headers, sum);

@@ -23,8 +23,8 @@ checks_stamp(const struct shard *s, const char *key, struct err *e)
 	if (v == NULL || strcmp(v, "none") == 0 ||
 	    (n == 2 * SHARD_DIGEST && v[n] == '\0'))
 		return 0;
-	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is not none or "
-	    "%d lower-case hexadecimal digits", key, v, 2 * SHARD_DIGEST);
+	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is neither 'none' nor %d "
+	    "lower-case hexadecimal digits", key, v, 2 * SHARD_DIGEST);
 }
 
 /* Check that a difference states its history and the way to restore the values. */
@@ -37,8 +37,8 @@ checks_difference(const struct shard *s, struct err *e)
 	double rho;
 
 	if (is != (how != NULL) || is != (of != NULL))
-		return err_set(e, ERR_DATA, "corrupt: the flag of a difference and "
-		    "its keys disagree");
+		return err_set(e, ERR_DATA, "corrupt: a difference needs its flag and "
+		    "both of its keys, but the shard lacks one");
 	if (how == NULL || strcmp(how, "ef21") == 0 ||
 	    strcmp(how, SHARD_PREDICT_PATCH) == 0 ||
 	    (strncmp(how, "cache:", 6) == 0 &&

@@ -73,7 +73,7 @@ data_entry(struct data_pos *pos, const struct chain *c, const struct schema *s,
 	    codec > CODEC_ID_MOST)
 		return chain_corrupt(c, e, "the directory of groups is not valid");
 	if (g >= s->ngroups)
-		return chain_corrupt(c, e, "a group beyond the schema's last one");
+		return chain_corrupt(c, e, "a group is beyond the schema's last one");
 	if (!codec_known(codec))
 		return err_set(e, ERR_DATA, "unsupported: unknown codec %llu of "
 		    "group %llu", (unsigned long long)codec, (unsigned long long)g);
@@ -102,7 +102,7 @@ data_bodies(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 		pos->wire += d->rec[i].len;
 	}
 	if (b->at != b->n)
-		return chain_corrupt(c, e, "bytes after the last body");
+		return chain_corrupt(c, e, "bytes follow the last body");
 	return 0;
 }
 
@@ -395,7 +395,7 @@ reader_on_shard(struct reader *r, struct err *e)
 		    "mismatch: the stream has no schema: give one with --schema");
 	if (memcmp(r->shard.schema_id, s->id, 16) != 0)
 		return err_set(e, ERR_DATA,
-		    "mismatch: the shard's schema is not the stream's");
+		    "mismatch: the shard has another schema than the stream");
 	memset(&r->pos.data, 0, sizeof(r->pos.data));
 	memset(r->pos.noted, 0, sizeof(r->pos.noted));
 	*r->tally = (struct reader_tally){ 0, 0 };
@@ -443,8 +443,8 @@ reader_on_send(struct reader *r, struct err *e)
 		return reader_corrupt(r, e, "the shard's counts do not match its "
 		    "values");
 	if (r->tally->records == d->records && r->tally->nonzero != r->end.sums.nonzero)
-		return reader_corrupt(r, e, "the count of nonzero values does not "
-		    "match");
+		return reader_corrupt(r, e, "the count of nonzero values does not match "
+		    "the values");
 	r->pos.at = AT_BODY;
 	return READER_SEND;
 }
@@ -520,7 +520,7 @@ reader_on_frame(struct reader *r, struct err *e)
 	if ((r->c.frame.flags & FRAME_LZ4) != 0 &&
 	    (r->c.frame.type == FRAME_SHRD || r->c.frame.type == FRAME_SEND ||
 	    r->c.frame.type == FRAME_RCPT))
-		return reader_corrupt(r, e, "the frame must not be LZ4");
+		return reader_corrupt(r, e, "the frame must not be compressed");
 	switch (r->c.frame.type) {
 	case FRAME_SCHM:
 		return (k = reader_on_schema(r, e)) < 0 ? k : READER_NOTE;

@@ -56,8 +56,8 @@ schema_numel(struct schema_tensor *t, uint64_t base, struct err *e)
 		n *= t->dim[i];
 	}
 	if (n > SCHEMA_MAX_TOTAL - base)
-		return err_set(e, ERR_DATA,
-		    "limit: more than 2^40 elements with tensor '%s'", t->name);
+		return err_set(e, ERR_DATA, "limit: tensor '%s' raises the total to more "
+		    "than 2^40 elements", t->name);
 	t->numel = n;
 	t->base = base;
 	return 0;
@@ -93,7 +93,7 @@ schema_add(struct schema *s, const struct schema_tensor *t, struct err *e)
 	if ((r = schema_check(t, e)) < 0)
 		return r;
 	if (s->n == SCHEMA_MAX_TENSORS)
-		return err_set(e, ERR_DATA, "limit: more than %d tensors",
+		return err_set(e, ERR_DATA, "limit: the model has more than %d tensors",
 		    SCHEMA_MAX_TENSORS);
 	if (s->group_size == 0 || s->group_size > SCHEMA_MAX_GROUP)
 		return err_set(e, ERR_DATA,
@@ -108,7 +108,7 @@ schema_add(struct schema *s, const struct schema_tensor *t, struct err *e)
 	groups = to->numel / s->group_size + (to->numel % s->group_size != 0);
 	if (groups > UINT32_MAX - s->ngroups)
 		return err_set(e, ERR_DATA,
-		    "limit: more than 2^32 groups with tensor '%s'", t->name);
+		    "limit: tensor '%s' raises the number of groups above 2^32", t->name);
 	to->group = s->ngroups;
 	to->ngroups = (uint32_t)groups;
 	if ((to->name = alloc_dup(t->name, e)) == NULL)
@@ -375,14 +375,14 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 	t.roles = bytes_le64(q + 32);
 	if (bytes_le32(q + 16) != w->next_name || len > SCHEMA_MAX_NAME ||
 	    len > w->nnames - w->next_name)
-		return err_set(e, ERR_DATA,
-		    "corrupt: the name of tensor %zu is out of place in the schema", i);
+		return err_set(e, ERR_DATA, "corrupt: the name of tensor %zu is not at "
+		    "its place in the schema", i);
 	if (t.ndim > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor %zu has %u "
 		    "dimensions, at most %d", i, t.ndim, SCHEMA_MAX_DIM);
 	if (bytes_le32(q + 24) != w->next_dim || t.ndim > w->ndims - w->next_dim)
-		return err_set(e, ERR_DATA,
-		    "corrupt: the shape of tensor %zu is out of place in the schema", i);
+		return err_set(e, ERR_DATA, "corrupt: the shape of tensor %zu is not at "
+		    "its place in the schema", i);
 	memcpy(name, w->name + w->next_name, len);
 	name[len] = '\0';
 	if (strlen(name) != len)
@@ -418,13 +418,13 @@ schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
 		most = 1 << 20;
 	most += wire;
 	if (total > max)
-		return err_set(e, ERR_DATA, "limit: %llu elements, at most %llu: "
-		    "raise --max-elements", (unsigned long long)total,
+		return err_set(e, ERR_DATA, "limit: the schema has %llu elements, at "
+		    "most %llu: raise --max-elements", (unsigned long long)total,
 		    (unsigned long long)max);
 	/* each tensor adds at most one group that is not full */
 	if (groups > most)
-		return err_set(e, ERR_DATA, "limit: %llu groups of %lu values in a "
-		    "table of %zu bytes, at most %llu: raise --max-elements",
+		return err_set(e, ERR_DATA, "limit: the schema has %llu groups of %lu "
+		    "values in %zu bytes, at most %llu groups: raise --max-elements",
 		    (unsigned long long)groups, (unsigned long)group, wire,
 		    (unsigned long long)most);
 	if (SCHEMA_HEAD + SCHEMA_ENTRY * w->ntensors + 8 * w->ndims +
@@ -448,8 +448,8 @@ schema_head(struct schema_wire *w, uint32_t *group, uint64_t *total,
 		return err_set(e, ERR_DATA, "corrupt: the schema's head is not "
 		    "valid");
 	if (w->ntensors > SCHEMA_MAX_TENSORS)
-		return err_set(e, ERR_DATA, "limit: %zu tensors, at most %d",
-		    w->ntensors, SCHEMA_MAX_TENSORS);
+		return err_set(e, ERR_DATA, "limit: the schema has %zu tensors, at most "
+		    "%d", w->ntensors, SCHEMA_MAX_TENSORS);
 	return 0;
 }
 

@@ -285,8 +285,8 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 	if (!bytes_zero(&b, 4) || b.bad)
 		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are not valid");
 	if (bits >> SHARD_FIELDS != 0)
-		return err_set(e, ERR_DATA, "unsupported: the shard has unknown "
-		    "fields %#lx", (unsigned long)bits);
+		return err_set(e, ERR_DATA, "unsupported: frame SHRD has unknown fields "
+		    "%#lx: a newer release of ace may read it", (unsigned long)bits);
 	if (shard_take_fields(s, bits, &b) < 0 || b.bad || n - b.at != kv_len)
 		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are not valid");
 	if (!isfinite(s->weight) || s->weight <= 0)

@@ -213,8 +213,8 @@ text_encode(const struct text_kv *kv, struct buf *out, struct err *e)
 			return r;
 	}
 	if (out->n - start > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: the keys and values are larger "
-		    "than 64 KiB");
+		return err_set(e, ERR_DATA, "limit: the shard's keys and values are "
+		    "larger than 64 KiB");
 	return 0;
 }
 
@@ -250,8 +250,8 @@ text_decode(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 
 	text_release(kv);
 	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: the keys and values are larger "
-		    "than 64 KiB");
+		return err_set(e, ERR_DATA, "limit: the shard's keys and values are "
+		    "larger than 64 KiB");
 	while (b.at < n && r == 0) {
 		size_t klen = bytes_u16(&b), vlen = bytes_u16(&b);
 		const unsigned char *k = bytes_take(&b, klen);
@@ -293,8 +293,8 @@ text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n, struct err 
 
 	text_release(kv);
 	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: the keys and values are larger "
-		    "than 64 KiB");
+		return err_set(e, ERR_DATA, "limit: the shard's keys and values are "
+		    "larger than 64 KiB");
 	while (s < end && r == 0) {
 		nl = memchr(s, '\n', (size_t)(end - s));
 		eq = nl != NULL ? memchr(s, '=', (size_t)(nl - s)) : NULL;

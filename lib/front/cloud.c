@@ -105,7 +105,7 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 	text += first;
 	if ((from = strsep(&text, "\n")) == NULL || text == NULL)
 		return err_set(e, ERR_DATA, "truncated: the cloud's answer is "
-		    "incomplete");
+		    "incomplete: run the same command again");
 	(void)snprintf(where, n, "%s", from);
 	if ((path = place_path(f, "run.new", e)) == NULL)
 		return -ERR_SYS;

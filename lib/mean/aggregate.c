@@ -91,8 +91,8 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		if (out->samples + s->samples < s->samples ||
 		    out->contributors + s->contributors < s->contributors)
 			return gather_blame(x->g, i, err_set(e, ERR_DATA,
-			    "limit: the samples or contributors, with those of '%s', "
-			    "exceed 64 bits", shard_device(s)));
+			    "limit: the sum of samples or contributors exceeds 64 bits "
+			    "with those of '%s'", shard_device(s)));
 		out->samples += s->samples;
 		out->contributors += s->contributors;
 		if (s->base_version < out->base_version)
@@ -104,8 +104,8 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 			    s->weight, shard_device(s)));
 	}
 	if (!(x->total > 0))
-		return err_set(e, ERR_REFUSED, "step %llu has no average: its weights sum "
-		    "to 0 (ace-import --samples sets those by samples)",
+		return err_set(e, ERR_REFUSED, "step %llu has no average, because its "
+		    "weights sum to 0: set them with ace-import --weight or --samples",
 		    (unsigned long long)out->step);
 	x->pull = contrib_pull(&x->c);
 	s = gather_shard(x->g, 0);
@@ -429,9 +429,8 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 
 	if ((size_t)snprintf(device, sizeof(device), "%s.%zu", x->o->device,
 	    c) >= sizeof(device))
-		return err_set(e, ERR_USAGE, "--device is too long: the names of "
-		    "clusters add a suffix to it, at most %d bytes in all",
-		    SHARD_NAME);
+		return err_set(e, ERR_USAGE, "--device is too long: with the suffix of a "
+		    "cluster, expected at most %d bytes", SHARD_NAME);
 	if ((r = contrib_cluster(&x->c, c, e)) < 0)
 		return r;
 	shard_init(&s);
@@ -472,7 +471,7 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 
 	if (t->f != q->f)
 		cli_say(x->o->f->cli, 0, "step %llu: too few shards remain for rule "
-		    "'%s': F is %zu", (unsigned long long)gather_shard(x->g, 0)->step,
+		    "'%s': using F %zu", (unsigned long long)gather_shard(x->g, 0)->step,
 		    x->o->who.rule_text, t->f);
 
 	for (i = 0; i < gather_count(x->g); i++) {
@@ -593,17 +592,17 @@ aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 		return gather_window(x->g, 0, e);
 	x->surplus = n > fits ? n - fits : 0;
 	if (x->surplus != 0)
-		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all values at "
-		    "once: memory suffices for %zu shards, but %zu came (%llu MiB)",
+		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards in "
+		    "memory, which has room for %zu, but %zu came (%llu MiB)",
 		    x->o->who.rule_text, fits, n, (unsigned long long)(bytes >> 20));
 	if (bytes > memlimit_limit() / 2)
-		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all values at "
-		    "once: %zu shards take %llu MiB, but the limit is %llu MiB "
+		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards in "
+		    "memory: %zu shards take %llu MiB, but the limit is %llu MiB "
 		    "(RLIMIT_AS, memory.max)", x->o->who.rule_text, n,
 		    (unsigned long long)(bytes >> 20),
 		    (unsigned long long)(memlimit_limit() >> 20));
-	cli_say(x->o->f->cli, 1, "rule '%s' needs all values at once: %zu shards, "
-	    "%llu MiB", x->o->who.rule_text, n, (unsigned long long)(bytes >> 20));
+	cli_say(x->o->f->cli, 1, "rule '%s' needs all shards in memory: %zu shards, %llu "
+	    "MiB", x->o->who.rule_text, n, (unsigned long long)(bytes >> 20));
 	return gather_window(x->g, 0, e);
 }
 
@@ -678,16 +677,17 @@ aggregate_round(struct aggregate *x, struct closing *steps,
 			verdict = RECEIPT_LATE;
 			(void)err_file(&bad, r, paths[at]);
 		}
-		cli_say(x->o->f->cli, 0, "%zu of %zu shards of a step %s: %s", count, n,
-		    verdict == RECEIPT_DUPLICATE ? "wait for the next average" :
-		    "are deferred", ERR_MSG(&bad));
+		cli_say(x->o->f->cli, 0, "step %llu: %zu of %zu shards %s: %s",
+		    (unsigned long long)x->step, count, n, verdict ==
+		    RECEIPT_DUPLICATE ? "wait for the next average" : "are deferred",
+		    ERR_MSG(&bad));
 		r = closing_exclude(steps, at, count, verdict, ERR_MSG(&bad), &paths,
 		    &n, e);
 		err_clear(&bad);
 	}
 	if (r == 0 && n == 0)
-		cli_say(x->o->f->cli, 0, "this step has no average: too few shards "
-		    "remain");
+		cli_say(x->o->f->cli, 0, "step %llu has no average: too few shards "
+		    "remain", (unsigned long long)x->step);
 	return r < 0 ? r : closing_done(steps, e);
 }
 

@@ -335,7 +335,7 @@ gather_open(struct gather **out, char **paths, size_t n, int how,
 	g->once = 0;
 	g->expect = expect;
 	if (n > 1 && expect != 0 && expect != n)
-		return err_set(e, ERR_REFUSED, "%zu inputs, expected %llu "
+		return err_set(e, ERR_REFUSED, "found %zu inputs, expected %llu "
 		    "(--devices)", n, (unsigned long long)expect);
 	if (n > gather_most() && gather_files(paths, n))
 		return 0;
@@ -477,7 +477,7 @@ gather_collect(struct gather *g, struct err *e)
 			return k;
 		g->ahead = k > 0 && reader_shard(r)->step != g->step;
 	} while (k > 0 && !g->ahead);
-	return g->expect == 0 ? 1 : err_set(e, ERR_REFUSED, "%zu contributions to "
+	return g->expect == 0 ? 1 : err_set(e, ERR_REFUSED, "found %zu contributions to "
 	    "step %llu, expected %llu", g->n, (unsigned long long)g->step,
 	    (unsigned long long)g->expect);
 }
@@ -666,8 +666,8 @@ gather_agree(struct gather *g, size_t i, struct err *e)
 		    "steps: %llu of '%s' and %llu of '%s'", step, shard_device(s),
 		    (unsigned long long)t->step, shard_device(t));
 	else if (s->step == t->step && memcmp(s->device, t->device, SHARD_ID) == 0)
-		k = err_set(e, ERR_REFUSED, "two shards of '%s' for step %llu",
-		    shard_device(s), step);
+		k = err_set(e, ERR_REFUSED, "found two shards of '%s' for step %llu, "
+		    "expected one", shard_device(s), step);
 	return gather_blame(g, i, k);
 }
 

@@ -35,7 +35,7 @@ journal_mark_read(const char *path, struct journal_mark *mark, struct err *e)
 	    "\nnext %" SCNx64 "\nfrom %32[0-9a-f]\n", hex, &mark->step,
 	    &mark->stamp, &mark->was, &mark->inode, &mark->next, from) != 7 ||
 	    !model_unhex(hex, mark->hash) || !model_unhex(from, mark->from)))
-		return err_set(e, ERR_DATA, "corrupt: marker '%s'", path);
+		return err_set(e, ERR_DATA, "corrupt: marker file '%s'", path);
 	return r;
 }
 

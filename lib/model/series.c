@@ -120,8 +120,8 @@ series_tensors(struct coming *c, const struct schema *sc, const struct model *m,
 		    o->ndim != t->ndim || memcmp(o->dim, t->dim,
 		    t->ndim * sizeof(*t->dim)) != 0 : m->slice == NULL)
 			return err_set(e, ERR_DATA, "mismatch: the patch is for "
-			    "another architecture than '%s': tensor '%.160s' %s",
-			    m->path, t->name, is ? "differs in shape or dtype" : "");
+			    "another architecture than '%s': tensor '%.160s' is %s",
+			    m->path, t->name, is ? "of another shape or type" : "absent");
 		c->own[i] = is ? (uint32_t)k : SERIES_OTHERS;
 	}
 	return 0;

@@ -64,7 +64,7 @@ event_open(void *own, const struct opt *row, const char *val, struct err *e)
 		return -ERR_USAGE;
 	*fd = (int)n;
 	return fcntl(*fd, F_GETFD) >= 0 ? 0 : err_set(e, ERR_USAGE,
-	    "--events %s: no such descriptor is open", val);
+	    "--events %s: that descriptor is not open", val);
 }
 
 const struct opt event_opts[] = {

@@ -322,7 +322,7 @@ sign_check(const struct sign_ring *r, const char *device,
 
 	sign_sum_get(s, hash);
 	if (n != SIGN_SIZE || bytes_le32(p + 4) != 0)
-		return err_set(e, ERR_DATA, "corrupt: the signature has %zu bytes",
+		return err_set(e, ERR_DATA, "corrupt: the signature of %zu bytes is not valid",
 		    n);
 	if (bytes_le32(p) != SIGN_SCHEME)
 		return err_set(e, ERR_DATA, "unsupported: signature scheme %lu is "

@@ -172,20 +172,20 @@ static void
 limits_numbers(const struct limits *a, const struct shard *sh, struct receipt *r)
 {
 	if (!(sh->weight <= a->weight))
-		limits_refuse(r, "limit: weight %g, at most %g (limits: weight)",
+		limits_refuse(r, "limit: the weight is %g, at most %g (limits: weight)",
 		    sh->weight, a->weight);
 	if (sh->contributors == 0 || sh->contributors > a->contributors)
-		limits_refuse(r, "limit: %lu contributors, at most %llu "
+		limits_refuse(r, "limit: the shard has %lu contributors, at most %llu "
 		    "(limits: contributors)", (unsigned long)sh->contributors,
 		    (unsigned long long)a->contributors);
 	if (sh->incarnation > SHARD_INCARNATIONS)
-		limits_refuse(r, "limit: incarnation %lu, at most 2^31 - 1",
+		limits_refuse(r, "limit: the incarnation is %lu, at most 2^31 - 1",
 		    (unsigned long)sh->incarnation);
 	if (sh->samples > LIMITS_SAMPLES_MOST)
-		limits_refuse(r, "limit: %llu samples, at most 2^40",
+		limits_refuse(r, "limit: the shard has %llu samples, at most 2^40",
 		    (unsigned long long)sh->samples);
 	if (sh->base_version > sh->step)
-		limits_refuse(r, "mismatch: step %llu was computed at model "
+		limits_refuse(r, "mismatch: step %llu was computed at the later model "
 		    "version %llu", (unsigned long long)sh->step,
 		    (unsigned long long)sh->base_version);
 }
@@ -198,7 +198,7 @@ limits_head(const struct limits *a, const struct shard *sh,
 	char why[256];
 
 	if ((sh->flags & SHARD_RECOVERED) != 0)
-		limits_refuse(r, "the shard was recovered from a damaged file");
+		limits_refuse(r, "the shard is from a damaged file: resend it");
 	if ((a->kinds >> sh->kind & 1) == 0)
 		limits_refuse(r, "mismatch: a shard of kind %s cannot be averaged "
 		    "(limits: kind)", shard_kind_name(sh->kind));
@@ -236,8 +236,8 @@ limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
 	if (a->contributors == 1 && f->type == FRAME_MEMB &&
 	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
 	    (l.n != 1 || strcmp(l.p[0], device) != 0))
-		limits_refuse(r, "limit: %zu contributors, the first '%.60s', "
-		    "expected only the sender (limits: contributors)", l.n,
+		limits_refuse(r, "limit: the shard has %zu contributors, the first "
+		    "'%.60s', expected only the sender (limits: contributors)", l.n,
 		    l.n != 0 ? l.p[0] : "");
 	array_release(&l);
 	return k;

@@ -153,9 +153,8 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 		bytes += FRAME_HEAD_SIZE + f->wire_len +
 		    frame_padding(f->wire_len);
 		if (bytes > x->o->limits.shard)
-			limits_refuse(r, "limit: larger than %llu bytes "
-			    "(limits: shard)",
-			    (unsigned long long)x->o->limits.shard);
+			limits_refuse(r, "limit: the shard is larger than %llu bytes "
+			    "(limits: shard)", (unsigned long long)x->o->limits.shard);
 		if (bytes / RECEIVE_BEYOND > x->o->limits.shard)
 			return err_set(e, ERR_DATA, "limit: the shard is more than "
 			    "%d times larger than allowed (limits: shard)",

@@ -85,7 +85,7 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 		    n++ == 0)
 			*x->r = l.line[i].r;
 	if (k > 0 && (l.n == 0 || n > 1))
-		k = err_set(e, ERR_DATA, "corrupt: '%s'", x->no);
+		k = err_set(e, ERR_DATA, "corrupt: receipts in '%s'", x->no);
 	else if (k > 0 && n == 0 && (closed || (l.n < VERDICT_TRIES &&
 	    l.line[l.n - 1].r.verdict == RECEIPT_INVALID)))
 		k = 0;

@@ -71,7 +71,7 @@ const struct opt stage_compress_rows[] = {
 	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M], ef21 or cache[:R]; :raw",
 	    OPT_CALL(stage_compress_feedback), .words = feedback_names,
 	    .def = "ef", .with = "state" },
-	{ 0, "window", "N", "wait for receipts, at most N shards without",
+	{ 0, "window", "N", "let at most N shards be without a receipt",
 	    OPT_U64(struct stage_compress_opts, fb.window, 1, 8), .with = "state" },
 	{ 0, "wait", "TIME", "how long to wait for a receipt",
 	    OPT_TIME(struct stage_compress_opts, fb.wait), .def = "60s",
@@ -598,12 +598,12 @@ stage_compress_short(const struct stage_compress *x)
 	const char *lost = x->fb != NULL ? "" : ", and without -S they are lost";
 
 	if (x->coding.cheaper > 0)
-		cli_say(x->o->f->cli, 0, "%s/%llu: a budget of %llu bytes is too "
-		    "small: %zu groups are coded in fewer bytes than planned", device,
+		cli_say(x->o->f->cli, 0, "%s/%llu: a budget of %llu bytes is too small: "
+		    "groups that are coded in fewer bytes than planned: %zu", device,
 		    step, budget, x->coding.cheaper);
 	if (x->coding.dropped > 0)
-		cli_say(x->o->f->cli, 0, "%s/%llu: a budget of %llu bytes is too "
-		    "small: %zu groups of the plan are not sent%s", device, step,
+		cli_say(x->o->f->cli, 0, "%s/%llu: a budget of %llu bytes is too small: "
+		    "groups of the plan that are not sent: %zu%s", device, step,
 		    budget, x->coding.dropped, lost);
 }
 

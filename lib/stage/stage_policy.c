@@ -79,7 +79,7 @@ policy_set_steps(void *arg, const struct opt *row, const char *val, struct err *
 	const int n = opt_items(policy_steps, arg, val, "--interval", e);
 
 	return n < 0 ? n : n != 2 ? 0 :
-	    err_set(e, ERR_USAGE, "--interval: FIRST or FIRST,MIN,MAX");
+	    err_set(e, ERR_USAGE, "--interval: expected FIRST or FIRST,MIN,MAX");
 }
 
 static const struct opt policy_ratios[] = {
@@ -206,9 +206,8 @@ policy_ratio_why(const struct stage_policy *p, double rate, double acted, double
 	if (rate < 0)
 		SAY(p, "  link: never measured, so taken as %s", taken);
 	else
-		SAY(p, "  link: %s, %s; taken as %s: a fall counts at once, a "
-		    "rise by %.3g of it, a change of less than %.3g is "
-		    "ignored", is, o->bandwidth >= 0 ?
+		SAY(p, "  link: %s, %s; taken as %s: falls count fully, rises by %.3g, "
+		    "changes below %.3g not at all", is, o->bandwidth >= 0 ?
 		    "as the option says" : "as ace-meter measured", taken,
 		    q->rise, q->still);
 	SAY(p, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
@@ -307,7 +306,7 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 	    q->target);
 	if (force)
 		SAY(p, "  interval: %s%s", interval_force(q, drift) ?
-		    "above four times that, so the least" : "a device diverges "
+		    "drift above 4 times the target, so MIN" : "a device diverges "
 		    "and asks for it", ", at once");
 	else
 		SAY(p, "  interval: %llu * sqrt(%.4g / %.4g), at most "
@@ -414,7 +413,7 @@ policy_memory(struct stage_policy *p, struct memory *h, struct err *e)
 	    &p->o.pace.rate, 1, e)) > 0 && !isfinite(p->o.pace.rate))
 		bad = POLICY_RATE;
 	return bad == NULL ? (r < 0 ? r : 0) : err_set(e, ERR_DATA,
-	    "corrupt: %s in '%s/%s'", bad, p->o.dir, h->file);
+	    "corrupt: key %s in '%s/%s' is not valid", bad, p->o.dir, h->file);
 }
 
 static int

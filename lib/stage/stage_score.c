@@ -251,14 +251,14 @@ stage_score_energy(struct stage_score *x, struct reader *r, float *energy,
 	int k;
 
 	if (schema_diff(x->sh.schema, reader_schema(r), why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: " STAGE_SCORE_TOLD ": %s",
-		    why);
+		return err_set(e, ERR_DATA, "mismatch: file '" STAGE_SCORE_TOLD
+		    "' of the state: %s", why);
 	if ((k = values_begin(&v, r, e)) < 0)
 		goto out;
 	while ((k = values_next(&v, e)) > 0) {
 		if (stat_group_of(v.x, v.n, &s) != 0) {
-			k = err_set(e, ERR_REFUSED, STAGE_SCORE_TOLD ": a value of "
-			    "group %lu is not finite", (unsigned long)v.group);
+			k = err_set(e, ERR_REFUSED, "file '" STAGE_SCORE_TOLD "': a "
+			    "value of group %lu is not finite", (unsigned long)v.group);
 			goto out;
 		}
 		energy[v.group] = v.n > 0 ? s.sumsq / (float)v.n : 0;

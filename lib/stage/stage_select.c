@@ -158,15 +158,15 @@ const struct opt stage_select_rows[] = {
 	{ 0, "bits", "N", "the same, in bits per value",
 	    OPT_F64(struct stage_select_opts, want.bits, 0, 64),
 	    .set = stage_select_budget, .value = STAGE_SELECT_BY_BITS },
-	{ 0, "policy", NULL, "the same, as ace-policy decided",
+	{ 0, "policy", NULL, "use the budget that ace-policy decided",
 	    OPT_CALL(stage_select_budget), .value = STAGE_SELECT_BY_POLICY },
-	{ 0, "levels", "LIST", "codecs to choose from, by commas",
+	{ 0, "levels", "LIST", "codecs to choose from, separated by commas",
 	    OPT_CALL(stage_select_levels), .word = codec_word, .several = 1 },
 	{ 0, "effort", "N", "from 6 on, search for codes of fewer bytes, which "
 	    "takes longer",
 	    OPT_U64(struct stage_select_opts, effort, 1, CODEC_EFFORT_MOST) },
 	{ 'p', "share", "[count:]SHARE[=CODEC][@N],...",
-	    "code groups so (default f16) up to that share of all importance; "
+	    "code groups with CODEC (default f16) up to that share of all importance; "
 	    "the others are not sent", OPT_CALL(stage_select_by_share) },
 	{ 0, "plan", "FILE", "the plan in FILE, as --format text wrote it",
 	    OPT_CALL(stage_select_by_plan), .right = OPT_READ },

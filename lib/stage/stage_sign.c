@@ -115,10 +115,10 @@ stage_sign_free(struct stage *s)
 }
 
 const struct opt stage_sign_rows[] = {
-	{ 'k', "key", "FILE", "sign with the Ed25519 key in FILE, PEM",
+	{ 'k', "key", "FILE", "sign with the Ed25519 key in FILE (PEM)",
 	    OPT_PATH(struct stage_sign_opts, key, OPT_READ) },
 	{ 0, "check", "FILE",
-	    "let only pass what a key in FILE signed: NAME KEY lines",
+	    "pass only shards signed by a key in FILE (NAME KEY lines)",
 	    OPT_PATH(struct stage_sign_opts, ring, OPT_READ) },
 	OPT_END
 };

@@ -13,7 +13,8 @@ dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
 
 	*d = (struct dynacomm)DYNACOMM_INIT;
 	if (n == 0 || n >= SIZE_MAX / sizeof(*d->pt) || dt < 0)
-		return err_set(e, ERR_USAGE, "layers: none, or dt negative");
+		return err_set(e, ERR_USAGE, "expected at least one layer, and dt from 0 "
+		    "on");
 	if ((d->pt = alloc_get(n + 1, sizeof(*d->pt), e)) == NULL ||
 	    (d->fc = alloc_get(n + 1, sizeof(*d->fc), e)) == NULL) {
 		dynacomm_release(d);

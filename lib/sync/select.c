@@ -469,7 +469,8 @@ select_budget(const struct select_level *level, size_t n, size_t m,
 
 	memset(res, 0, sizeof(*res));
 	if (m > SELECT_LEVELS)
-		return err_set(e, ERR_USAGE, "%zu levels, at most %d", m, SELECT_LEVELS);
+		return err_set(e, ERR_USAGE, "each group has %zu levels, at most %d", m,
+		    SELECT_LEVELS);
 	for (g = 0; g < n; g++)
 		if (select_price(level + g * m, m, 0) == m)
 			return err_set(e, ERR_USAGE,

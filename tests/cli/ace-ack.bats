@@ -192,16 +192,16 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	step 1
 	ace-recv --spool spool sent >>receipts
 	exits 5 ace-ack -S state receipts
-	says '^ace-ack: step 0: invalid: limit: larger than 100 bytes \(limits: shard\)$'
+	says '^ace-ack: step 0: invalid: limit: the shard is larger than 100 bytes \(limits: shard\)$'
 	[ "$(wc -l <err)" -eq 1 ]
 	exits 0 ace-ack -S state receipts
-	[ "$(sort -u err)" = "ace-ack: step 0: invalid: limit: larger than 100 bytes (limits: shard)" ]
+	[ "$(sort -u err)" = "ace-ack: step 0: invalid: limit: the shard is larger than 100 bytes (limits: shard)" ]
 	# nor does a receipt for the same bytes made at another time end it
 	limited 'shard 100' ace-recv --spool spool first >later
 	exits 0 ace-ack -S state later
-	[ "$(cat err)" = "ace-ack: step 0: invalid: limit: larger than 100 bytes (limits: shard)" ]
+	[ "$(cat err)" = "ace-ack: step 0: invalid: limit: the shard is larger than 100 bytes (limits: shard)" ]
 	ace-inspect state/receipts >list
-	[ "$(sed 's/.* step/step/' list)" = "step 0: invalid: limit: larger than 100 bytes (limits: shard)
+	[ "$(sed 's/.* step/step/' list)" = "step 0: invalid: limit: the shard is larger than 100 bytes (limits: shard)
 step 1: accepted" ]
 	step 2
 	[ "$(pending)" = 2 ]

@@ -243,7 +243,7 @@ step speedup phi steps faster" ]
 	[ "$(grep -v '#' out | cut -f 1 | paste -sd ' ')" = "device 1 2 3" ]
 	awk 'BEGIN { print "time"; for (i = 0; i < 2049; i++) print 1 }' >in
 	exits 3 ace-advise cluster --cluster 2 in
-	says 'limit: 2049 devices in one tier, at most 2048'
+	says 'limit: one tier has 2049 devices, at most 2048'
 	exits 0 ace-advise cluster --format tsv in
 }
 
@@ -311,7 +311,7 @@ slow2 11.000000000 2 1 " ]
 	dynacomm --cuts 1s|no line of column names|
 	dynacomm --cuts 1s|add up to more than|pt fc\n1e9 1e9\n1e9 1e9\n
 	cluster|line 2: time '1e9' is not from 1e-09 to 1e\+07|time\n1e9\n
-	cluster|limit: line 2: a round of 2e\+07 s, at most 1e\+07|compute bandwidth rtt bytes\n1e7 1bit 1e7 0\n
+	cluster|limit: line 2: a round would take 2e\+07 s, at most 1e\+07 s: check its times and bandwidth|compute bandwidth rtt bytes\n1e7 1bit 1e7 0\n
 	deco|line 2: values '3.2e13' is not from 1 to 3.125e\+13|compute bandwidth latency values\n1 1 1 3.2e13\n
 	deco|line 2: bandwidth '0' is not from|compute bandwidth latency values\n1 0 1 9\n
 	deco|line 3: compute '-' is not a time|compute bandwidth latency values\n1 1 1 9\n- 1 1 9\n

@@ -93,7 +93,7 @@ clusters() {
 	exits 2 ace-aggregate --cluster nan a b
 	exits 2 ace-aggregate --cluster 0.7:offset a b
 	exits 2 ace-aggregate -d "$(printf '%0255d' 7)" --cluster 0.7:mean a b
-	says '--device is too long: the names of clusters add a suffix'
+	says '--device is too long: with the suffix of a cluster'
 	ace-aggregate --rule sum a b >sum
 	exits 5 ace-aggregate --cluster 0.7 sum c
 }

@@ -95,13 +95,13 @@ fleet() {
 @test "a rule that sees all values at once says what that takes" {
 	fleet 300 -n 64
 	exits 5 few ace-aggregate --rule median d/*
-	says "limit: rule 'median' needs all values at once: memory suffices for 16 shards, but 300 came \\([0-9]* MiB"
+	says "limit: rule 'median' needs all shards in memory, which has room for 16, but 300 came \\([0-9]* MiB"
 	# a soft limit on open files is raised
 	exits 0 bash -c 'ulimit -S -n 64; exec ace-aggregate --rule median "$@"' \
 	    aggregate d/*
 	cat d/* >all
 	exits 0 ace-aggregate -v --rule median all
-	says "rule 'median' needs all values at once: 300 shards, [0-9]* MiB"
+	says "rule 'median' needs all shards in memory: 300 shards, [0-9]* MiB"
 }
 
 @test "differences to a history, each of which is two files" {
@@ -117,7 +117,7 @@ fleet() {
 	same out want
 	# where all shards must be open, those beyond the limit wait for the next average
 	exits 0 bash -c 'ulimit -n 134; exec "$@"' bash "${agg[@]}" --spool median --rule median
-	says "^ace-aggregate: 35 of 70 shards of a step wait for the next average: limit: rule 'median' needs all values at once: memory suffices for 35 shards, but 70 came"
+	says "^ace-aggregate: step [0-9]+: 35 of 70 shards wait for the next average: limit: rule 'median' needs all shards in memory, which has room for 35, but 70 came"
 	ace-inspect list out | grep -q '^contributors  35$'
 }
 

@@ -233,7 +233,7 @@ load front
 	        assert f": {ends['text']}\n" in open(said).read(), ends
 	END
 	exits 2 ace-step --bits 2 --events 77 /dev/null
-	says 'no such descriptor'
+	says 'that descriptor is not open'
 	exits 4 ace-step --bits 2 --events /none/there /dev/null
 }
 

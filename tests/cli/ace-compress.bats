@@ -159,7 +159,7 @@ records() {
 	mkshards -s 5 -H kind=4 >st/residual
 	mkshards -s 5 >again
 	exits 5 ace-compress -S st -c q8 again
-	says 'step 5 is already in the state and not pending'
+	says 'step 5 is not pending in the state'
 	mv residual st/residual
 	exits 3 ace-expand out
 	exits 0 ace-compress -S st -c q8 --allow-gap g

@@ -43,7 +43,7 @@ noted() {
 	exits 0 ace-import a.safetensors
 	[ ! -s err ]
 	exits 0 ace-import b.safetensors
-	says "^ace-import: 'b.safetensors': left out 2 entries of its metadata"
+	says "^ace-import: 'b.safetensors': entries left out of its metadata: 2 "
 	exits 0 ace-import -q b.safetensors
 	[ ! -s err ]
 	exits 0 ace-diff a.safetensors b.safetensors
@@ -61,7 +61,7 @@ noted() {
 	python3 -c "import zipfile
 with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 3 ace-import c.npz
-	says "truncated: 'c.npz' does not end with the end record of a zip file without a comment"
+	says "truncated: 'c.npz' does not end with the end record of a zip file, or has a zip comment"
 }
 
 @test "from safetensors to npz and back, stored and deflated" {
@@ -367,7 +367,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	for t in U16 U64 F4; do
 		st '{"w":{"dtype":"'$t'","shape":[1],"data_offsets":[0,8]}}' 8 >bad.safetensors
 		exits 3 ace-import bad.safetensors
-		says "unsupported: tensor 'w' in 'bad.safetensors' has dtype '$t'"
+		says "unsupported: tensor 'w' in 'bad.safetensors' has unknown dtype '$t'"
 	done
 }
 
@@ -530,7 +530,7 @@ part() {
 @test "--tensor leaves the others out, whatever their type is" {
 	part m.safetensors a F32 q C64 b BF16 r U16 c F32 s I64
 	exits 3 ace-import m.safetensors
-	says "tensor 'q' in 'm.safetensors' has dtype 'C64'"
+	says "tensor 'q' in 'm.safetensors' has unknown dtype 'C64'"
 	part abc.safetensors a F32 q BF16 b BF16 r BF16 c F32 s I64
 	for f in m.safetensors - ; do
 		exits 0 ace-import --omit provenance --tensor '[abc]' -f safetensors $f <m.safetensors

@@ -275,7 +275,7 @@ fields() {
 	exits 3 ace-inspect --max-elements 335 in
 	# the number of saved shards is reported, but not with -q
 	exits 0 ace-inspect recover -o saved in
-	says '^ace-inspect: 1 shards saved$'
+	says '^ace-inspect: shards saved: 1$'
 	exits 0 ace-inspect recover -q -o saved in
 	[ ! -s err ]
 }

@@ -248,7 +248,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	flip bad 2400
 	exits 3 ace-expand bad
 	exits 1 ace-inspect recover -o saved bad
-	says '^ace-inspect: 4 shards saved$'
+	says '^ace-inspect: shards saved: 4$'
 	says "^ace-inspect: damaged: corrupt: .*shard 3 'edge1/2', at byte"
 	exits 0 ace-inspect verify saved
 	exits 0 ace-inspect saved
@@ -331,7 +331,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	(cat "$ROOT/tests/golden/bad-unsupported-critical-frame.aceg"
 	mkshards -n 16 -s 7) >both
 	exits 1 ace-inspect recover -o saved both
-	says '1 shards saved'
+	says 'shards saved: 1'
 }
 
 @test "receipts in words: device, step, verdict, reason" {

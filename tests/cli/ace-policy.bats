@@ -116,7 +116,7 @@ interval=1' >in
 	exits 0 ace-policy -v --target-divergence 0.01 --model-norm 1 --interval 8,3,9 in
 	has interval=3
 	has force=1
-	says 'interval: above four times that, so the least, at once'
+	says 'interval: drift above 4 times the target, so MIN, at once'
 }
 
 @test "the interval begins with 1, and is within 1 and 1000 or what is said" {
@@ -352,20 +352,20 @@ link_state() {
 	mkshards >in
 	mkshards -H kind=6 -K bandwidth=fast >st/link
 	exits 3 ace-policy -S st in
-	says "^ace-policy: corrupt: bandwidth in 'st/link'"
+	says "^ace-policy: corrupt: key bandwidth in 'st/link'"
 	exits 3 ace-status st
-	says "^ace-status: corrupt: bandwidth in 'st/link'"
+	says "^ace-status: corrupt: key bandwidth in 'st/link'"
 	rm st/link
 	# a delay of half a step is not valid
 	mkshards -H kind=6 -K memory=policy -K "deco=$deco" >st/memory
 	exits 3 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
-	says "^ace-policy: corrupt: deco"
+	says "^ace-policy: corrupt: key deco"
 	mkshards -H kind=6 -K memory=policy -K "deco=${deco/1.5/1}" >st/memory
 	exits 0 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
 	# a rate must be a number
 	mkshards -H kind=6 -K memory=policy -K "rate=nan" >st/memory
 	exits 3 ace-policy -S st in
-	says "^ace-policy: corrupt: rate in 'st/memory'"
+	says "^ace-policy: corrupt: key rate in 'st/memory'"
 	mkshards -H kind=6 -K memory=policy -K "rate=5e6" >st/memory
 	exits 0 ace-policy -S st in
 }

@@ -196,7 +196,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	for d in edge1 edge#2 'an edge' edge2 ''; do
 		mkshards -w 6 -s 1 -d "${d:-edge3}" >in
 		exits 0 ace-recv -v --spool spool ${d:+--device "$d"} in
-		sed -n 's/.*weight 6, at most \([0-9]*\) (limits: weight)$/\1/p' err
+		sed -n 's/.*weight is 6, at most \([0-9]*\) (limits: weight)$/\1/p' err
 	done >most
 	[ "$(paste -sd' ' most)" = '3 5 4 1 1' ]
 	# the file is read in the sandbox as well
@@ -213,9 +213,9 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		says "spool/limits:3: ${line#*:}"
 		[ ! -e spool/0 ]
 	done <<-'END'
-		max-weight_1:limit 'max-weight' is unknown
-		shards_1M:limit 'shards' is unknown
-		shard:shard SIZE
+		max-weight_1:'max-weight' is not the name of a limit
+		shards_1M:'shards' is not the name of a limit
+		shard:shard: expected SIZE
 		shard_1X:shard '1X'
 		weight_0:weight '0' is not a number from
 		weight_x_edge9:weight 'x' is not a number from
@@ -239,10 +239,10 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ "$bytes" -gt 40000 ]
 	limited "shard $bytes" recv "^step 2: accepted" <in
 	mkshards -n 10k -s 3 >in
-	limited "shard $((bytes - 1))" recv "^step 3: invalid: limit: larger" <in
+	limited "shard $((bytes - 1))" recv "^step 3: invalid: limit: the shard is larger" <in
 	# a shard of more than eight times the limit is not read to its end
 	limited "shard $((bytes / 8 + 1))" recv \
-	    "^step 3: invalid: limit: larger" <in
+	    "^step 3: invalid: limit: the shard is larger" <in
 	limited "shard $((bytes / 8 - 1))" exits 3 ace-recv --spool spool in
 	says "limit: the shard is more than 8 times larger than allowed"
 }
@@ -364,11 +364,11 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 1 edge1 -H samples=1099511627776 >in
 	recv '^step 1: accepted$' <in
 	shard 2 edge1 -H samples=1099511627777 >in
-	recv '^step 2: invalid: limit: 1099511627777 samples, at most 2\^40$' <in
+	recv '^step 2: invalid: limit: the shard has 1099511627777 samples, at most 2\^40$' <in
 	shard 3 edge1 -H contributors=1025 >in
-	recv '^step 3: invalid: limit: 1025 contributors, at most 1024 ' <in
+	recv '^step 3: invalid: limit: the shard has 1025 contributors, at most 1024 ' <in
 	shard 4 edge1 -w 1000001 >in
-	recv '^step 4: invalid: limit: weight ' <in
+	recv '^step 4: invalid: limit: the weight is ' <in
 	# before any step is closed, the steps count from 0
 	shard 7 edge1 >in
 	limited 'ahead 7' recv '^step 7: accepted$' <in
@@ -378,7 +378,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
 @test "a shard that was saved from a damaged file is no part of a sum" {
 	shard 0 edge1 -H flags=8 >in
-	recv '^step 0: invalid: the shard was recovered from a damaged file$' <in
+	recv '^step 0: invalid: the shard is from a damaged file: resend it$' <in
 	shard 0 edge2 -H flags=7 >in
 	recv '^step 0: accepted$' <in
 }
@@ -483,7 +483,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	cp spool/1/edge1.no no
 	cat no no >spool/1/edge1.no
 	exits 3 ace-recv --spool spool in
-	says "corrupt: 'spool/1/edge1.no'"
+	says "corrupt: receipts in 'spool/1/edge1.no'"
 	cp no spool/1/edge1.no
 	exits 0 ace-aggregate --spool spool --rounds 1
 	shard 2 >in

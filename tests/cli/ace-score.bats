@@ -240,7 +240,7 @@ lessons() {
 	mkdir -m 700 st
 	mkshards >st/moment
 	exits 3 ace-score -S st --form moment in
-	says 'mismatch: moment'
+	says "mismatch: file 'moment' of the state: "
 	mkshards -t a:64,64 -t b:64,64 | head -c 1000 >st/moment
 	exits 3 ace-score -S st --form moment in
 	says 'truncated'

@@ -68,7 +68,7 @@ one() {
 	says 'unsupported: signature scheme 2 is unknown'
 	tamper reserved a.signed >bad
 	exits 3 ace-sign --check ring bad
-	says 'corrupt: the signature has 104 bytes'
+	says 'corrupt: the signature of 104 bytes is not valid'
 }
 
 @test "no replay: another run, device, step or weight is another signature" {

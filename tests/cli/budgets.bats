@@ -79,7 +79,7 @@ limited() {
 	ace-inspect verify out
 	exits 0 limited 90000 timeout "$HANG" ace-aggregate --spool spool \
 	    --rounds 1 --sync none --rule median
-	says "limit: rule 'median' needs all values at once: 150 shards take [0-9]+ MiB, but the limit is 87 MiB"
+	says "limit: rule 'median' needs all shards in memory: 150 shards take [0-9]+ MiB, but the limit is 87 MiB"
 }
 
 @test "limits: the file, ace-recv(1), what ace-security(7) and ace-cloud say" {
@@ -103,7 +103,7 @@ contributors 16 relay1' ]
 		# the first shard is sent; the second one has to wait for its receipt
 		exits 5 timeout "$HANG" ace-compress -S $how \
 		    --error-feedback $how --window 1 --wait 200ms -c q8 in
-		says "1 shards without a receipt after 0.2 s"
+		says "shards without a receipt: 1, after a wait of 0.2 s"
 	done
 }
 

@@ -130,9 +130,9 @@ refused() {
 	for c in xor overwrite; do
 		refused "truncated: the zstd frame.*$t" made $c.cut
 		refused "(truncated|corrupt): .*zstd frame.*$t" made $c.head
-		refused "corrupt: expected a zstd frame.*$t" made $c.empty
-		refused "corrupt: expected a zstd frame.*$t" made $c.none
-		refused "corrupt: expected a zstd frame.*$t" made $c.skip
+		refused "corrupt: the data is not a zstd frame.*$t" made $c.empty
+		refused "corrupt: the data is not a zstd frame.*$t" made $c.none
+		refused "corrupt: the data is not a zstd frame.*$t" made $c.skip
 		refused "corrupt: bytes follow the zstd frame.*$t" made $c.two
 		refused "limit: .* window larger than 8 MiB.*$t" made $c.window
 		refused "limit: .* window larger than 8 MiB.*$t" made $c.wide

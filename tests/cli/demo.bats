@@ -89,7 +89,7 @@ way() {
 		END
 	} >figures
 	exits 1 bash figures
-	says '^demo: the ratio of bytes is below 10'
+	says '^demo: the compression ratio is below 10'
 	# 1600 Mbit over the link of 2, and 3 CPU seconds; or 24 Mbit over that of 20, and 63; the
 	# cloud's 3 come on top
 	head -n 3 out >columns

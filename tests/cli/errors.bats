@@ -35,9 +35,9 @@ refuses() {
 	refuses 3 "limit: line 2: sending 'bytes' would take" ace-advise dynacomm --cuts 1ms \
 	    --bandwidth 1bit table
 	printf 'compute\trtt\tbandwidth\tbytes\n1\t1\t1bit\t1e12\n' >table
-	refuses 3 'limit: line 2: a round of .* s' ace-advise cluster table
+	refuses 3 'limit: line 2: a round would take .* s' ace-advise cluster table
 	{ echo time; yes 1 | head -n 2100; } >table
-	refuses 3 'limit: 2100 devices in one tier, at most 2048' \
+	refuses 3 'limit: one tier has 2100 devices, at most 2048' \
 	    ace-advise cluster --cluster 2 table
 }
 

@@ -94,9 +94,9 @@ make_models() {
 	dim-product corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
 	dim-more corrupt: 'bad' has an overlap before tensor 'blk.01.F16'
 	dims limit: tensor 'blk.00.F32' of 'bad' has 9 dimensions, at most 8
-	type unsupported: tensor 'blk.00.F32' of 'bad' is of type 43
-	type-old unsupported: tensor 'blk.00.F32' of 'bad' is of type 4
-	type-huge unsupported: tensor 'blk.00.F32' of 'bad' is of type 2147483648
+	type unsupported: tensor 'blk.00.F32' of 'bad' is of unknown type 43
+	type-old unsupported: tensor 'blk.00.F32' of 'bad' is of unknown type 4
+	type-huge unsupported: tensor 'blk.00.F32' of 'bad' is of unknown type 2147483648
 	misaligned corrupt: tensor 'blk.00.F32' of 'bad' does not begin at a multiple of the alignment
 	offset-huge corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
 	offset-past corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file

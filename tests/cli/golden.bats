@@ -70,7 +70,7 @@ refused() {
 		exits 0 ace-recv -v --spool "spool$n" --sync none "$f"
 		case $w in
 		*-between-*) says accepted ;;	# this program does not read frames between shards
-		*-nobody*) says 'invalid: limit: 0 contributors' ;;
+		*-nobody*) says 'invalid: limit: the shard has 0 contributors' ;;
 		*) says "invalid: ${w%%-*}: " ;;
 		esac || { echo "$f"; return 1; }
 		[[ "$w" = *-between-* ]] || [ -z "$(find "spool$n" -name '*.aceg')" ]

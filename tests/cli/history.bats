@@ -173,7 +173,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	says 'limits: quota'
 	mkshards -s 2 -n 20k -t a:5000 -t b:3000 -H flags=16 >in
 	exits 0 ace-recv --spool spool -v in
-	says "step 2: invalid: corrupt: the flag of a difference and its keys disagree"
+	says "step 2: invalid: corrupt: a difference needs its flag and both of its keys"
 }
 
 @test "a history that is gone when its step is summed: set aside, by name" {
@@ -182,7 +182,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	rm spool/device/edge1.history/history.0
 	mkshards -d edge2 -n 20k -t a:5000 -t b:3000 | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2
-	says "1 of 2 shards of a step are deferred: mismatch: the shard is a difference, and there is no 'history.0' in 'spool/device/edge1.history'"
+	says "1 of 2 shards are deferred: mismatch: the shard is a difference, but 'history.0' is absent from 'spool/device/edge1.history'"
 	# separate files have no history
 	exits 3 ace-aggregate spool/0/*.aceg
 	says "is a difference to a history"

@@ -130,7 +130,7 @@ load pytorch
 	    add(1)
 	    came += interrupted(3 * n, local.sync)
 	    if local.gone:
-	        with fails("a round failed before: call ace.join again"):
+	        with fails("an earlier round of this run failed: call ace.join again"):
 	            local.sync()
 	        local = join()
 	        assert local.round in (n - 1, n)
@@ -203,21 +203,21 @@ load pytorch
 			says 'another model or type of parameters, mode, optimiser or number of steps'
 		done
 		exits 1 train edge2 4 wrong=2
-		says 'ace_shards.Error: mismatch: in round 3 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, .* It has to begin again after round 3 with theirs: give it the checkpoint of another device; see ace-pytorch'
+		says 'ace_shards.Error: mismatch: in round 3 this device has model [0-9a-f]{8}, but the others have [0-9a-f]{8}, so its part was not counted: .* Copy the checkpoint that another device wrote after round 3; see ace-pytorch'
 		# once edge1 has sent its shard of round 4, it and edge3 wait there for edge2
 		wait_for eval 'test -e spool/3/edge1.aceg'
 		cp edge1.pt edge2.pt
 		for o in $other; do
 			exits 1 train edge2 4 $o
-			says "ace_shards.Error: $why: go on as before"
+			says "ace_shards.Error: $why: make it as it was"
 		done
 		exits 0 train edge2 4
 		wait
 		[ "$(cut -d' ' -f2- one three out | sort | uniq -c | awk '{ print $1, $2 }')" = '3 4' ]
 		cd ..
 	done <<-'END'
-	Local|outer_rate=1 momentum=0.4|outer_(rate|momentum) is (1\.0|0\.4), and in checkpoint 'edge2.pt' it is 0\.[57]
-	Replay|steps=2|run is train-replay2, and in checkpoint 'edge2.pt' it is train-replay3
+	Local|outer_rate=1 momentum=0.4|outer_(rate|momentum) is (1\.0|0\.4), but in checkpoint 'edge2.pt' it is 0\.[57]
+	Replay|steps=2|run is train-replay2, but in checkpoint 'edge2.pt' it is train-replay3
 	END
 }
 
@@ -231,7 +231,7 @@ load pytorch
 	model = mlp()
 	ddp = nn.parallel.DistributedDataParallel(model)
 	ace.locked.__defaults__ = ("rb", 0.2)
-	one = "for which process 0 alone speaks, see ace-pytorch(7), Several processes in"
+	one = "process 0 may call ace.join: see ace-pytorch(7), Several processes in"
 	local = None
 	for way in (lambda m: ace.Local(m, None, "cat", "edge1", checkpoint="x.pt"),
 	            lambda m: ace.Replay(m, torch.optim.SGD(m.parameters(), lr=.1), "cat",
@@ -240,12 +240,12 @@ load pytorch
 	        local = way(ddp), local
 	    torch.distributed.barrier()
 	    if rank == 1:
-	        with fails("this is process 1 of 2 of this place: they are one device, " + one):
+	        with fails("this is process 1 of the 2 processes of one device, of which only " + one):
 	            way(ddp)
 	        # the same without DDP: both processes use one checkpoint
 	        with fails("is in use by another process: stop that") as f:
 	            way(model)
-	        assert "(this is process 1 of 2 of this place" in f.error and one in f.error
+	        assert "(this is process 1 of the 2 processes of one device" in f.error and one in f.error
 	    torch.distributed.barrier()
 	print("good")
 	E

@@ -15,7 +15,7 @@ tells() {
 
 # gone_by DEVICE FIRST LAST NEXT: check that the device reports the rounds that it missed
 gone_by() {
-	says "^ace: $1: rounds $2 to $3 went by without this device: it goes on at round $4, with the model of the others\$"
+	says "^ace: $1: rounds $2 to $3 passed without this device: continuing at round $4 with the model of the others\$"
 }
 
 @test "who comes late without a checkpoint begins with the model of the others, and takes part" {
@@ -74,7 +74,7 @@ gone_by() {
 	cp "$TRAINERS/train.py" .
 	cp -r Replay/spool .
 	exits 1 py train.py edge5 10
-	says 'ace_shards.Error: mismatch: in round 2 this device has model [0-9a-f]{8}, and the others have [0-9a-f]{8}: weights, moments, rates or the arithmetic differ'
+	says 'ace_shards.Error: mismatch: in round 2 this device has model [0-9a-f]{8}, but the others have [0-9a-f]{8}, so its part was not counted: weights, optimiser states, options or arithmetic differ'
 }
 
 @test "an answer cut off in the middle: the model is that of the rounds heard of" {
@@ -153,7 +153,7 @@ gone_by() {
 	chmod +x far.sh
 	exits 0 train edge2 2 through='ace-compress -S edge2 -c f32 --window 1 |
 	    ace-sign -k edge2.pem | ./far.sh | ace-ack -S edge2 | ace-expand'
-	says '^ace: edge2: rounds 1 to 2 went by without this device'
+	says '^ace: edge2: rounds 1 to 2 passed without this device'
 	[ "$(cut -d' ' -f2- out)" = "$(cut -d' ' -f2- said1)" ]
 }
 
@@ -252,7 +252,7 @@ gone_by() {
 	now[0] += 10
 	local.wait.look(True)
 	E
-	for what in '[0-9]+ steps' "no answer since 12:00:00 from 'ssh'.*" 'the average comes'; do
+	for what in '[0-9]+ steps' "no answer since 12:00:00 from 'ssh'.*" 'receiving the average'; do
 		[ "$(grep -cE "^ace: edge1: round 1: $what\$" err)" -eq 6 ]
 	done
 }

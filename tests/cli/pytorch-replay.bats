@@ -15,7 +15,7 @@ export WAY=Replay
 		wait $! && false
 		for f in err err1; do
 			grep -q "^ace_shards.Error: ace-recv: mismatch: step $2 has no average: 'edge[12]' has model [0-9a-f]* and 'edge[12]' [0-9a-f]* at version $2, and neither model has a majority" $f
-			grep -q "half of the devices have other weights or moments than the rest (here it is torch $torch): give all of them one torch and the same settings" $f
+			grep -q "half of the devices have other weights or optimiser states than the rest (this device has torch $torch): give all devices the same torch and settings" $f
 		done
 	}
 	torch=$(py -c 'import torch; print(torch.__version__)')
@@ -121,7 +121,7 @@ export WAY=Replay
 	    assert r.digest() == digest
 	    assert all(torch.equal(p, s) for (_, p), s in zip(r.pairs, r.start))
 
-	other = "takes other steps when it takes them again from the same state"
+	other = "the optimiser's steps differ when they are repeated from the same state"
 	for way in Hidden, Noisy:
 	    model, o, r, ahead = replay(way)
 	    digest = r.digest()
@@ -129,17 +129,17 @@ export WAY=Replay
 	        ahead()
 	    assert r.round == 0
 	    common(r, digest)
-	with fails("the optimiser keeps a method, and mode=\"replay\" can put back"):
+	with fails("the optimiser's state has a method, but mode=\"replay\" can restore"):
 	    replay(Keeps, 1)[3]()
 	model, o, r, ahead = replay(torch.optim.LBFGS)
-	with fails("the optimiser cannot take a step with gradients alone"):
+	with fails("the optimiser's step() fails without arguments"):
 	    ahead()
 
 	# wrong calls change nothing, and the round continues
 	model, o, r, ahead = replay(torch.optim.RMSprop)
 	digest = r.digest()
 	ahead(1)
-	with fails("sync() comes after 2 calls of step(), and not after 1"):
+	with fails("sync() was called after step 1 of 2"):
 	    r.sync()
 	ahead(1)
 	assert r.round == 1 and r.digest() != digest
@@ -152,13 +152,13 @@ export WAY=Replay
 	torch.set_default_dtype(torch.float32)
 	assert {s.dtype for s in r.sum} == {torch.float32}
 	more = nn.Parameter(torch.ones(1))
-	with fails("the optimiser has a parameter that the model has not"):
+	with fails("the optimiser has a parameter of shape (1,) that is absent from the model"):
 	    replay(lambda p, lr: torch.optim.SGD([*p, more], lr=lr))
 	model = mlp()
 	loss(model, "edge1", 0).backward()
 	model[0].requires_grad_(False)
 	o = torch.optim.SGD(model.parameters(), lr=0.1)
-	with fails("the optimiser has a parameter that needs no gradient and has one"):
+	with fails("requires no gradient but has a .grad"):
 	    ace.Replay(model, o, "ace-expand", "edge1", 1)
 	P
 }
@@ -184,7 +184,7 @@ export WAY=Replay
 	            replay.step()
 	        assert replay.digest() == digest and replay.round == 0
 	        open("go", "w").close()
-	        with fails("a round failed before: call ace.join again"):
+	        with fails("an earlier round of this run failed: call ace.join again"):
 	            inner.step()
 	        replay = join()
 	        loss(model, "edge1", k).backward()

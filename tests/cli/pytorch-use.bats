@@ -26,15 +26,15 @@ load pytorch
 	    return ace.Local(mlp(), None, through("edge1"), "edge1",
 	                     checkpoint="edge1.pt", **more)
 
-	with fails("state: 'x' has no state_dict() and load_state_dict()"):
+	with fails("state: 'x' is of type int, expected an object with state_dict() and load_state_dict()"):
 	    local(state={"x": 1})
 	odd = Odd()
 	l = local(state={"odd": odd})
 	odd.seen.append("here")
 	l.sync()
 	l.close()
-	for more, why in (({}, "state is [], and in checkpoint 'edge1.pt' it is ['odd']: go on as"),
-	                  ({"state": {"odd": Odd(), "new": Odd()}}, "state is ['new', 'odd'], and")):
+	for more, why in (({}, "state is [], but in checkpoint 'edge1.pt' it is ['odd']: make it as"),
+	                  ({"state": {"odd": Odd(), "new": Odd()}}, "state is ['new', 'odd'], but")):
 	    with fails(why):
 	        local(**more)
 	# the default of torch 2.6
@@ -86,7 +86,7 @@ load pytorch
 	train edge2 1 seed=2 checkpoint=alone.pt \
 	    through='ace-compress -S edge2 -c f32 --window 1 --sync none | ace-expand'
 	exits 1 train edge2 1
-	says "ace_shards.Error: ace-compress: mismatch: .*remove the state of the one before"
+	says "ace_shards.Error: ace-compress: mismatch: .*remove the state of the earlier run"
 	# the same values under other names pass as the same run here, but the cloud refuses them
 	rm -r edge2
 	exits 1 train edge2 1 inside=1

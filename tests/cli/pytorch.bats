@@ -109,7 +109,7 @@ two() {
 	m = mlp()
 	m.x = nn.Parameter(torch.ones(10))
 	m.y = nn.Parameter(m.x.detach()[4:6])
-	with fails("'x' and 'y' share their memory"):
+	with fails("'x' and 'y' share memory"):
 	    ace.Local(m, None, "ace-expand", "edge1")
 	# without the wrappers' prefixes; a submodule keeps its name beside others
 	m = nn.Module()
@@ -119,7 +119,7 @@ two() {
 	assert list(ace.named(nn.DataParallel(m.head))[0]) == ["weight", "bias"]
 	m = nn.Module()
 	m._orig_mod, m.weight = nn.Linear(2, 2), nn.Parameter(torch.ones(2))
-	with fails("two parameters have the same name without"):
+	with fails("two parameters or buffers are named 'weight' when"):
 	    ace.Local(m, None, "ace-expand", "edge1")
 	for bad, why in (("ace-expand || true", "empty"), ("", "empty"),
 	                 ("ace-expand 'x", "No closing quotation in the pipeline"), ("ace-expand |", "empty"),
@@ -149,7 +149,7 @@ two() {
 	                 "FullyShardedDataParallel"), (one, "DTensor")):
 	    for what in (lambda: ace.Local(m, None, "ace-expand", "edge1"),
 	                 lambda: ace.Gradients(m, None, "ace-expand", "edge1")):
-	        with fails(f"the model has a {name}: each process has a part of its"):
+	        with fails(f"the model has a {name}, so each process has a part of the"):
 	            what()
 	E
 }
@@ -174,14 +174,14 @@ two() {
 
 	m = mlp()
 	m.new = nn.Parameter(torch.ones(3))
-	refused("parameter 'new' is [(3,), 'torch.float32'], and in checkpoint 'edge1.pt' it is not there", m)
+	refused("parameter 'new' is [(3,), 'torch.float32'], but in checkpoint 'edge1.pt' it is absent", m)
 	m = mlp()
 	m[0] = nn.Linear(20, 30, bias=False)
-	refused("parameter '0.bias' is gone, and in checkpoint 'edge1.pt' it is [(30,)", m)
+	refused("parameter '0.bias' is absent, but in checkpoint 'edge1.pt' it is [(30,)", m)
 	m = mlp()
 	m[0] = nn.Linear(20, 40)
-	refused("parameter '0.weight' is [(40, 20), 'torch.float32'], and in", m)
-	refused("parameter 'new' is [(3,), 'torch.float32'], and in the run it is not there", mlp(),
+	refused("parameter '0.weight' is [(40, 20), 'torch.float32'], but in", m)
+	refused("parameter 'new' is [(3,), 'torch.float32'], but in the run it is absent", mlp(),
 	        lambda m: setattr(m, "new", nn.Parameter(torch.ones(3))))
 
 	model = mlp()
@@ -189,7 +189,7 @@ two() {
 	grads = ace.Gradients(model, None, "cat", "edge1")
 	model[2] = nn.Linear(30, 5)
 	for call in local.sync, grads.sync:
-	    with fails("parameter '2.weight' is another object than when the run began", 2):
+	    with fails("parameter '2.weight' was replaced by another object after the run began", 2):
 	        call()
 	# as torch does it: values that are copied, and a model that is moved
 	model = mlp()
@@ -198,15 +198,15 @@ two() {
 	model.double().float()
 	local.sync()
 	model.half()
-	with fails("parameter '0.weight' is [(30, 20), 'torch.float16'], and in the run"):
+	with fails("parameter '0.weight' is [(30, 20), 'torch.float16'], but in the run"):
 	    local.sync()
 
-	with fails("run is new, and in checkpoint 'edge1.pt' it is train: go on as before"):
+	with fails("run is new, but in checkpoint 'edge1.pt' it is train: make it as it was"):
 	    ace.Local(mlp(), None, through("edge1"), "edge1", run="new",
 	              checkpoint="edge1.pt", outer_rate=0.7, outer_momentum=0.5)
 	for plain in mlp().state_dict(), [1]:
 	    torch.save(plain, "plain.pt")
-	    with fails("checkpoint 'plain.pt' is none that ace.join wrote", 3):
+	    with fails("checkpoint 'plain.pt' was not written by ace.join", 3):
 	        ace.Local(mlp(), None, "ace-expand", "edge1", checkpoint="plain.pt")
 	os.symlink("/dev/full", "full.pt.new")
 	for n in 9, 1 << 20:        # a small one, and one at whose size torch ended the process
@@ -252,7 +252,7 @@ two() {
 	trainer=$!
 	wait_for eval 'test -e spool/0/edge1.aceg'
 	kill -9 "$(pgrep -P "$trainer" -x ace-recv)"
-	wait_for grep -q 'round 1: broken, and again' err
+	wait_for grep -q 'round 1: the connection failed, trying again' err
 	train edge2 6 >said2
 	wait
 	unharmed
@@ -313,7 +313,7 @@ two() {
 	flock -n 9
 	exits 1 train edge1 6
 	exec 9>&-
-	says "ace_shards.Error: state 'edge1' is in use by another process: stop that one"
+	says "ace_shards.Error: state 'edge1' is in use by another process: stop that process"
 	exec 9>edge1.pt.lock
 	flock -n 9
 	exits 1 train edge1 6

@@ -48,7 +48,7 @@ noticed() {
 	lost_disk
 	noticed 3 1
 	exits 0 ace-ack -S state --restart 1
-	says "^ace-ack: incarnation 1 begins; lost: the residual of step 3 \\(norm [0-9.e+]+\\) and 2 shards without a receipt\$"
+	says "^ace-ack: incarnation 1 begins; lost: the residual of step 3 \\(norm [0-9.e+]+\\); shards without a receipt: 2\$"
 	[ "$(wc -l <err)" -eq 1 ]
 	[ ! -e state/residual ]
 	deliver 5

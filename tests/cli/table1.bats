@@ -224,7 +224,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    b=$(cell table1-runs ACE-AdamW-4+--relays,2 ppl)" \
 	    'a != b && b < 1.02 * a && b > 0.98 * a'
 	ONLY=ACE-AdamW-4+--relays,3 table 1 table1
-	says "^table1: 'ACE-AdamW-4\+--relays,3': relays have equally many of 4 edges"
+	says "^table1: 'ACE-AdamW-4\+--relays,3': --relays needs a code, and a divisor of the 4 edges"
 	ONLY=FullSync+--relays,2 table 1 table1
 }
 
@@ -240,7 +240,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	[ "$(cell table1-runs ACE-AdamW-4 up)" -ne \
 	    "$(cell table1-runs ACE-AdamW-4+--link,tier up)" ]
 	ONLY=ACE-AdamW-4+--clusters,0 table 1 table1
-	says "^table1: 'ACE-AdamW-4\+--clusters,0': clusters are of paper:...\$"
+	says "^table1: 'ACE-AdamW-4\+--clusters,0': --clusters needs a code paper:...\$"
 }
 
 @test "the sweep: once, in the order asked for, and the best of each way" {
@@ -311,9 +311,9 @@ listed() {
 		says "^table1: '${w/+/\\+}' is not a valid method"
 	done
 	SPLIT=halves table 1 table1
-	says "^table1: no split is called 'halves'"
+	says "^table1: SPLIT 'halves' is unknown"
 	MODEL="$MODEL --batch 4" table 1 table1
-	says '^table1: MODEL has no --batch: each way has its own'
+	says '^table1: MODEL has --batch, but each method has its own'
 	STEPS=1 ONLY=FullSync+--batch,4096 table 1 table1
 	says 'too little text for one step'
 	[ "$(wc -l <results/runs.tsv)" -eq 1 ]
@@ -380,5 +380,5 @@ listed() {
 	grep -q '^frontier-size-small: its baseline .* has 2 settings' out
 	sed -i 's/\t[^\t]*$//' doctored/frontier-size-million-runs.tsv
 	exits 3 "$ROOT/examples/claims.sh" "$ROOT/README.md" doctored
-	says '^claims.sh: runs of frontier-size-million.tsv do not say how they were made$'
+	says '^claims.sh: frontier-size-million-runs.tsv lacks the column setup: make its runs again$'
 }

@@ -71,9 +71,9 @@ text() {
 	text
 	train --local --steps 0 --save a $small text
 	exits 3 train --local --load a $small --width 48 text
-	says '^train: mismatch: another tensor than '
+	says '^train: mismatch: the shard has another name or shape for tensor '
 	exits 3 train --local --load a $small --layers 2 text
-	says '^train: mismatch: not as many tensors as '
+	says '^train: mismatch: the shard has another number of tensors than the trainer'
 	head -c 3000 a >part
 	exits 3 train --local --load part $small text
 	says '^train: truncated'
@@ -288,7 +288,7 @@ delays() {
 	cat in/0.aceg <(ace-compress -c f16 in/1.aceg | ace-expand) in/2.aceg >averages
 	train "$@" --apply averages text >want
 	exits 3 train "$@" --resume kept --apply in/0.aceg text
-	says "no more aggregates"
+	says "an average is missing"
 	train "$@" --resume kept --apply averages text >rest
 	for k in want rest; do
 		ace-inspect list -v --step 2- $k | grep 'model.digest' >said.$k
@@ -352,14 +352,14 @@ by_name() {
 	text
 	train --steps 3 $small text >up
 	exits 3 train --steps 5 --apply up $small text
-	says "^train: truncated: no more aggregates in 'up'"
+	says "^train: truncated: an average is missing from 'up'"
 	exits 3 train --steps 2 --apply up $small text
-	says "^train: mismatch: more aggregates than rounds in 'up'"
+	says "^train: mismatch: more averages than rounds are in 'up'"
 	head -c 20000 up >part
 	exits 3 train --steps 3 --apply part $small text
 	says '^train: truncated'
 	exits 3 train --steps 3 --apply up $small --context 8 text
-	says "^train: mismatch: another tensor than 'wpe'"
+	says "^train: mismatch: the shard has another name or shape for tensor 'wpe'"
 	exits 4 train --steps 3 --apply nowhere $small text
 	says "^train: cannot open 'nowhere'"
 	exits 4 train --steps 3 $small nowhere
@@ -423,7 +423,7 @@ by_name() {
 	for way in --gradient '-H 2 --delay 1' '-H 2 --policy' '-H 2 --prox 1' \
 	    '-H 2 --gossip' '-H 2 --local --average-moments'; do
 		exits 2 train $way --replay $small text
-		says '^train: --replay is for --interval'
+		says '^train: --replay needs --interval'
 	done
 }
 
@@ -462,7 +462,7 @@ by_name() {
 	    loss["unigram"] > 2.3) }' log1
 	for k in '-H 2' '--cuts all' '--muon 0.01'; do
 		exits 2 train --dct $k $small text
-		says '^train: --dct is for --gradient'
+		says '^train: --dct excludes --interval'
 	done
 }
 
@@ -488,7 +488,7 @@ by_name() {
 	    END { exit !(n == 2 && loss[2] < 1.1 * loss[1]) }' log "log$avg"
 	exits 2 train --local $avg $small text
 	exits 2 train -H 2 $avg $small text
-	says "$avg is for --local with --interval"
+	says "$avg needs --local and --interval"
 }
 
 @test "--prox holds local steps to the round's first model" {
@@ -503,7 +503,7 @@ by_name() {
 	done >moved
 	awk '{ x[NR] = $1 } END { exit !(NR == 2 && x[2] > 0 && x[2] < 0.5 * x[1]) }' moved
 	exits 2 train --prox 1 $small text
-	says "--prox is for --interval"
+	says "--prox needs --interval"
 	exits 2 train -H 2 --prox -1 $small text
 }
 
@@ -535,7 +535,7 @@ by_name() {
 	same a b
 	for k in '' '-H 1 --local' '-H 1 --delay 1'; do
 		exits 2 train --gossip $k $small text
-		says "--gossip is for --interval"
+		says "--gossip needs --interval"
 	done
 }
 
@@ -603,7 +603,7 @@ by_name() {
 	exits 2 train --index 1 --of 1 $small --still nothing text
 	says "^train: --still: no tensor's name begins with 'nothing'"
 	exits 2 train --index 1 --of 1 --gradient --cuts all --still w $small text
-	says '^train: --cuts send gradients before'
+	says '^train: --cuts and --still exclude each other'
 }
 
 @test "--one-bit: then the momentum is said, and the second moments stay" {
@@ -634,7 +634,7 @@ by_name() {
 	} END { exit !(all > n / 2 && !bad) }' gradient.txt said.txt m1.txt m2.txt
 	for k in '-H 2' '--cuts all' '--muon 0.01' --dct; do
 		exits 2 train --one-bit 2 $k "$@"
-		says '^train: --one-bit is for --gradient'
+		says '^train: --one-bit excludes --interval'
 	done
 }
 

@@ -35,7 +35,7 @@ def opaque(t: Tensor) -> bool:
 def refuse(t: Tensor) -> str | None:
     """Return why this tensor cannot be sent, and what to do; or None."""
     if torch.nn.parameter.is_lazy(t) or t.is_meta:
-        return "has no values yet: run the model once before, or fill it"
+        return "has no values yet: run the model once, or fill it, before ace.join"
     if t.layout != torch.strided:
         return "is sparse: use .to_dense(), or Embedding(sparse=False)"
     if t.is_quantized:
@@ -63,16 +63,17 @@ def named(model: torch.nn.Module) -> tuple[dict[str, Tensor], dict[str, Tensor]]
     parts = tuple(filter(None, (getattr(sys.modules.get(m), c, None) for m, c in PARTS)))
     for x in (*model.modules(), *model.parameters()):
         if isinstance(x, parts):
-            raise Error(f"the model has a {type(x).__name__}: each process has a part "
-                        "of its parameters, and only whole ones can be sent: "
-                        "use DistributedDataParallel, or one process a device")
+            raise Error(f"the model has a {type(x).__name__}, so each process has a part "
+                        "of the parameters, but only whole ones can be sent: "
+                        "use DistributedDataParallel, or one process per device")
     tensors = [*model.named_parameters(), *model.named_buffers()]
     names = [re.sub(r"(^|\.)_orig_mod(?=\.)", "", n).lstrip(".") for n, _ in tensors]
     while names and all(n.startswith("module.") for n in names):
         names = [n[7:] for n in names]
     if len(set(names)) < len(names):
-        raise Error("two parameters have the same name without 'module.' and "
-                    "'_orig_mod.': give them other ones")
+        same = next(n for n in names if names.count(n) > 1)
+        raise Error(f"two parameters or buffers are named '{same}' when 'module.' and "
+                    "'_orig_mod.' are left out: rename one of them")
     found = [(n, t) for n, (_, t) in zip(names, tensors)]
     n = len(list(model.parameters()))
     return dict(found[:n]), dict(found[n:])
@@ -82,7 +83,8 @@ def parameters(model: torch.nn.Module) -> Pairs:
     """Return the parameters that are sent; tied parameters occur once."""
     found = [(n, p) for n, p in named(model)[0].items() if p.requires_grad]
     if not found:
-        raise Error("the model has no parameter that requires a gradient")
+        raise Error("no parameter of the model requires a gradient, so nothing can be "
+                    "trained: set requires_grad")
     for name, p in found:
         why = refuse(p)
         if why:
@@ -91,8 +93,8 @@ def parameters(model: torch.nn.Module) -> Pairs:
     for at, name, p in sorted((p.data_ptr(), n, p) for n, p in found
                               if p.numel() and p.data_ptr()):
         if at < end:
-            raise Error(f"parameters '{last}' and '{name}' share their "
-                        "memory: tie them by assigning the same Parameter")
+            raise Error(f"parameters '{last}' and '{name}' share "
+                        "memory: to tie them, assign the same Parameter to both")
         spread = 1 + sum(s * (n - 1) for s, n in zip(p.stride(), p.shape))
         last, end = name, at + spread * p.element_size()
     return found
@@ -153,8 +155,8 @@ def copied(x: Any, at: Callable = lambda t: t.detach().clone()) -> Any:
         return (list if isinstance(x, list) else tuple)(copied(v, at) for v in x)
     if x is None or isinstance(x, (numbers.Number, str)):
         return x
-    raise Error(f"the optimiser keeps a {type(x).__name__}, and mode=\"replay\" can put "
-                "back and compare only tensors, numbers and words: use mode=\"local\"")
+    raise Error(f"the optimiser's state has a {type(x).__name__}, but mode=\"replay\" can "
+                "restore only tensors, numbers and strings: use mode=\"local\"")
 
 
 def checksum(x: Any) -> str:
@@ -173,8 +175,8 @@ def compare(had: dict, now: dict, what: str) -> None:
     """Raise an error that names the first value that differs."""
     for name in {**now, **had}:
         if had.get(name) != now.get(name):
-            raise Error(f"{name} is {now.get(name, 'gone')}, and in {what} it is "
-                        f"{had.get(name, 'not there')}: go on as before, or begin "
+            raise Error(f"{name} is {now.get(name, 'absent')}, but in {what} it is "
+                        f"{had.get(name, 'absent')}: make it as it was, or begin "
                         "another run, with another checkpoint and empty states")
 
 
@@ -210,10 +212,10 @@ class Run:
         self.state = dict(state or {})
         for k, v in self.state.items():
             if not hasattr(v, "state_dict") or not hasattr(v, "load_state_dict"):
-                raise Error(f"state: '{k}' has no state_dict() and "
-                            "load_state_dict()")
+                raise Error(f"state: '{k}' is of type {type(v).__name__}, expected an "
+                            "object with state_dict() and load_state_dict()")
         if buffers not in ("own", "mean"):
-            raise Error(f"buffers is 'own' or 'mean', not {buffers!r}")
+            raise Error(f"buffers={buffers!r}: expected 'own' or 'mean'")
         self.params = parameters(model)
         self.means = averaged(model) if buffers == "mean" else []
         self.pairs = self.params + self.means
@@ -242,7 +244,7 @@ class Run:
         try:
             self._begin()
         except BaseException:       # the traceback may keep this object alive
-            self.leave("it did not begin")
+            self.leave("this run did not begin: call ace.join again")
             raise
         RUNS.add(self)
         self.since = time.monotonic()
@@ -261,8 +263,8 @@ class Run:
             raise Error(alone())
         for other in list(RUNS):
             if other._files() & self._files():
-                other.leave("another call with the same folder, state or checkpoint took "
-                            "its place: give each model of a script a folder of its own")
+                other.leave("a later ace.join with the same folder, state or checkpoint "
+                            "replaced this run: give each model of a script its own folder")
 
     def _files(self) -> set[str]:
         return transport.states_of(self.way.stages) | {self.checkpoint or ""} - {""}
@@ -299,9 +301,9 @@ class Run:
         if kind is None:
             self.close()
         else:
-            self.leave("the block that it was in has failed: make another one")
+            self.leave("the with block of this run failed: call ace.join again")
 
-    def leave(self, why: str = "it was left") -> None:
+    def leave(self, why: str = "this run was left: call ace.join again") -> None:
         """Give the run up, whatever is under way."""
         self._leave(1)
         self.gone = why
@@ -315,7 +317,7 @@ class Run:
             return
         self._note(True)
         pipe, self.pipe, self.closed = self.pipe, None, True
-        self.leave("it was closed: make another one")
+        self.leave("this run was closed: call ace.join again")
         if pipe:
             pipe.close()
 
@@ -370,8 +372,8 @@ class Run:
             return
         what = f"checkpoint '{self.checkpoint}'"
         if not isinstance(had, dict) or not had.keys() >= {"names", "settings", "start"}:
-            raise Error(f"{what} is none that ace.join wrote: load other files into the "
-                        "model, and give the name of a new one", 3)
+            raise Error(f"{what} was not written by ace.join: load it into the model "
+                        "with torch.load, and give ace.join another folder", 3)
         compare(had["settings"], self._settings(), what)
         self._take_up(had)
         self.crc = None
@@ -391,8 +393,8 @@ class Run:
         while self.redo + 1 in kept(self.checkpoint):
             self.redo += 1
         if self.redo > self.round:
-            log.info("%s: rounds %d to %d are done again, with the averages that they "
-                     "had", self.wait.device, self.round + 1, self.redo)
+            log.info("%s: repeating rounds %d to %d with the averages that were stored "
+                     "beside the checkpoint", self.wait.device, self.round + 1, self.redo)
 
     def _note(self, now: bool = False) -> None:
         """After a round: write a checkpoint if it is time for one."""
@@ -435,7 +437,7 @@ class Run:
                 if e.status in (2, 5) or e.final or lost or time.monotonic() > end:
                     raise
                 self.wait.behind = True
-                log.warning("round %d: broken, and again in %d s: %s",
+                log.warning("round %d: the connection failed, trying again in %d s: %s",
                             self.round + 1, pause, e)
             time.sleep(pause)
             pause = min(30, 2 * pause)
@@ -453,10 +455,9 @@ class Run:
         if pipe.model not in (None, self._says(at)):
             raise Error(
                 f"mismatch: in round {at + 1} this device has model {self._says(at)}, "
-                f"and the others have {pipe.model}: weights, moments, rates or the "
-                f"arithmetic differ{HOW}, and its part was not counted.  It "
-                f"has to begin again after round {at + 1} with theirs: give it the checkpoint of "
-                f"another device; {SEE}", 5)
+                f"but the others have {pipe.model}, so its part was not counted: "
+                f"weights, optimiser states, options or arithmetic differ{HOW}.  Copy "
+                f"the checkpoint that another device wrote after round {at + 1}; {SEE}", 5)
 
     def _catch_up(self) -> None:
         """Apply the averages of the rounds that went by without this device, or of
@@ -474,8 +475,8 @@ class Run:
         self.wait.behind = self.pipe is None and first > 0
         if self.round == first:
             return
-        log.info("%s: rounds %d to %d went by without this device: it goes on at round "
-                 "%d, with the model of the others", self.wait.device, first + 1,
+        log.info("%s: rounds %d to %d passed without this device: continuing at round "
+                 "%d with the model of the others", self.wait.device, first + 1,
                  self.round, self.round + 1)
         self._note(True)
 
@@ -501,7 +502,7 @@ class Run:
             if not self.round <= at <= self.round + GAP:
                 raise pipe.unfit(f"is of round {at + 1}" if got else
                                  f"says to begin at round {at + 1}",
-                                 f"round {self.round + 1}, or one of the {GAP} after it")
+                                 f"a round from {self.round + 1} to {self.round + GAP + 1}")
             if not got:         # the last answer, which says with which round to begin
                 self.round = at
                 return
@@ -526,8 +527,8 @@ class Run:
         if self.gone:
             raise Error(self.gone)
         if (args or more) and self.mode != "local":
-            raise Error("the optimiser takes a step with a closure, which only "
-                        "mode=\"local\" can")
+            raise Error("the optimiser's step() was called with a closure, which only "
+                        "mode=\"local\" allows: call it without arguments")
         got = self._step(*args, **more)
         self.count += 1
         self.wait.tell(logging.INFO, self.round + 1, f"{self.count} steps")
@@ -551,8 +552,8 @@ class Run:
         try:
             yield
         except BaseException:
-            self.leave("a round failed before: call ace.join again, or start this device "
-                       "again")
+            self.leave("an earlier round of this run failed: call ace.join again, or "
+                       "start this device again")
             self._reset()
             raise
 
@@ -603,10 +604,10 @@ class Run:
         compare(self.look, self._look(now), "the run")
         for name, p in now:
             if p is not had[name]:
-                raise Error(f"parameter '{name}' is another object than when the run "
-                            "began, which nobody sends: copy values into the one that "
-                            "was there (load_state_dict, without assign=True), or "
-                            "begin with ace after the model is changed")
+                raise Error(f"parameter '{name}' was replaced by another object after "
+                            "the run began: copy values into the first one "
+                            "(load_state_dict without assign=True), or call ace.join "
+                            "after the model is changed")
 
     @staticmethod
     def _average(common: list[Tensor], d: list[Tensor]) -> None:
@@ -682,9 +683,9 @@ class Local(Run):
         """Return each parameter's mean squared gradient, as Adam keeps it."""
         found = [self.optimizer.state.get(p, {}).get("exp_avg_sq") for _, p in self.params]
         if all(s is None for s in found):
-            raise Error(f"the optimiser ({type(self.optimizer).__name__}) keeps no mean "
-                        "squares of its gradients (exp_avg_sq), as Adam and AdamW do: "
-                        "leave moment=True out", 2, True)
+            raise Error(f"moment=True needs an optimiser with mean squared gradients "
+                        "(exp_avg_sq), such as Adam, but this one is "
+                        f"{type(self.optimizer).__name__}: leave moment=True out", 2, True)
         return found
 
     def _finish(self) -> None:
@@ -705,9 +706,9 @@ class Local(Run):
             self._squares()             # refuse another optimiser before anything is sent
         if self.undone:
             raise Error(
-                f"the optimiser ({type(self.optimizer).__name__}) keeps weights of its "
-                "own (its first step after an exchange went back), from which it undoes "
-                "each average: use mode=\"replay\" or mode=\"gradients\"", 2, True)
+                f"the optimiser ({type(self.optimizer).__name__}) undoes each average: "
+                "its first step after an exchange returned to the weights before it, so "
+                "it keeps a copy of them: use mode=\"replay\" or mode=\"gradients\"", 2, True)
 
     def _part(self) -> None:
         for t, v, s in zip(self.room, fetch(t for _, t in self.pairs), self.start):
@@ -746,12 +747,14 @@ class Replay(Run):
         own = {id(p) for _, p in parameters(model)}
         for p in (p for g in optimizer.param_groups for p in g["params"]):
             if p.requires_grad and id(p) not in own:
-                raise Error("the optimiser has a parameter that the model has not: give "
-                            "mode=\"replay\" all that it steps, as one model")
+                raise Error("the optimiser has a parameter of shape "
+                            f"{tuple(p.shape)} that is absent from the model: with "
+                            "mode=\"replay\" give a model that contains all parameters "
+                            "of the optimiser")
             if not p.requires_grad and p.grad is not None:
-                raise Error("the optimiser has a parameter that needs no gradient and "
-                            "has one, with which each step would move it: set its "
-                            ".grad to None")
+                raise Error(f"a parameter of shape {tuple(p.shape)} requires no gradient "
+                            "but has a .grad, so each step of the optimiser would "
+                            "change it: set its .grad to None")
         self.mode = f"replay of {type(optimizer).__name__}, every={every}"
         self.schedule = schedule
         self.sum: list[Tensor] = []     # of the gradients
@@ -830,8 +833,8 @@ class Replay(Run):
         try:
             self.take()
         except TypeError as e:
-            raise Error("the optimiser cannot take a step with gradients alone, use "
-                        f"mode=\"local\": {e}") from e
+            raise Error("the optimiser's step() fails without arguments, which "
+                        f"mode=\"replay\" needs, use mode=\"local\": {e}") from e
 
     @torch.no_grad()
     def _step(self) -> None:
@@ -840,14 +843,14 @@ class Replay(Run):
             self.sum = [torch.zeros(p.shape, dtype=torch.float32, device=p.device)
                         for _, p in self.params]
         if self._options() != self.options:
-            raise Error("the options of the optimiser were changed between two steps, "
-                        "as by a scheduler: the same has to be done when the steps "
-                        "are replayed; give schedule=, a function of a step's number")
+            raise Error("the optimiser's options changed between two steps, as by a "
+                        "scheduler, and mode=\"replay\" cannot repeat the change: give "
+                        "schedule=, a function of the step's number that makes it")
         for s, (n, p) in zip(self.sum, self.params):
             if p.grad is not None:
                 why = refuse(p.grad)
                 if why:
-                    raise Error(f"the gradient of '{n}' {why}")
+                    raise Error(f"the gradient of parameter '{n}' {why}")
                 s.add_(p.grad)
         if self.count + 1 < self.every:
             self._take(self.count)
@@ -879,18 +882,17 @@ class Replay(Run):
             self._reset()
         if seen[0] != seen[1]:
             raise Error(
-                "the optimiser takes other steps when it takes them again from the "
-                "same state: it keeps something outside of its state and groups, or "
-                "draws random numbers; mode=\"replay\" needs one whose state is a "
-                "function of the gradients that it saw: use mode=\"local\"")
+                "the optimiser's steps differ when they are repeated from the same "
+                "state with the same gradients: it draws random numbers, or has data "
+                "outside of state and param_groups: use mode=\"local\"")
         self.proved = seen[0]
 
     def sync(self) -> None:
         """Send the mean gradient of the steps, which are taken back, and take as many
         with the average."""
         if self.count < self.every:
-            raise Error(f"sync() comes after {self.every} calls of step(), and not "
-                        f"after {self.count}")
+            raise Error(f"sync() was called after step {self.count} of {self.every}: "
+                        "with mode=\"replay\" call it after the last one")
         super().sync()
 
     def _part(self) -> None:
@@ -935,9 +937,9 @@ class Gradients(Run):
             if p.grad is None:
                 p.grad = torch.zeros_like(p)
             why = refuse(p.grad) or p.grad.dtype != p.dtype and \
-                f"is of type {p.grad.dtype}, its parameter of {p.dtype}"
+                f"is of type {p.grad.dtype}, expected {p.dtype} as the parameter: cast it"
             if why:
-                raise Error(f"the gradient of '{name}' {why}")
+                raise Error(f"the gradient of parameter '{name}' {why}")
         return [p.grad for _, p in self.params]
 
     def _part(self) -> None:

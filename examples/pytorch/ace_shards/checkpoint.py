@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .transport import Error, log
+from .transport import SEE, Error, log
 
 
 def save(path: str, what: Any) -> None:
@@ -50,7 +50,7 @@ def load(path: str) -> Any:
     except FileNotFoundError:
         return None
     except Exception as e:
-        raise Error(f"checkpoint '{path}' cannot be read: {e}", 3) from e
+        raise Error(f"checkpoint '{path}' cannot be read: {e} ({SEE})", 3) from e
 
 
 def model(path: str) -> dict[str, torch.Tensor]:

@@ -30,17 +30,17 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
         log.setLevel(logging.INFO)
     modes = {"local": Local, "replay": Replay, "gradients": Gradients}
     if mode not in modes:
-        raise Error(f"mode is one of {', '.join(modes)}, not {mode!r}")
+        raise Error(f"mode={mode!r}: expected one of {', '.join(modes)}")
     if every is None:
         every = 1 if mode == "gradients" else 50
     for what, n in (("every", every), ("rounds", rounds), ("save_every", save_every)):
         if n is not None and (not isinstance(n, int) or n < 1):
-            raise Error(f"{what} is a whole number from 1, not {n!r}")
+            raise Error(f"{what}={n!r}: expected a whole number from 1")
     if mode == "gradients" and every > 1:
         raise Error(f"every={every}: with mode=\"gradients\" only every=1 is allowed")
     inside = transport.INHERITED and not through
     if not (inside or cloud or through) or cloud and through:
-        raise Error("cloud=\"[[USER@]HOST:]DIR\" is missing, or through= in its place")
+        raise Error("expected one of cloud=\"[[USER@]HOST:]DIR\" and through=\"PIPELINE\"")
     name = os.environ["ACE_NAME"] if inside else \
         name or socket.gethostname().split(".")[0]
     dir = os.path.abspath(os.environ["ACE_DIR"] if inside else dir or f"ace-{name}")
@@ -54,11 +54,11 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
     said = _agreed(dir)
     for what, mine in (("rounds", rounds), ("bits", bits)):
         if mine and said.get(what, 0) not in (0, mine):
-            raise Error(f"{what}={mine:g} here, and the cloud says {said[what]:g}: "
-                        "leave it out", 5)
+            raise Error(f"{what}={mine:g}, but the cloud's run has {said[what]:g}: leave "
+                        f"{what}= out", 5)
     if moment:
         if through or mode != "local":
-            raise Error("moment=True needs mode=\"local\" and cloud=")
+            raise Error("moment=True needs mode=\"local\" and cloud=, without through=")
         more["moment"] = f"{dir}/state/moment"
     more.setdefault("patience", float("inf") if timeout is None else timeout)
     return modes[mode](model, optimizer, way, name, checkpoint=f"{dir}/model.pt",

@@ -28,8 +28,8 @@ log = logging.getLogger("ace_shards")
 
 NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
-ASK = "look at the cloud and at who can write to its spool, then start again"
-HOW = f" (here it is torch {torch.__version__})"
+ASK = "check the cloud and which users can write to its spool, then start again"
+HOW = f" (this device has torch {torch.__version__})"
 AGAIN = "start this device again"
 # advice for messages after which a retry does not help: the first match counts
 ADVICE = (
@@ -38,17 +38,17 @@ ADVICE = (
      "mode, optimiser or number of steps.  If that device is right: give this one the "
      "same seed or file, and remove {state}.  Otherwise begin anew: " + SEE),
     ("neither model has a majority",
-     "half of the devices have other weights or moments than the rest" + HOW + ": give all "
-     "of them one torch and the same settings, and one half the checkpoint of the "
-     "other; " + SEE),
-    (": mismatch: ", "this device, {state} and the cloud are not of one run: when the "
-     "model is the right one, remove the state of the one before; " + SEE),
+     "half of the devices have other weights or optimiser states than the rest" + HOW +
+     ": give all devices the same torch and settings, and copy a checkpoint of one half "
+     "to the other half; " + SEE),
+    (": mismatch: ", "this device, {state} and the cloud belong to different runs: if "
+     "this device's model is right, remove the state of the earlier run; " + SEE),
     ("^ace-expand: (non-finite|limit)", "nothing was applied; " + ASK),
     (": equivocation: ", "two devices have this name, or {state} was removed after "
      "something was sent: " + SEE))
 STATUS = {2: "see the page of that program", 3: AGAIN, 4: AGAIN,
-          5: f"the same again will be refused: {SEE}",
-          255: f"look at the connection, then {AGAIN}"}
+          5: f"a retry will be refused too: {SEE}",
+          255: f"check the connection, then {AGAIN}"}
 
 
 class Error(RuntimeError):
@@ -134,9 +134,9 @@ def stages_of(through: str) -> Words:
     try:
         stages = [shlex.split(text) for text in through.split("|")]
     except ValueError as e:
-        raise Error(f"{e} in the pipeline: {through}") from None
+        raise Error(f"{e} in the pipeline (through=): {through}") from None
     if not all(stages):
-        raise Error(f"a stage of the pipeline is empty: {through}")
+        raise Error(f"the pipeline (through=) has an empty stage: {through}")
     return [[os.path.expanduser(word) for word in words] for words in stages]
 
 
@@ -204,8 +204,8 @@ def output(words: list[str], given: bytes = b"") -> str:
     try:
         got = subprocess.run(words, input=given, env=environment(), capture_output=True)
     except OSError as e:
-        raise Error(f"cannot run '{words[0]}': {e.strerror}; is it in PATH, or beside "
-                    "this Python?") from None
+        raise Error(f"cannot run '{words[0]}': {e.strerror}: install it in PATH, or "
+                    "beside this Python") from None
     if got.returncode:
         said = [s for s in got.stderr.decode(errors="replace").splitlines()
                 if not s.startswith("Try '")]
@@ -273,8 +273,8 @@ class Wait:
     def says(self) -> str:
         if self.text:
             return f"waiting since {self.since}: {self.text}"
-        return (f"no answer since {self.since} from '{self.command}': does the cloud "
-                "run, and can it be reached?")
+        return (f"no answer since {self.since} from '{self.command}': check that the "
+                "cloud runs and can be reached")
 
     def left(self, most: float) -> float:
         """Return the seconds until the timeout, but no more than `most`."""
@@ -286,10 +286,10 @@ class Wait:
         """Raise after the timeout, even while an answer comes; log a long wait."""
         if not self.left(1):
             raise Error(f"round {self.round} took more than {self.timeout:g} s: "
-                        f"{self.says()} (what was sent is in this device's "
-                        "state: start it again)", 4, True)
+                        f"{self.says()} (start this device again: its state "
+                        "keeps what was sent)", 4, True)
         self.tell(logging.WARNING, self.round,
-                  self.says() if silent else "the average comes")
+                  self.says() if silent else "receiving the average")
 
     def tell(self, level: int, round: int, text: str) -> None:
         """Log what the run waits for, if nothing was logged for some seconds."""
@@ -321,9 +321,8 @@ def alone() -> str | None:
     else:
         rank, size = (int(os.environ.get(k) or 0) for k in ("RANK", "WORLD_SIZE"))
     return rank and (
-        f"this is process {rank} of {size} of this place: they are one device, for "
-        "which process 0 alone speaks, see ace-pytorch(7), Several processes in one "
-        "place")
+        f"this is process {rank} of the {size} processes of one device, of which only "
+        "process 0 may call ace.join: see ace-pytorch(7), Several processes in one place")
 
 
 def locked(path: str, what: str, mode: str = "rb", seconds: float = 10) -> IO[bytes]:
@@ -336,9 +335,9 @@ def locked(path: str, what: str, mode: str = "rb", seconds: float = 10) -> IO[by
         except BlockingIOError:
             if time.monotonic() > end:
                 more = alone()
-                raise Error(f"{what} is in use by another process: stop that one, or "
-                            "give each device, and each model of a script, a folder "
-                            "of its own" + (f" ({more})" if more else ""), 5) from None
+                raise Error(f"{what} is in use by another process: stop that process, "
+                            "or give each device, and each model of a script, its own "
+                            "folder" + (f" ({more})" if more else ""), 5) from None
         time.sleep(0.05)
 
 
@@ -426,7 +425,7 @@ class Pipe:
             os.close(hear)
             _end(*self.programs, 0)
             raise Error(f"cannot run '{self.stages[len(self.processes)][0]}': "
-                        f"{e.strerror}; is it in PATH, or beside this Python?") from None
+                        f"{e.strerror}: install it in PATH, or beside this Python") from None
         finally:
             os.close(say)
         self.poll = select.poll()       # select cannot handle descriptors from 1024 on
@@ -503,7 +502,7 @@ class Pipe:
         """Send the file of a round, and read the answer, the average, into its room."""
         self.wait.begin(step, self.far)
         if self.answered and self.poll.poll(0):
-            raise self.unfit("of the round before goes on", "its end")
+            raise self.unfit("to the round before has bytes left over", "its end")
         self.send(header(room.pairs, note), *room.bytes)
         while True:
             got, at = self.head()
@@ -526,7 +525,7 @@ class Pipe:
         for name in {**want, **got}:
             if got.get(name) != want.get(name):
                 raise self.unfit(f"does not fit the model: '{name}' is "
-                                 f"{got.get(name, 'not there')}",
+                                 f"{got.get(name, 'absent')}",
                                  want.get(name, "no tensor of that name"))
         for b in room.bytes:
             self._fill(b)
@@ -563,7 +562,8 @@ class Pipe:
                     cut = (": truncated: " in text) + ("aborted upstream" in text)
             found.append((cut, at, len(found), line, status))
         if not found:
-            return Error("the pipeline ended without an answer: " + " | ".join(names), 4)
+            return Error("the pipeline ended without an answer: " + " | ".join(names) +
+                         f" ({AGAIN})", 4)
         *_, line, status = min(found)
         final = next((text for pattern, text in ADVICE if re.search(pattern, line)), "")
         advice = final or STATUS.get(status, f"status {status}")
@@ -582,7 +582,7 @@ class Pipe:
         over = self.poll.poll(1000 * seconds)
         if over and self.out.read(1):
             self.leave(1)
-            raise self.unfit("goes on", "its end")
+            raise self.unfit("has bytes left over", "its end")
         _end(*self.programs, max(0, end - time.monotonic()))
         # a program that ends because another was ended has not failed
         if over and any(p.returncode and not ended for p, ended in

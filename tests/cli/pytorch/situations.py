@@ -181,7 +181,7 @@ def weighs(run, n):
 
 row("weights of Adam's second moments", lambda k: go(k, step=weighs, moment=True))
 row("weights of moments that SGD has not", lambda k: go(k, None, sgd, moment=True),
-    "the optimiser (SGD) keeps no mean squares of its gradients (exp_avg_sq)")
+    "moment=True needs an optimiser with mean squared gradients (exp_avg_sq)")
 
 
 def clips(run, n):
@@ -236,7 +236,7 @@ row("a scheduler of torch", lambda k: go(k, step=cosine))
 row("a scheduler of torch with replay",
     lambda k: go(k, None, falling, mode="replay", step=lambda run, n: (
         run.optimizer.step(), run.optimizer.rate.step())),
-    "the options of the optimiser were changed between two steps")
+    "the optimiser's options changed between two steps")
 row("a schedule by the number of the step",
     lambda k: go(k, mode="replay", schedule=True))
 
@@ -357,7 +357,7 @@ def closing(run, n):
 
 row("LBFGS with local steps", lambda k: go(k, None, lbfgs, step=closing))
 row("LBFGS with gradients", lambda k: go(k, None, lbfgs, step=closing, **GRADIENTS),
-    "the optimiser takes a step with a closure, which only mode=\"local\" can")
+    "the optimiser's step() was called with a closure, which only mode=\"local\" allows")
 
 
 class Free(torch.optim.Optimizer):
@@ -391,11 +391,11 @@ class Slow(torch.optim.SGD):
 
 
 row("a schedule free optimiser", lambda k: go(k, None, Free),
-    "the optimiser (Free) keeps weights of its own (its ")
+    "the optimiser (Free) undoes each average: its ")
 row("a schedule free optimiser with gradients", lambda k: go(k, None, Free, **GRADIENTS))
 row("a schedule free optimiser with replay", lambda k: go(k, None, Free, mode="replay"))
 row("a running mean in the step", lambda k: go(k, None, lambda ps: Slow(ps, .3), every=10),
-    "the optimiser (Slow) keeps weights of its own (its first step after")
+    "the optimiser (Slow) undoes each average: its first step after")
 row("momentum and a high rate",
     lambda k: go(k, None, lambda ps: sgd(ps, .3, momentum=.9)))
 row("averaged SGD whose mean is not written back",
@@ -404,13 +404,13 @@ row("sparse gradients", lambda k: go(
     k, nn.Sequential(nn.Embedding(10, 20, sparse=True), nn.Flatten(), nn.Linear(20, 5)),
     sgd, lambda m, k, n: F.cross_entropy(m(torch.tensor([[1], [2]])),
                                          torch.tensor([0, 1])), **GRADIENTS),
-    "the gradient of '0.weight' is sparse")
+    "the gradient of parameter '0.weight' is sparse")
 row("a lazy model", lambda k: go(k, nn.Sequential(nn.LazyLinear(5)), lambda _: sgd(
     [nn.Parameter(torch.ones(1))])), "has no values yet")
 row("other rounds than the cloud says", lambda k: go(k, rounds=9),
-    "rounds=9 here, and the cloud says 3: leave it out")
+    "rounds=9, but the cloud's run has 3: leave rounds= out")
 row("other bits than the cloud says", lambda k: go(k, bits=2), "--bits 2 differs from the run in ")
-row("rounds below 1", lambda k: go(k, rounds=-1), "rounds is a whole number from 1, not -1")
+row("rounds below 1", lambda k: go(k, rounds=-1), "rounds=-1: expected a whole number from 1")
 
 
 def notebook(k):
@@ -426,7 +426,7 @@ def notebook(k):
         return run
     first = cell(1)
     run = cell(-1)
-    with fails("another call with the same folder, state or checkpoint took its place"):
+    with fails("a later ace.join with the same folder, state or checkpoint replaced this run"):
         first.sync()
     before = run.digest()
     run.optimizer.step()        # after the last round, step() is a normal step
@@ -500,7 +500,7 @@ for mode, every in ("local", 3), ("replay", 3), ("gradients", 1):
     other(f"killed between two checkpoints, with mode {mode}",
           lambda k, mode=mode, every=every: seldom(k, mode=mode, every=every),
           rounds=8, kills=["sync:2", "sync:6"],
-          tells=[f"rounds {n} to {n} are done again, with the averages that they had"
+          tells=[f"repeating rounds {n} to {n} with the averages that were stored"
                  for n in (1, 5)])
 
 
@@ -636,7 +636,7 @@ def odd(k, **more):
     sent = [n for n, _ in checkpoint.load(f"ace-{NAME}/model.pt")["names"]]
     assert "b.weight" not in sent and "frozen" not in sent, sent
     kept = "replay of Momenta, every=3" if more else "train"
-    with fails(f"in checkpoint '{os.getcwd()}/ace-{NAME}/model.pt' it is {kept}: go on as"):
+    with fails(f"in checkpoint '{os.getcwd()}/ace-{NAME}/model.pt' it is {kept}: make it as"):
         go(k, m, sgd, every=3, mode="replay")
     return said
 

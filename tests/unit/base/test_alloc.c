@@ -27,9 +27,9 @@ TEST(test_overflow)
 	size_t cap = 0;
 
 	ok(alloc_get(many, 8, &e) == NULL && e.code == ERR_SYS &&
-	    strstr(ERR_MSG(&e), "overflows") != NULL, "alloc_get: %s", ERR_MSG(&e));
+	    strstr(ERR_MSG(&e), "exceeds") != NULL, "alloc_get: %s", ERR_MSG(&e));
 	ok(alloc_grow(&p, &cap, many, 8, &f) == -ERR_SYS &&
-	    p == NULL && cap == 0 && strstr(ERR_MSG(&f), "overflows") != NULL,
+	    p == NULL && cap == 0 && strstr(ERR_MSG(&f), "exceeds") != NULL,
 	    "alloc_grow: %s", ERR_MSG(&f));
 }
 
