@@ -38,7 +38,7 @@ link_wrote(struct link *l, double from, double to, size_t n)
 	if (l->running && l->starved < LINK_STARVED * secs) {
 		if (secs < LINK_SPAN)
 			return;		/* a longer span is more reliable */
-		if (l->since > l->rested) {	/* the first filled buffers */
+		if (l->since > l->rested) {	/* not the first after a pause */
 			w = &l->w[l->n++ % LINK_SPANS];
 			w->spell = l->rested;
 			w->from = l->since;

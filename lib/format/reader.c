@@ -18,7 +18,7 @@
 
 /* Records of one frame; they point into its payload. */
 struct data_frame {
-	struct record *rec;	/* [n], alloc_free */
+	struct record *rec;	/* [n], freed by alloc_free */
 	size_t n, cap;
 };
 

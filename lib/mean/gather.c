@@ -32,9 +32,9 @@ enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
 struct gather_in {
 	size_t at;		/* its index among the inputs */
 	struct reader *r;	/* while it is open: stands at the shard */
-	int stays;		/* 1: r belongs to an input, which stays open; 0: */
-	const char *path;	/* the shard is in this file, after `place' others, */
-	uint64_t place;		/* or, path NULL, in g->fd from this byte on */
+	int stays;		/* 1: r belongs to an input, which stays open */
+	const char *path;	/* if not: file with the shard after `place' others */
+	uint64_t place;		/* path NULL: position of the shard in g->fd */
 	struct shard head;
 	int left;		/* 1: left out of the names, policy and norm */
 	int summed;		/* 1: made by gather_sum; policy and members are known */

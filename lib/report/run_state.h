@@ -69,8 +69,8 @@ struct run_state {
 };
 enum { STATUS_LAST = 1, STATUS_STEP = 2 };
 
-/* run_state_read(s, in, now, e): read the state of the run.  Return 1, or 0 if the spool has
- * none yet; now is the time in Unix seconds.  Call run_state_release(s) also after a failure. */
+/* run_state_read(s, in, now, e): read the state of the run.  Return 1, or 0 if the spool has no
+ * run yet; now is the time in Unix seconds.  Call run_state_release(s) also after a failure. */
 int run_state_read(struct run_state *s, const struct spool *in, double now,
     struct err *e);
 void run_state_release(struct run_state *s);
