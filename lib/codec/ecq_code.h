@@ -56,7 +56,7 @@ struct ecq_in {
 /* Return the delta of |q| = j + 1: sum / n in units of 2^unit times the sum's unit. */
 int8_t ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j);
 
-/* Set of[u][min(|q|, 3)] to the deltas, in the form for ecq_known of kern.h. */
+/* Set of[u][min(|q|, 3)] to the deltas, in the form for ecq_decoded of kern.h. */
 void ecq_code_delta(const struct ecq_side *s, unsigned two,
     float of[2][ECQ_CENTROIDS + 1]);
 

@@ -20,8 +20,8 @@ struct codec_plan values_plan(const struct schema *sc, uint32_t g, struct codec_
 int values_decode(const struct reader *r, const struct record *rec, float *x,
     size_t cap, size_t *n, struct err *e);
 
-/* Like values_decode, and also set *stat. If the frame has the values in the form of
- * memory, *x points to them, valid until the next frame; otherwise to buf. */
+/* Like values_decode, and also set *t to their statistics. If the frame has the values in
+ * the form of memory, *x points to them, valid until the next frame; otherwise to buf. */
 struct kern_stat;
 int values_view(const struct reader *r, const struct record *rec, float *buf,
     size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e);

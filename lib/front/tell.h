@@ -69,7 +69,7 @@ void tell_failed(struct tell *t, const char *cause);
 const struct child *tell_cause(struct tell *t, const struct children *c,
     char out[ERR_LINE]);
 
-/* tell_watch(f): print the last rounds of a folder and what its run does now, from its file
+/* tell_watch(f, e): print the last rounds of a folder and what its run does now, from its file
  * events; for a cloud, also the devices that ace-status finds in its spool.  The text is as
  * wide and high as the terminal on standard output, if there is one. */
 int tell_watch(const struct place *f, struct err *e);

@@ -117,9 +117,9 @@ void kern_tcq_start(struct kern_tcq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 void kern_tcq_tables(struct kern_tcq *m, unsigned top);
 
-/* Reference definitions of kern.h's passes, value by value.  kern_tcq_walk starts at any
- * chunk, given the ends of the paths before it; kern_tcq_back goes from the best of all
- * ends back to a chunk and returns the states before it. */
+/* Reference definitions of kern.h's passes, value by value.  kern_tcq_walk_some starts at
+ * any chunk, given the ends of the paths before it; kern_tcq_walk_back goes from the best
+ * of all ends back to a chunk and returns the states before it. */
 unsigned kern_tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code);
 void kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span);
 int kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);

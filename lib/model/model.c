@@ -277,7 +277,7 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	for (k = 0; k < sc->n && r == 0; k++) {
 		struct schema_tensor t = sc->t[k];
 
-		t.kind = 0;	/* read_dtype only guessed the kind */
+		t.kind = 0;	/* format_add only guessed the kind */
 		r = found_add(all, &t, i, at, e);
 		at += dtype_bytes(sc->t[k].dtype, sc->t[k].numel);
 	}

@@ -48,7 +48,7 @@ size_batch(struct size *z)
 	z->dir = z->body = 0;
 }
 
-/* Return the bytes of a record in the directory (writer_entry). */
+/* Return the bytes of a record in the directory, as batch_entry writes it. */
 static size_t
 size_entry(uint64_t gap, uint32_t codec, int param, size_t len)
 {

@@ -7,7 +7,7 @@
 
 /*
  * The limits of the search.  They only affect how often groups are coded, which
- * tests/bench-planner counts.
+ * tests/bench-planner.c counts.
  */
 enum {
 	/* a shard at most this many bytes below the budget always is near enough, since
