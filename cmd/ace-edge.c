@@ -119,8 +119,10 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
 		    "correct the training program if it is wrong, remove '%s/state', "
 		    "and run the same command again", cause, x->folder.dir);
-	/* ace-step would refuse the same input again; 255: ssh lost the connection */
-	if (status == ERR_USAGE || status == ERR_REFUSED ||
+	/* ace-step would refuse the same input again; 255: ssh lost the connection; after
+	 * hello the connection can only lack the cloud's folder, which may come back */
+	if ((status == ERR_USAGE && p != &c->child[c->circle ? 2 : 1]) ||
+	    status == ERR_REFUSED ||
 	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))
 		return err_set(e, status > 125 ? ERR_SYS : status, "%s", cause);
 	tell_failed(&x->tell, cause);

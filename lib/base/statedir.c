@@ -101,6 +101,18 @@ statedir_durable(const struct statedir *s, struct err *e)
 	return r;
 }
 
+int
+statedir_there(const struct statedir *s, struct err *e)
+{
+	struct stat now, was;
+
+	if (fstat(s->at->fd, &was) == 0 && stat(s->dir, &now) == 0 &&
+	    now.st_dev == was.st_dev && now.st_ino == was.st_ino)
+		return 0;
+	return err_set(e, ERR_SYS, "'%s' was moved or removed while it was in use: put "
+	    "it back there", s->dir);
+}
+
 /* name is history.STEP */
 static int
 statedir_kept(const char *name)

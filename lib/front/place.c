@@ -210,8 +210,8 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 
 	place_where(f, dir);
 	if (!make && access(dir, F_OK) < 0)
-		return err_set(e, ERR_USAGE, "folder '%s' is absent: run 'ace cloud' "
-		    "on the cloud to make one", f->where);
+		return err_set(e, ERR_USAGE, "folder '%s' is absent: put it back, or "
+		    "run 'ace cloud' on the cloud to make one", f->where);
 	if ((r = statedir_open(&looked, dir, e)) == -ERR_SYS) {
 		err_clear(e);
 		return err_set(e, ERR_SYS, "'%s' cannot be a run's folder: %s: give another "

@@ -448,7 +448,8 @@ closing_wait(struct closing *r, struct err *e)
 			    a.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
 		for (i = 0; i < r->open / CLOSING_LOOKS && k >= 0; i++)
 			k = wait_more(&w, e);
-	} while (k >= 0 && (k = wait_more(&w, e)) >= 0);
+	} while (k >= 0 && (k = wait_more(&w, e)) >= 0 &&
+	    (k = statedir_there(&r->in.state, e)) == 0);
 	return k;
 }
 
@@ -522,7 +523,8 @@ closing_published(const struct closing *r, struct err *e)
 
 	waiting_begin(r->in.wait);
 	while ((k = spool_has(&r->in, &r->step, "aggregate.aceg", e)) == 0) {
-		if (gone && (k = wait_orphan(r->o->out, 0, e)) < 0)
+		if ((gone && (k = wait_orphan(r->o->out, 0, e)) < 0) ||
+		    (k = statedir_there(&r->in.state, e)) < 0)
 			return k;
 		if (waiting_due(r->in.wait))
 			waiting_say(r->in.wait, r->step, "", "waiting for the "

@@ -334,7 +334,8 @@ receive_await(const struct receive_answers *o, uint64_t step, char **path,
 			return 1;
 		if (waiting_due(o->spool->wait))
 			waiting_device(o->spool, step);
-		if ((k = wait_more(&w, e)) < 0)
+		if ((k = statedir_there(&o->spool->state, e)) < 0 ||
+		    (k = wait_more(&w, e)) < 0)
 			return k;
 	}
 	return r < 0 ? r : 0;

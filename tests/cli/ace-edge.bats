@@ -168,6 +168,20 @@ on_small() {
 	averaged edge1 60 2
 }
 
+@test "the cloud's folder is moved while a device waits: both say which one, and go on when it is back" {
+	cloud run --devices 2 --bits 8
+	edge edge1 1 1
+	wait_for eval 'find run/spool -name edge1.aceg | grep -q .'
+	mv run away
+	wait_for grep -q "^ace-edge: round 1 failed: ace-recv: '$PWD/run/spool' was moved or removed while it was in use: put it back there" edge1.err
+	wait_for grep -q "^ace-cloud: round 1 failed: ace-aggregate: '$PWD/run/spool' was moved or removed" cloud.err
+	wait_for grep -q "^ace-edge: round 1 failed: ace-cloud: folder '.*:$PWD/run' is absent: put it back" edge1.err
+	mv away run
+	edge edge2 3 1
+	ends edge1 edge2
+	averaged edge1 1 2
+}
+
 @test "twelve days pass at once, or the time of day is set back: who is waited for is said, and it goes on" {
 	local way
 	variant 's/^for step.*/&\n    while step == 1 and not os.path.exists("go"): open("hangs", "w"); import time; time.sleep(0.1)/'
