@@ -4,12 +4,14 @@
  * state, what is known of a device, and the list of receivers. The first byte
  * selects the file.
  */
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../away.h"
 #define FORGED_AT 1
 #include "forged.h"
 
@@ -34,16 +36,7 @@ static char statedir_dir[] = "/tmp/ace-fuzz.XXXXXX";
 static void
 gone(void)
 {
-	static const char *const names[] = { "link", "receipts", "memory",
-		"residual", "models" };
-	char path[64];
-	size_t i;
-
-	for (i = 0; i < 5; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", statedir_dir, names[i]);
-		(void)unlink(path);
-	}
-	(void)rmdir(statedir_dir);
+	(void)nftw(statedir_dir, take_away, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* Check that what was read is written back unchanged. */

@@ -71,9 +71,10 @@ TEST(test_groups)
 	schema_release(&s);
 }
 
-/* Golden files have what is never allowed; here are the ends of each range. */
+/* What is never allowed, and the ends of each range. */
 TEST(test_limits)
 {
+	const struct schema_tensor t = { .name = (char []){ "w" }, .dtype = SCHEMA_NDTYPE };
 	struct schema s = SCHEMA_INIT;
 	char name[300];
 
@@ -82,6 +83,8 @@ TEST(test_limits)
 	ok(word(add(&s, name, 0, 0, 0, 0), "unsupported"), "256 bytes of name");
 	name[255] = '\0';
 	ok(add(&s, name, 0, 0, 0, 0) == 0, "255 bytes of name");
+	ok(word(add(&s, "a\nb", 0, 0, 0, 0), "unsupported"), "a line break");
+	ok(word(add(&s, "w", 9, 1, 1, 1), "limit"), "9 dimensions");
 	ok(word(add(&s, "w", 2, (uint64_t)1 << 40, 2, 0), "limit"),
 	    "2^41 elements");
 	ok(word(add(&s, "w", 3, (uint64_t)1 << 32, (uint64_t)1 << 32,
@@ -92,6 +95,8 @@ TEST(test_limits)
 	ok(add(&s, "most", 1, ((uint64_t)1 << 40) - 1, 0, 0) == 0,
 	    "2^40 elements in all");
 	ok(word(add(&s, "more", 1, 1, 0, 0), "limit"), "2^40 + 1 in all");
+	err_clear(&e);
+	ok(word(schema_add(&s, &t, &e), "unsupported"), "unknown dtype");
 	schema_release(&s);
 	s.group_size = 0;
 	ok(word(add(&s, "w", 0, 0, 0, 0), "limit"), "groups of 0");
