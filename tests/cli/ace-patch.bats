@@ -529,6 +529,19 @@ left() {
 	END
 }
 
+@test "a journal whose block is beyond its group is refused before it is applied" {
+	models
+	cp old m
+	left redo old step.aceg ace-patch --way in-place m
+	# the number of the first block that changes, after the head of its group
+	perl -0777 -pi -e 'my $at = 0;
+		$at += 40 until unpack("V", substr($_, $at + 4));
+		substr($_, $at + 40, 2) = "\xff\xff"' m.ace-patch/redo
+	exits 3 ace-patch m <step.aceg
+	says "corrupt: journal 'm.ace-patch/redo' is not valid"
+	same m old
+}
+
 # renamed MODEL: make m the next model, with the process killed right after the exchange
 renamed() {
 	local n
