@@ -121,7 +121,7 @@ series_tensors(struct coming *c, const struct schema *sc, const struct model *m,
 		    t->ndim * sizeof(*t->dim)) != 0 : m->slice == NULL)
 			return err_set(e, ERR_DATA, "mismatch: the patch is for "
 			    "another architecture than '%s': tensor '%.160s' is %s",
-			    m->path, t->name, is ? "of another shape or type" : "absent");
+			    m->path, t->name, is ? "different in shape or type" : "absent");
 		c->own[i] = is ? (uint32_t)k : SERIES_OTHERS;
 	}
 	return 0;

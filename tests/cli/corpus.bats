@@ -62,7 +62,7 @@ want() {
 	rm out1/fresh
 	exits 4 sh corpus.sh fresh out1
 	says '^E: no such package$'
-	says '^corpus.sh: cannot fetch libboost1.74-dev 1.74.0\+ds1-21, .*CORPUS=FILE'
+	says '^corpus.sh: cannot fetch package libboost1.74-dev 1.74.0\+ds1-21, .*CORPUS=FILE'
 	[ "$(echo ace-corpus.*)" = 'ace-corpus.*' ]
 }
 
