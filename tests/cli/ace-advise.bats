@@ -15,8 +15,7 @@ t() { printf '%b' "$1" >in; }
 	    [profile]="max-elements 9,schema st"
 	)
 	for c in "${!own[@]}"; do
-		exits 0 ace-advise $c --help
-		grep -q "^usage: ace-advise $c " out
+		shows "^usage: ace-advise $c " ace-advise $c --help
 		mv out help
 		while read -r option value; do
 			grep -qE -- "--$option [A-Z]" help
@@ -39,14 +38,11 @@ t() { printf '%b' "$1" >in; }
 }
 
 @test "no command, and one that is not" {
-	exits 2 ace-advise
-	says "^ace-advise: the command is missing"
+	refuses 2 "^ace-advise: the command is missing" ace-advise
 	exits 2 ace-advise -v
-	exits 2 ace-advise clusters
-	says "^ace-advise: command 'clusters' is unknown"
+	refuses 2 "^ace-advise: command 'clusters' is unknown" ace-advise clusters
 	exits 2 ace-advise -- ratio
-	exits 2 ace-advise ratio in
-	says "ratio takes no FILE"
+	refuses 2 "ratio takes no FILE" ace-advise ratio in
 	# options that moved here from ace-policy
 	exits 4 ace-policy ratio
 	exits 2 ace-policy --cluster 3
@@ -108,8 +104,7 @@ t() { printf '%b' "$1" >in; }
 	exits 2 ace-advise ratio -S st --bandwidth 0bit
 	says 'expected one of --state and --bandwidth'
 	# a state directory that is only read is not created
-	exits 4 ace-advise ratio -S typo
-	says "state 'typo'"
+	refuses 4 "state 'typo'" ace-advise ratio -S typo
 	[ ! -s out ]
 	[ ! -e typo ]
 	chmod 770 st
@@ -147,8 +142,7 @@ layers() {
 	t 'fc bytes\n9s 875000\n'
 	exits 0 ace-advise dynacomm --format tsv --cuts 2s --bandwidth 1Mbit in
 	[ "$(tail -n 1 out)" = "$(printf 'forward\toptimal\t18.000000000\t0.00\t1\t1')" ]
-	exits 2 ace-advise dynacomm --cuts 2s in
-	says "needs --bandwidth"
+	refuses 2 "needs --bandwidth" ace-advise dynacomm --cuts 2s in
 	exits 2 ace-advise dynacomm --cuts 2s --bandwidth 0bit in
 	t 'fc pt\n9s 1s\n'
 	exits 2 ace-advise dynacomm --cuts 2s --bandwidth 1Mbit in
@@ -221,8 +215,7 @@ step speedup phi steps faster" ]
 	# and 1 s only
 	for k in 2.4:2 1.7:2 1.5:1; do
 		t "device time\na 1s\nb 1s\nc ${k%:*}s\n"
-		exits 0 ace-advise cluster --format tsv in
-		grep -q "^# ${k#*:} tier" out
+		shows "^# ${k#*:} tier" ace-advise cluster --format tsv in
 	done
 	awk 'BEGIN { print "device time"; for (l = 1; l <= 20; l++)
 	    for (i = 0; i < 40; i++) print l "." i, l }' >in
@@ -232,8 +225,7 @@ step speedup phi steps faster" ]
 	# the number of tiers does not depend on the unit of the times
 	for k in '1e7 9e6' '1e4 9e3'; do
 		t "device time\na ${k% *}\nb ${k#* }\n"
-		exits 0 ace-advise cluster --format tsv in
-		grep -q '^# 1 tier' out
+		shows '^# 1 tier' ace-advise cluster --format tsv in
 	done
 	# without names, devices are numbered
 	t 'time x\n1 1\n2 2\n3 3\n'
@@ -293,8 +285,7 @@ slow2 11.000000000 2 1 " ]
 	# columns: command, expected message, table
 	while IFS='|' read -r command what table; do
 		printf '%b' "$table" >in
-		exits 3 ace-advise $command in
-		says "$what"
+		refuses 3 "$what" ace-advise $command in
 		[[ $command != dynacomm* || ! -s out ]]
 	done <<-'END'
 	dynacomm --cuts 1s|line 3 has 1 cell, but the table has 2 columns|pt fc\n1 1\n1\n
@@ -326,8 +317,7 @@ slow2 11.000000000 2 1 " ]
 	END
 	exits 4 ace-advise cluster nosuchfile
 	t 'pt fc\n1 1\n'
-	exits 2 ace-advise dynacomm in
-	says "cuts is missing"
+	refuses 2 "cuts is missing" ace-advise dynacomm in
 }
 
 @test "contradictions, and numbers that are none" {

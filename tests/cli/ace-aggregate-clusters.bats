@@ -34,8 +34,7 @@ clusters() {
 
 @test "those that are alike are found, whatever their order" {
 	six
-	exits 0 ace-aggregate -v --omit provenance --cluster 0.7 a b c d e f
-	says 'clusters: '
+	notes 'clusters: ' ace-aggregate -v --omit provenance --cluster 0.7 a b c d e f
 	clusters out >got
 	printf '%s\n' a,c,f b,e d | cmp - got
 	mv out one

@@ -15,8 +15,7 @@ fleet() {
 # bats test_tags=long,asan
 @test "600 devices and 64 open files: from files, a stream, a spool, a tree" {
 	fleet 600 -n 3000 -g 512 -c topk:0.1
-	exits 0 few ace-aggregate --omit provenance d/*
-	mv out files
+	makes files few ace-aggregate --omit provenance d/*
 	[ "$(ace-inspect --format json files | grep -o 'contributors":600' | head -n 1)" ]
 	cat d/* >all
 	exits 0 few ace-aggregate --omit provenance all
@@ -62,8 +61,7 @@ fleet() {
 		cat "$i" "d/${i#one/}" >"$i.two"
 		mv "$i.two" "$i"
 	done
-	exits 0 few ace-aggregate --omit provenance one/*
-	mv out both
+	makes both few ace-aggregate --omit provenance one/*
 	exits 0 few ace-aggregate d/*
 	for i in 0 1; do ace-export -q -f raw --step $i both >step$i; done
 	ace-export -q -f raw out >alone
@@ -76,16 +74,14 @@ fleet() {
 	# a damaged file is named
 	head -c 700 d/e9.aceg >short
 	cp short d/e9.aceg
-	exits 3 few ace-aggregate d/*
-	says "truncated: .*'d/e9.aceg'"
+	refuses 3 "truncated: .*'d/e9.aceg'" few ace-aggregate d/*
 }
 
 @test "limits and clusters need no more open files either" {
 	fleet 300 -n 2000 -g 512
 	for o in '--rule norm-ratio:3,finite' '--rule clip:20' \
 	    '--weight-by equal --cluster 0.5'; do
-		exits 0 few ace-aggregate --omit provenance $o d/*
-		mv out files
+		makes files few ace-aggregate --omit provenance $o d/*
 		cat d/* >all
 		exits 0 ace-aggregate --omit provenance $o all
 		same out files
@@ -111,8 +107,7 @@ fleet() {
 	ace-recv -q --spool s --sync none all >receipts
 	cp -r s other
 	cp -r s median
-	exits 0 "${agg[@]}"
-	mv out want
+	makes want "${agg[@]}"
 	exits 0 few "${agg[@]}" --spool other
 	same out want
 	# where all shards must be open, those beyond the limit wait for the next average
@@ -128,8 +123,7 @@ fleet() {
 	mkdir d
 	mkshards -n 4 -d "$long" -F d -N 6000
 	find d -type f -exec cat {} + >all
-	exits 0 ace-aggregate -d west all
-	mv out west
+	makes west ace-aggregate -d west all
 	ace-inspect --format json west >j
 	grep -q '"type":"mEMb","frames":2,' j
 	# a relay at the next level reads all names

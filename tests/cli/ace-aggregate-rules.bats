@@ -45,8 +45,7 @@ values() {
 @test "clip cuts and names" {
 	device a 3 4
 	device b 30 40
-	exits 0 ace-aggregate -v --rule clip:5 a b
-	says "step 1: 'b' cut: clipped, norm 50$"
+	notes "step 1: 'b' cut: clipped, norm 50$" ace-aggregate -v --rule clip:5 a b
 	[ "$(values)" = "3 4" ]
 	[ "$(field clipped out)" = b:clipped ]
 	[ "$(field rule out)" = clip:5 ]
@@ -130,8 +129,7 @@ values() {
 	mkshards -d c -k nan >c
 	exits 0 ace-aggregate a b
 	raw out >want
-	exits 0 ace-aggregate --rule finite -v a b c
-	says "'c' left out: nonfinite"
+	notes "'c' left out: nonfinite" ace-aggregate --rule finite -v a b c
 	[ "$(field left-out out)" = c:nonfinite ]
 	raw out >got
 	same got want
@@ -187,13 +185,11 @@ values() {
 		mkshards -d "e$i" -x "$i" -n 70000 >"o$i"
 	done
 	for rule in clip:200 trim:1 median center:1; do
-		exits 0 ace-aggregate --omit provenance --rule "$rule" e1 e2 e3 e4 e5
-		mv out want
+		makes want ace-aggregate --omit provenance --rule "$rule" e1 e2 e3 e4 e5
 		exits 0 ace-aggregate --omit provenance --rule "$rule" \
 		    <(cat e4) e2 <(cat e5) e1 <(cat e3)
 		same out want
-		exits 0 ace-aggregate --omit provenance --rule "$rule" o1 o2 o3 o4 o5
-		mv out want
+		makes want ace-aggregate --omit provenance --rule "$rule" o1 o2 o3 o4 o5
 		cat o3 o5 o1 o2 o4 >all
 		exits 0 ace-aggregate --omit provenance --rule "$rule" <all
 		same out want
@@ -216,8 +212,7 @@ values() {
 	export TMPDIR=$PWD/tmp
 	exits 0 ace-aggregate --rule median a b c
 	head -c 700 b >part
-	exits 3 ace-aggregate --rule median a part c
-	says '^ace-aggregate: truncated: .*part'
+	refuses 3 '^ace-aggregate: truncated: .*part' ace-aggregate --rule median a part c
 	cp b flipped
 	flip flipped "$(frames b | awk '$2 == "SDAT" { print $1 + 70 }')"
 	exits 3 ace-aggregate --rule median a flipped c
@@ -240,8 +235,7 @@ values() {
 		exits 2 ace-aggregate --weight-by "$by" a b
 	done
 	ace-aggregate --rule sum -d s a b >s
-	exits 5 ace-aggregate --rule norm-ratio:10 c s
-	says "'s' is a sum"
+	refuses 5 "'s' is a sum" ace-aggregate --rule norm-ratio:10 c s
 }
 
 @test "each device has the same weight, also devices whose shards are in an aggregate" {
@@ -369,8 +363,7 @@ steps() {
 	for f in spool/past.?; do
 		flip "$f" 300
 	done
-	exits 3 "${agg[@]}" --rounds 1
-	says 'corrupt: .*past'
+	refuses 3 'corrupt: .*past' "${agg[@]}" --rounds 1
 	# a file without the devices is refused, too
 	rm -r spool
 	cp -r fourth spool

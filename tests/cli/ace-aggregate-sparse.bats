@@ -35,12 +35,10 @@ alike() {
 		for how in "" "--rule sum" "--weight-by equal" \
 		    "--rule clip:0.5" "--rule norm-ratio:9"; do
 			each_of 5 || continue
-			exits 0 ace-aggregate $how e1 e2 e3
-			mv out sparse
+			makes sparse ace-aggregate $how e1 e2 e3
 			exits 0 ace-aggregate $how d1 d2 d3
 			alike sparse out
-			exits 0 ace-aggregate $how e1 e4 d2 e3
-			mv out sparse
+			makes sparse ace-aggregate $how e1 e4 d2 e3
 			exits 0 ace-aggregate $how d1 e4 d2 d3
 			alike sparse out
 		done
@@ -55,12 +53,10 @@ alike() {
 		ace-compress -q -c nonzero -o "e$i" "d$i"
 		[ "$(codecs "e$i")" = nonzero ]
 	done
-	exits 0 ace-aggregate e1 e2 e3
-	mv out sparse
+	makes sparse ace-aggregate e1 e2 e3
 	exits 0 ace-aggregate d1 d2 d3
 	alike sparse out
-	exits 0 ace-aggregate --weight-by equal e1
-	mv out one
+	makes one ace-aggregate --weight-by equal e1
 	raw one >one.f32
 	perl -e 'binmode STDOUT; print pack("V*", 0, 0, 1, (1 << 31) + 1,
 	    (0) x 60)' >want
@@ -99,8 +95,7 @@ alike() {
 	alike sparse dense
 	for f in sparse dense; do
 		ace-inspect stats $f | grep -v "^$f\|bytes" >"$f.stats"
-		exits 0 ace-export -f npz $f
-		mv out $f.npz
+		makes $f.npz ace-export -f npz $f
 	done
 	exits 0 ace-inspect diff sparse dense
 	same sparse.npz dense.npz
@@ -138,8 +133,7 @@ alike() {
 		# the residual is zero after an exact code
 		exits 0 ace-inspect stats "rs.$f/residual"
 	done
-	exits 0 ace-aggregate up.w up.e
-	mv out deep
+	makes deep ace-aggregate up.w up.e
 	exits 0 ace-aggregate d1 d2 d3 d4 d5 d6
 	raw deep >x.f32
 	raw out >y.f32
@@ -149,8 +143,7 @@ alike() {
 
 @test "by way of a spool, with the reply: the same" {
 	edges 3 -n 70000 -k layered -c topk:0.02
-	exits 0 ace-aggregate --omit provenance e1 e2 e3
-	mv out want
+	makes want ace-aggregate --omit provenance e1 e2 e3
 	for i in 2 3; do exits 0 ace-recv --spool spool "e$i"; done
 	ace-recv --spool spool --reply aggregate e1 >back &
 	ace-aggregate --spool spool --devices 3 --rounds 1 |

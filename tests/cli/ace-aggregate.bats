@@ -68,8 +68,7 @@ ones() {
 @test "the order of arrival changes no bit, nor does the way in" {
 	edges 4 -n 70000 -c topk:0.2
 	mkshards -d edge5 -x 5 -n 70000 -w 0.3 >e5
-	exits 0 ace-aggregate e1 e2 e3 e4 e5
-	mv out want
+	makes want ace-aggregate e1 e2 e3 e4 e5
 	for order in "e5 e4 e3 e2 e1" "e3 e1 e5 e2 e4" "e2 e5 e1 e4 e3"; do
 		exits 0 ace-aggregate $order
 		same out want
@@ -96,8 +95,7 @@ ones() {
 	done >all
 	exits 0 ace-aggregate all
 	same out want
-	exits 0 ace-aggregate --omit provenance --devices 3 all
-	mv out expected
+	makes expected ace-aggregate --omit provenance --devices 3 all
 	exits 0 ace-aggregate --omit provenance all
 	same out expected
 }
@@ -165,13 +163,10 @@ ones() {
 
 @test "--devices: so many, no fewer and no more" {
 	edges 3
-	exits 5 ace-aggregate --devices 4 e1 e2 e3
-	says '3 inputs, expected 4'
-	exits 5 ace-aggregate --devices 2 e1 e2 e3
-	says '3 inputs, expected 2'
+	refuses 5 '3 inputs, expected 4' ace-aggregate --devices 4 e1 e2 e3
+	refuses 5 '3 inputs, expected 2' ace-aggregate --devices 2 e1 e2 e3
 	cat e1 e2 e3 >all
-	exits 5 ace-aggregate --devices 4 all
-	says '3 contributions to step 0, expected 4'
+	refuses 5 '3 contributions to step 0, expected 4' ace-aggregate --devices 4 all
 	exits 3 ace-expand out
 	exits 5 ace-aggregate --devices 2 all
 	says "'edge3' is one contribution too many for step 0, expected 2"
@@ -205,22 +200,19 @@ ones() {
 	exits 3 ace-aggregate a b
 	says "^ace-aggregate: mismatch: .*tensor 'embed' differs in shape or dtype"
 	mkshards -d b -g 64 >b
-	exits 3 ace-aggregate a b
-	says "^ace-aggregate: mismatch: .*group size"
+	refuses 3 "^ace-aggregate: mismatch: .*group size" ace-aggregate a b
 	mkshards -d b -t embed:24,8 -t layer.weight:8,16 >b
 	exits 3 ace-aggregate a b
 	says "^ace-aggregate: mismatch: .* (2 and 3|3 and 2) tensors"
 	mkshards -d b -H flags=8 >b
-	exits 5 ace-aggregate a b
-	says "step 0 of 'b' was recovered from a damaged file"
+	refuses 5 "step 0 of 'b' was recovered from a damaged file" ace-aggregate a b
 }
 
 @test "an input that breaks is named, and the output says aborted" {
 	for i in 1 2 3; do mkshards -d "edge$i" -n 600k -x "$i" >"e$i"; done
 	for at in 100 500 1000000 2400000 $(($(wc -c <e2) - 64)); do
 		head -c "$at" e2 >part
-		exits 3 ace-aggregate e1 part e3
-		says "truncated: .*'part'"
+		refuses 3 "truncated: .*'part'" ace-aggregate e1 part e3
 		mv out broken
 		exits 3 ace-expand broken
 		if [ "$at" -gt 1000000 ]; then
@@ -233,15 +225,13 @@ ones() {
 	says "corrupt: the payload's checksum does not match .*'part'"
 	# for one stream the message names the position
 	cat e1 part e3 >all
-	exits 3 ace-aggregate all
-	says "corrupt: .*shard 1 'edge2/0', at byte"
+	refuses 3 "corrupt: .*shard 1 'edge2/0', at byte" ace-aggregate all
 }
 
 @test "an input that ends early is refused" {
 	mkshards -d a -N 3 >a
 	mkshards -d b -N 2 >b
-	exits 5 ace-aggregate a b
-	says "'b' has fewer steps than 1 of the 2 inputs"
+	refuses 5 "'b' has fewer steps than 1 of the 2 inputs" ace-aggregate a b
 	exits 3 ace-expand out
 }
 
@@ -329,8 +319,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	mkshards -d edge1 -P delay=4 >e1
 	mkshards -d edge2 -P delay=4 -x 2 >e2
 	mkshards -d edge3 -P delay=11 -x 3 >e3
-	exits 0 ace-aggregate --omit provenance e1 e2 e3
-	mv out mean
+	makes mean ace-aggregate --omit provenance e1 e2 e3
 	[ "$(delay_of mean)" = delay=11 ]
 	# the same from one input, which is copied first, and with rules
 	cat e3 e1 e2 >all

@@ -72,8 +72,7 @@ load front
 	exits 5 ace edge run --name edge1 --bits 4 -- true
 	says '--bits 4 differs from .* which has 1.3'
 	ends cloud
-	exits 5 ace cloud run --bits 4
-	says '--bits 4 differs from .* began with 1.3'
+	refuses 5 '--bits 4 differs from .* began with 1.3' ace cloud run --bits 4
 	exits 5 ace edge run --name edge2 --state run -- true
 	says "/run' is the folder of a cloud or a relay: give another one"
 	exits 5 ace cloud ace-edge1 --devices 1
@@ -90,8 +89,7 @@ load front
 @test "two clouds, or two devices, on one folder: the second is refused" {
 	cloud run --devices 1
 	wait_for grep -q 'on each device' cloud.err
-	exits 5 ace cloud run
-	says "another ace-cloud works on '$(hostname):$PWD/run'"
+	refuses 5 "another ace-cloud works on '$(hostname):$PWD/run'" ace cloud run
 	edge edge1 1 100000
 	wait_for has edge1.got 1
 	exits 5 ace edge run --name edge1 -- true
@@ -107,8 +105,7 @@ load front
 	wait_for grep -q 'waiting for edge2' cloud.err
 	exits 0 ace remove run edge2
 	ends edge1
-	exits 1 ace remove run edge2
-	says "'edge2' is not a device of the run"
+	refuses 1 "'edge2' is not a device of the run" ace remove run edge2
 }
 
 @test "a device that is added in the middle gets the rounds before it" {
@@ -116,8 +113,7 @@ load front
 	edge edge1 1 100000
 	wait_for has edge1.got 2
 	exits 5 ace edge run --name edge2 -- "$train" 3 1
-	exits 0 ace add run edge2
-	says "'edge2' may take part in the run in $(hostname):$PWD/run"
+	notes "'edge2' may take part in the run in $(hostname):$PWD/run" ace add run edge2
 	grep -qx edge2 run/spool/devices
 }
 
@@ -150,12 +146,10 @@ load front
 	printf 'command="sh" ssh-rsa AAAA\n' >3.pub
 	printf 'ssh-rsa AAAA "me"\n' >4.pub
 	for k in 1 2 3 4; do
-		exits 2 ace add run edge1 $k.pub
-		says "'$k.pub' is not a public key"
+		refuses 2 "'$k.pub' is not a public key" ace add run edge1 $k.pub
 	done
 	echo '-----BEGIN OPENSSH PRIVATE KEY-----' >private
-	exits 2 ace add run edge1 private
-	says 'not a public key'
+	refuses 2 'not a public key' ace add run edge1 private
 	for name in 'a b' '' '../x' '-oProxyCommand=x' 'a;b' '$(touch planted)' $'a\nb'; do
 		exits 2 ace add run "$name" key.pub
 		exits 2 ace remove run "$name"
@@ -232,8 +226,7 @@ load front
 	        assert (ends["participants"], ends["values"]) == (1, 4096) and ends["bytes"] > 0, ends
 	        assert f": {ends['text']}\n" in open(said).read(), ends
 	END
-	exits 2 ace-step --bits 2 --events 77 /dev/null
-	says 'that descriptor is not open'
+	refuses 2 'that descriptor is not open' ace-step --bits 2 --events 77 /dev/null
 	exits 4 ace-step --bits 2 --events /none/there /dev/null
 }
 
@@ -242,8 +235,7 @@ load front
 	name=$(printf "n%.0s" {1..59})
 	a=a$name b=b$name
 	cloud run --devices 2 --rounds 3 --bits 8
-	exits 0 ace watch run
-	grep -q '^round 1/3: waiting for the devices for ' out
+	shows '^round 1/3: waiting for the devices for ' ace watch run
 	edge $a 1 3
 	edge $b 3 1
 	ends $b
@@ -280,8 +272,7 @@ load front
 	says '^ace-edge: done: all 2 rounds of the run had ended before$'
 	cloud other --devices 1 --bits 8
 	exits 1 ace edge other --name edge2 -- false
-	exits 0 ace watch ace-edge2
-	grep -q '^failed: false ended with status 1 in round 1: ' out
+	shows '^failed: false ended with status 1 in round 1: ' ace watch ace-edge2
 	grep -q '^round 1: no ace edge works on this folder: type its command again$' out
 	exits 0 ace edge other --name edge2 -- "$train" 1 0
 	says '^ace-edge: done: 0 rounds: the training program sent no shard$'
@@ -292,8 +283,7 @@ load front
 	exits 4 ace cloud /dev/null --devices 1
 	says "^ace-cloud: '$(hostname):/dev/null' cannot be a run's folder: Not a directory: give another one$"
 	exits 4 ace cloud none/run --devices 1
-	exits 2 ace cloud run
-	says '--devices N'
+	refuses 2 '--devices N' ace cloud run
 	[ ! -e run/spool ] || [ ! -e run/run ]
 	exits 2 ace cloud run --devices 2 --quorum 3
 	exits 2 ace cloud run --devices 2 --tolerate 1
@@ -310,7 +300,6 @@ load front
 		    sed "s|/usr/local/share/ace/hosts|'$ROOT/examples/hosts'|"
 	done >pages.sh
 	command -v openssl >/dev/null || sed -i '/^tls-keys/d' pages.sh
-	exits 0 bash -euo pipefail pages.sh
-	grep -q 'ace-recv --spool .*/run/spool --publish' out
+	shows 'ace-recv --spool .*/run/spool --publish' bash -euo pipefail pages.sh
 	[ -e run/devices/edge3 ]
 }

@@ -45,8 +45,7 @@ records() {
 		! frames coded | grep -q pLAN || false
 		frames coded | grep -q xyZz
 	done
-	exits 0 ace-compress -v in
-	says "edge1/0: 8 groups coded, 2 not sent"
+	notes "edge1/0: 8 groups coded, 2 not sent" ace-compress -v in
 	# -c overrides the plan
 	exits 0 ace-compress -c q4 in
 	records out | awk '$2 != 5 { exit 1 }'
@@ -61,8 +60,7 @@ records() {
 		[ "$(records out | tail -n 2 | cut -d' ' -f1,2 | tr '\n' ' ')" = \
 		    "2 1 3 1 " ]
 		[ "$(records out | awk '$1 < 2 && $2 == 1' | wc -l)" -eq 0 ]
-		exits 0 ace-select -p "1=$c" in
-		mv out planned
+		makes planned ace-select -p "1=$c" in
 		exits 0 ace-compress planned
 		[ "$(records out | awk '$2 == 1' | wc -l)" -eq 0 ]
 	done
@@ -86,10 +84,8 @@ records() {
 
 @test "no plan and no codec: status 2" {
 	mkshards >in
-	exits 2 ace-compress in
-	says 'no plan in the stream'
-	exits 2 ace-compress -c zip in
-	says "codec 'zip' is unknown"
+	refuses 2 'no plan in the stream' ace-compress in
+	refuses 2 "codec 'zip' is unknown" ace-compress -c zip in
 	exits 2 ace-compress -c topk in
 	exits 2 ace-compress -c topk:0 in
 	exits 2 ace-compress -c q8:3 in
@@ -108,8 +104,7 @@ records() {
 	mkshards -L none -s 2 -k ramp >g2
 	mkshards -L f32 -s 3 -k ramp >g3
 	for s in 1 2 3; do
-		exits 0 ace-compress -S st "g$s"
-		mv out "c$s"
+		makes "c$s" ace-compress -S st "g$s"
 		raw "g$s" >"g$s.f32"
 	done
 	[ "$(field records c1)" -eq 0 ]
@@ -129,8 +124,7 @@ records() {
 @test "the same step again: the same bytes, whatever the input says now" {
 	mkshards -s 1 -n 100k -a >g
 	mkshards -s 1 -n 100k -a -x 9 >other
-	exits 0 ace-compress -S st -c topk:0.1 g
-	mv out once
+	makes once ace-compress -S st -c topk:0.1 g
 	cp st/residual residual
 	exits 0 ace-compress -S st -c topk:0.1 g
 	same out once
@@ -158,8 +152,7 @@ records() {
 	# a residual file that lacks its coded shard
 	mkshards -s 5 -H kind=4 >st/residual
 	mkshards -s 5 >again
-	exits 5 ace-compress -S st -c q8 again
-	says 'step 5 is not pending in the state'
+	refuses 5 'step 5 is not pending in the state' ace-compress -S st -c q8 again
 	mv residual st/residual
 	exits 3 ace-expand out
 	exits 0 ace-compress -S st -c q8 --allow-gap g
@@ -212,8 +205,7 @@ records() {
 	pid=$!
 	exec 9>slow	# it opens the pipe `slow' once it has locked the state
 	mkshards >in
-	exits 5 ace-compress -S st -c q8 in
-	says "state 'st' is in use by another process"
+	refuses 5 "state 'st' is in use by another process" ace-compress -S st -c q8 in
 	cat in >&9
 	exec 9>&-
 	wait "$pid"
@@ -322,8 +314,7 @@ records() {
 	done
 	# where ace-expand added the residual, the number is an option of that program
 	mkshards -s 3 -x 2 | ace-expand -S ef:0.5 >added
-	exits 2 ace-compress -S ef:0.5 -c q4 --error-feedback ef:0.5 added
-	says "--gamma"
+	refuses 2 "--gamma" ace-compress -S ef:0.5 -c q4 --error-feedback ef:0.5 added
 	exits 0 ace-compress -S ef:0.5 -c q4 --error-feedback ef:1 added
 }
 
@@ -398,8 +389,7 @@ sized() {
 	exits 3 ace-compress -S st -c q8 -o coded part
 	exits 3 ace-recv --spool spool coded
 	[ "$(find spool -name '*.aceg' ! -name schema.aceg | wc -l)" -eq 2 ]
-	exits 3 ace-inspect verify coded
-	says 'aborted'
+	refuses 3 'aborted' ace-inspect verify coded
 	# a partial shard does not enter the state
 	head -c 500 in >part
 	exits 3 ace-compress -S new -c q8 -o none part

@@ -37,8 +37,7 @@ shards() {
 	^4. --kind delta
 	^12.edge2 --step 12 --device edge2
 	E
-	exits 0 ace-cut --step 2 all
-	mv out two
+	makes two ace-cut --step 2 all
 	exits 0 ace-inspect verify two
 	# the annotations of the chosen shards are kept
 	exits 0 ace-cut --step 2 --device cloud all
@@ -47,8 +46,7 @@ shards() {
 
 @test "no such shard: status 1, and nothing is left; wrong calls" {
 	mkshards -s 1 >in
-	exits 1 ace-cut --step 2 -o out2 in
-	says 'ace-cut: no such shard in the input: '
+	refuses 1 'ace-cut: no such shard in the input: ' ace-cut --step 2 -o out2 in
 	[ ! -e out2 ]
 	for call in '--step 3-2' '--step x' '--step -' '--kind sums' '--step 1-x'; do
 		exits 2 ace-cut $call in
@@ -76,8 +74,7 @@ shards() {
 	exits 0 ace-cut --device 'a*c' in
 	exits 1 ace-cut --device 'a' in
 	for k in 'a*c:3' '*:12' '*a*:7' '?a:4' '[b]:5'; do
-		exits 0 ace-cut --tensor "${k%:*}" in
-		mv out cut
+		makes cut ace-cut --tensor "${k%:*}" in
 		exits 0 ace-inspect list --format json cut
 		[ "$(grep -oE '"elements":[0-9]+,"groups":1,"groups_sent":1' out |
 		    awk -F '[:,]' '{ n += $2 } END { print n }')" = "${k#*:}" ]
@@ -87,20 +84,16 @@ shards() {
 @test "what stands between the shards is left out, where they come from is kept" {
 	mkshards -A -p -N 2 >in
 	[ "$(frames in | grep -c xyZz)" -gt 0 ]
-	exits 0 ace-cut in
-	mv out cut
+	makes cut ace-cut in
 	[ "$(frames cut | grep -c xyZz)" -eq 0 ]
 	[ "$(shards cut)" = "$(shards in)" ]
-	exits 0 ace-inspect -v cut
-	grep -q '^provenance .*ace-cut' out
+	shows '^provenance .*ace-cut' ace-inspect -v cut
 	[ "$(grep -c ^provenance out)" -gt 1 ]
-	exits 0 ace-cut --omit provenance in
-	mv out cut
+	makes cut ace-cut --omit provenance in
 	! ace-inspect -v cut | grep ace-cut || false
 	# the output is complete or absent, and the message names the bad file
 	head -c 2000 in >short
-	exits 3 ace-cut -o both in short
-	says "^ace-cut: truncated: .*'short'"
+	refuses 3 "^ace-cut: truncated: .*'short'" ace-cut -o both in short
 	[ ! -e both ]
 	exits 3 ace-cut -o both short in
 	exits 4 ace-cut -o both in nowhere
@@ -110,8 +103,7 @@ shards() {
 @test "a shard that was cut has the name of the whole one, which a spool has" {
 	mkshards -c q8 >in
 	exits 0 ace-recv --spool S in
-	exits 0 ace-cut --tensor embed in
-	mv out cut
+	makes cut ace-cut --tensor embed in
 	[ "$(shards cut | cut -d' ' -f1,2)" = "$(shards in | cut -d' ' -f1,2)" ]
 	[ "$(shards cut)" != "$(shards in)" ]
 	ace-recv --spool S cut >receipt
@@ -123,8 +115,7 @@ shards() {
 
 @test "tensors: their bodies as they are, the others not sent" {
 	mkshards -c q8 >in
-	exits 0 ace-cut --tensor 'layer.*' in
-	mv out cut
+	makes cut ace-cut --tensor 'layer.*' in
 	exits 0 ace-inspect verify cut
 	exits 0 ace-inspect list cut
 	grep -qE '^embed .* 0/1 ' out
@@ -134,8 +125,7 @@ shards() {
 	# embed has 192 values, now zeros; all others are unchanged
 	cmp <(head -c 768 cut.raw) <(head -c 768 /dev/zero)
 	cmp <(tail -c +769 cut.raw) <(tail -c +769 in.raw)
-	exits 1 ace-cut --tensor nothing in
-	says "no tensor 'nothing' in the input: "
+	refuses 1 "no tensor 'nothing' in the input: " ace-cut --tensor nothing in
 	# annotations about all values are dropped, others are kept
 	mkshards -c q8 -a | ace-score >scored
 	exits 0 ace-cut --tensor embed scored
@@ -173,8 +163,7 @@ shards() {
 	cmp one three
 	# damage in a shard that was skipped is reported when that shard is read
 	flip in $(($(frames in | grep -m1 DATA | cut -d' ' -f1) + 100000))
-	exits 3 ace-cut in
-	says "the payload's checksum does not match"
+	refuses 3 "the payload's checksum does not match" ace-cut in
 }
 
 @test "folders in folders: eight deep and no more, each before its longer namesakes" {
@@ -185,8 +174,7 @@ shards() {
 	[ "$(shards out | cut -d' ' -f1)" = 1 ]
 	mkdir $at/9
 	mkshards -s 2 >$at/9/y.aceg
-	exits 3 ace-cut deep
-	says "limit: 'deep/.*/9' is more than 8 folders deep"
+	refuses 3 "limit: 'deep/.*/9' is more than 8 folders deep" ace-cut deep
 	for d in a-b a a.b a0 a/c; do
 		mkdir -p many/$d
 		mkshards -d $d >many/$d/x.aceg
@@ -212,8 +200,7 @@ shards() {
 	# a damaged file does not hide its sibling
 	for end in aceg aceg.gz aceg.xz aceg.zst aceg.bz2 aceg.lz4 aceg.lzma; do
 		echo 'no stream, whatever it was' >"box/c.$end"
-		exits 3 ace-cut box
-		says "'box/c.$end'"
+		refuses 3 "'box/c.$end'" ace-cut box
 		rm "box/c.$end"
 	done
 	echo 'nor does it say so' >box/.aceg
@@ -224,8 +211,7 @@ shards() {
 @test "from spools, folders and archives, in order" {
 	needs python3
 	spool
-	exits 0 ace-cut spool
-	mv out whole
+	makes whole ace-cut spool
 	[ "$(shards whole | cut -d' ' -f1,2 | paste -sd,)" = '9 a,9 b,10 a,10 b' ]
 	exits 0 ace-cut --step 10 spool
 	[ "$(shards out | wc -l)" -eq 2 ]
@@ -257,8 +243,7 @@ shards() {
 	says "mismatch: the input is a patch, which needs all of its tensors"
 	exits 3 ace-cut --tensor 'layer.00*' 2.aceg
 	says "mismatch: tensor 'layer.00.bf16' is not f32, the only type that --tensor cuts"
-	exits 0 ace-cut --step 1 1.aceg 2.aceg
-	mv out one
+	makes one ace-cut --step 1 1.aceg 2.aceg
 	ace-patch old <one
 	same old new
 }

@@ -11,12 +11,10 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 @test "the same tensors in other files are the same model" {
 	mkmodel a
 	mkmodel b -f 3 --reverse
-	exits 0 ace-diff -v a b
-	says "0 of 18 groups"
+	notes "0 of 18 groups" ace-diff -v a b
 	mkmodel c -s 1
 	mkmodel d -s 1 -f 5
-	exits 0 ace-diff -v a c
-	mv out step.aceg
+	makes step.aceg ace-diff -v a c
 	mv err said
 	exits 0 ace-diff -v b d
 	same out step.aceg
@@ -39,8 +37,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 @test "whole, without an old model" {
 	mkmodel a
 	mkmodel b -s 1
-	exits 0 ace-diff -v b
-	says "from nothing to"
+	notes "from nothing to" ace-diff -v b
 	mv out step.aceg
 	exits 0 ace-patch a <step.aceg
 	same a b
@@ -49,12 +46,10 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 @test "who knows the page alone makes the same model" {
 	mkmodel a -n 6000
 	mkmodel b -n 6000 -s 1
-	exits 0 ace-diff a b
-	mv out step.aceg
+	makes step.aceg ace-diff a b
 	exits 0 python3 "$ROOT/tests/decoder/patch" a step.aceg c
 	same b c
-	exits 0 ace-diff b
-	mv out whole
+	makes whole ace-diff b
 	exits 0 python3 "$ROOT/tests/decoder/patch" a whole c
 	same b c
 }
@@ -72,8 +67,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	    with open(name, 'wb') as f:
 	        f.write(struct.pack('<Q', len(head)) + head + struct.pack('<65536I', *words))
 	END
-	exits 0 ace-diff a b
-	mv out step.aceg
+	makes step.aceg ace-diff a b
 	exits 0 ace-inspect verify step.aceg
 	exits 0 python3 "$ROOT/tests/decoder/patch" a step.aceg c
 	mkmodel --list b >want
@@ -86,8 +80,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 @test "the same bytes by however many threads" {
 	mkmodel a -f 2
 	mkmodel b -f 2 -s 1
-	exits 0 ace-diff --omit provenance a b
-	mv out want
+	makes want ace-diff --omit provenance a b
 	for t in 1 3 8; do
 		exits 0 ace-diff --omit provenance -T $t a b
 		same out want
@@ -101,8 +94,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	perl -pe 's/\x01\x01\x01\x01\z/\x02\x01\x02\x01/' bf16.old >bf16.new
 	one w F32 40000 160000 >f32.old
 	perl -pe 's/\x01\x01\x01\x01\z/\x02\x01\x02\x01/' f32.old >f32.new
-	exits 0 ace-diff a b
-	mv out step.aceg
+	makes step.aceg ace-diff a b
 	for c in ace-expand ace-export "ace-compress -c q8" ace-aggregate; do
 		exits 3 $c <step.aceg
 		says "mismatch: .*difference to a history|mismatch: .*history"
@@ -111,11 +103,9 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	exits 0 ace-inspect step.aceg
 	# ace-inspect accepts patches and whole models, of bf16 and of f32
 	for m in bf16 f32; do
-		exits 0 ace-diff $m.old $m.new
-		mv out step.aceg
+		makes step.aceg ace-diff $m.old $m.new
 		exits 0 ace-inspect verify step.aceg
-		exits 0 ace-diff $m.new
-		mv out step.aceg
+		makes step.aceg ace-diff $m.new
 		exits 0 ace-inspect verify step.aceg
 	done
 }
@@ -139,14 +129,11 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	exits 3 ace-diff a b
 	says "tensor 'w' in 'b' has bytes 0 to 12, but its shape needs 16"
 	head -c -1 a >b
-	exits 3 ace-diff a b
-	says "truncated: 'b'"
+	refuses 3 "truncated: 'b'" ace-diff a b
 	{ cat a; echo; } >b
-	exits 3 ace-diff a b
-	says "corrupt: 'b'"
+	refuses 3 "corrupt: 'b'" ace-diff a b
 	one w F4 3 2 >b
-	exits 3 ace-diff a b
-	says "odd number of f4"
+	refuses 3 "odd number of f4" ace-diff a b
 }
 
 @test "an index that lies" {
@@ -161,16 +148,14 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 		says "corrupt: 'd/model.safetensors.index.json' names file"
 	done
 	sed 's/layer.99.empty/layer.99.other/' was >$i
-	exits 3 ace-diff a d
-	says "corrupt: tensor 'layer.99"
+	refuses 3 "corrupt: tensor 'layer.99" ace-diff a d
 	sed 's/00001-of-00002/00002-of-00002/' was >$i
 	exits 3 ace-diff a d
 	says "corrupt: tensor 'layer..*' is in .*, not where 'd/model.safetensors.index.json' says"
 	# the same tensor is in two files
 	cp was $i
 	cp d/model-00001-of-00002.safetensors d/model-00002-of-00002.safetensors
-	exits 3 ace-diff a d
-	says "corrupt: tensor 'layer"
+	refuses 3 "corrupt: tensor 'layer" ace-diff a d
 	cp was $i
 	rm d/model-00002-of-00002.safetensors
 	exits 3 ace-diff a d
@@ -193,8 +178,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	mkshards >s
 	exits 3 ace-diff a s
 	mkfifo pipe
-	exits 3 ace-diff a pipe
-	says "is not a regular file"
+	refuses 3 "is not a regular file" ace-diff a pipe
 }
 
 @test "a model that changes while it is read is refused" {

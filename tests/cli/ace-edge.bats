@@ -27,8 +27,7 @@ load front
 	cloud run --devices 1 --rounds 4 --bits 8
 	edge edge1 1 2
 	ends edge1
-	exits 0 ace edge run --name edge1 --print -- "$train" 1 4
-	grep -q '^mkfifo back$' out
+	shows '^mkfifo back$' ace edge run --name edge1 --print -- "$train" 1 4
 	cp out pipe.sh
 	# the reader of the last answer ends before its stream does
 	ACE_NAME=edge1 bash pipe.sh 2>/dev/null || [ $? -eq 141 ]

@@ -7,14 +7,11 @@ load helper
 	exits 2 ace-export -o x.npz all
 	says "ace-export: 'all' has more than one shard, 'a/1' and 'a/2': choose one"
 	[ ! -e x.npz ]
-	exits 2 ace-export --step 1 -o x.npz all
-	says "'a/1' and 'b/1'"
-	exits 2 ace-export --device b -o x.npz all
-	says "'b/1' and 'b/2'"
+	refuses 2 "'a/1' and 'b/1'" ace-export --step 1 -o x.npz all
+	refuses 2 "'b/1' and 'b/2'" ace-export --device b -o x.npz all
 	exits 0 ace-export --device b --step 2 -o x.npz all
 	[ -s x.npz ]
-	exits 1 ace-export --step 9 -o y.npz all
-	says "no such shard in the input: "
+	refuses 1 "no such shard in the input: " ace-export --step 9 -o y.npz all
 	exits 1 ace-export --device c -o y.npz all
 	[ ! -e y.npz ]
 }
@@ -43,8 +40,7 @@ load helper
 	exits 0 ace-import --many -s 2 --base-version 1 <files
 	[ "$(ace-inspect list --format json out | grep -oE '"(step|base_version)": *[0-9]+' | tr -dc '0-9\n' | paste -sd ' ')" = '3 2 9 8' ]
 	! grep -aq safetensors.step out || false
-	exits 2 ace-import --many -s 4 <files
-	says "step in the file's metadata '3'"
+	refuses 2 "step in the file's metadata '3'" ace-import --many -s 4 <files
 }
 
 @test "--many: each shard a file, behind each other, as soon as it is whole" {
@@ -55,16 +51,14 @@ load helper
 	exits 0 ace-export --many in
 	same out want
 	# the same values as a single file, and metadata with the step
-	exits 0 ace-export --many --step 4 in
-	mv out want
+	makes want ace-export --many --step 4 in
 	ace-export --step 4 in >alone
 	same <(tail -c 400000 want) <(tail -c 400000 alone)
 	head -c 200 want | grep -aqE '"__metadata__":\{"kind":"gradient",("run":"[^"]*",)?"step":"4"\}'
 	! head -c 200 alone | grep -aq '"step"' || false
 	exits 0 ace-export --many --step 9 in
 	[ ! -s out ]
-	exits 2 ace-export --many -f npz in
-	says 'safetensors'
+	refuses 2 'safetensors' ace-export --many -f npz in
 	exits 2 ace-export --many -o x.npy in
 	# the first file is complete while the second one is not
 	mkfifo p
@@ -89,8 +83,7 @@ load helper
 	for at in $(frames in | awk '$2 == "SEND" { print $1 }'); do
 		cp in bad
 		flip bad $((at + 70))
-		exits 3 ace-export --many bad
-		says '^ace-export: corrupt: '
+		refuses 3 '^ace-export: corrupt: ' ace-export --many bad
 		n=$(wc -c <out)
 		[ "$n" -lt "$(wc -c <want)" ]
 		head -c "$n" want | cmp - out

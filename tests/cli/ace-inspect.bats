@@ -28,14 +28,10 @@ load values
 
 @test "a mix of codecs, provenance, keys and annotations" {
 	mkshards -g 64 -p -a >dense
-	exits 0 ace-score dense
-	mv out scored
-	exits 0 ace-select -p 0.5 scored
-	mv out planned
-	exits 0 ace-compress planned
-	mv out coded
-	exits 0 ace-inspect -v coded
-	grep -q '^provenance    mkshards 1$' out
+	makes scored ace-score dense
+	makes planned ace-select -p 0.5 scored
+	makes coded ace-compress planned
+	shows '^provenance    mkshards 1$' ace-inspect -v coded
 	grep -q '^provenance    ace-compress ' out
 	grep -q '^key           device=edge1$' out
 	grep -q '^annotation    xyZz, 1 frames, 5 bytes$' out
@@ -94,8 +90,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards -n 1M -c q8 >q8
 	mkshards -n 1M -c q4 >q4
 	exits 0 ace-inspect diff x x
-	exits 0 ace-expand q8
-	mv out dense
+	makes dense ace-expand q8
 	exits 0 ace-inspect diff dense q8
 	exits 1 ace-inspect diff --format json x q8
 	json '$j->{total}{nmse} < 3e-5 && $j->{total}{nmse} > 1e-5 && $j->{total}{cosine} > 0.99998'
@@ -130,10 +125,8 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards -t w:10,10 >a
 	mkshards -t w:10,11 >b
 	mkshards -t v:10,10 >c
-	exits 3 ace-inspect diff b a
-	says "^ace-inspect: mismatch: .*'a' and 'b'.*tensor 'w'"
-	exits 3 ace-inspect diff c a
-	says "mismatch: .*'w' and 'v'"
+	refuses 3 "^ace-inspect: mismatch: .*'a' and 'b'.*tensor 'w'" ace-inspect diff b a
+	refuses 3 "mismatch: .*'w' and 'v'" ace-inspect diff c a
 }
 
 @test "diff: shards without a partner are a difference, damage is damage" {
@@ -190,8 +183,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	cp in "$(printf 'a\033b\377')"
 	exits 0 ace-inspect verify --format json a*
 	json '$j->{file} eq "a\x{1b}b\x{fffd}"'
-	exits 0 ace-inspect verify a*
-	grep -q '^a?b?: ok' out
+	shows '^a?b?: ok' ace-inspect verify a*
 }
 
 @test "a file that is called like a command" {
@@ -203,12 +195,9 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 0 ace-inspect --format json verify
 	json '$j->{device} eq "edge7"'
 	# `verify' is a command, which reads standard input, and also the name of a file here
-	exits 0 ace-inspect verify <verify
-	grep -q ': ok, 1 shards' out
-	exits 0 ace-inspect verify verify
-	grep -q '^verify: ok' out
-	exits 4 ace-inspect verfy
-	says "'verfy'"
+	shows ': ok, 1 shards' ace-inspect verify <verify
+	shows '^verify: ok' ace-inspect verify verify
+	refuses 4 "'verfy'" ace-inspect verfy
 }
 
 @test "each field has its name in the page" {
@@ -247,19 +236,16 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	cp in bad
 	flip bad 2400
 	exits 3 ace-expand bad
-	exits 1 ace-inspect recover -o saved bad
-	says '^ace-inspect: shards saved: 4$'
+	refuses 1 '^ace-inspect: shards saved: 4$' ace-inspect recover -o saved bad
 	says "^ace-inspect: damaged: corrupt: .*shard 3 'edge1/2', at byte"
 	exits 0 ace-inspect verify saved
 	exits 0 ace-inspect saved
 	[ "$(grep -cx 'flags         recovered' out)" -eq 4 ]
 	[ "$(awk '$1 == "step" { printf("%s ", $2) }' out)" = "0 1 3 4 " ]
-	exits 5 ace-aggregate saved
-	says 'recovered'
+	refuses 5 'recovered' ace-aggregate saved
 	# each shard still has its values
 	for s in 0 1 3 4; do
-		exits 0 ace-export -f raw --step "$s" in
-		mv out want
+		makes want ace-export -f raw --step "$s" in
 		exits 0 ace-export -f raw --step "$s" saved
 		same out want
 	done
@@ -274,13 +260,11 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards >one
 	cp one bad
 	flip bad 2000
-	exits 3 ace-inspect recover -o none bad
-	says '^ace-inspect: corrupt: '
+	refuses 3 '^ace-inspect: corrupt: ' ace-inspect recover -o none bad
 	[ ! -e none ]
 	exits 3 ace-inspect recover bad
 	[ ! -s out ]
-	exits 2 bash -c 'cat in | ace-inspect recover'
-	says 'seek'
+	refuses 2 'seek' bash -c 'cat in | ace-inspect recover'
 	exits 2 ace-inspect recover in in
 	exits 2 ace-inspect -o x in
 }
@@ -330,8 +314,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	# an unknown critical frame: its shard is lost, the next is saved
 	(cat "$ROOT/tests/golden/bad-unsupported-critical-frame.aceg"
 	mkshards -n 16 -s 7) >both
-	exits 1 ace-inspect recover -o saved both
-	says 'shards saved: 1'
+	refuses 1 'shards saved: 1' ace-inspect recover -o saved both
 }
 
 @test "receipts in words: device, step, verdict, reason" {
@@ -381,15 +364,13 @@ receipt       edge1 step 7: accepted" ]
 	mkshards -s 1 | ace-compress -S state --error-feedback cache -c q8 >second
 	exits 0 ace-inspect second
 	grep -qE '^flags .*predicted' out
-	exits 0 ace-inspect --format json second
-	grep -q '"flags":\[.*"predicted".*\]' out
+	shows '"flags":\[.*"predicted".*\]' ace-inspect --format json second
 }
 
 @test "a patch: its models, and what changed by tensor and by type" {
 	mkmodel old -n 1000
 	mkmodel new -n 1000 -s 1
-	exits 0 ace-diff -v -s 7 old new
-	mv out step.aceg
+	makes step.aceg ace-diff -v -s 7 old new
 	from=$(sed -n 's/.*from \([0-9a-f]*\) to .*/\1/p' err)
 	to=$(sed -n 's/.* to \([0-9a-f]*\):.*/\1/p' err)
 	grep -q '45 of 3281 values' err
@@ -409,16 +390,14 @@ receipt       edge1 step 7: accepted" ]
 	exits 0 ace-inspect --tensor 'layer.0[01]*' step.aceg
 	grep -qE '^all +11 +1.0784 +1020 ' out
 	# a whole model has no model before it, and no count of changes
-	exits 0 ace-diff new
-	mv out whole
+	makes whole ace-diff new
 	exits 0 ace-inspect whole
 	grep -qx "models        from nothing to $to" out
 	grep -qE '^all +- +- +3271 +16.2666$' out
 	exits 0 ace-inspect --format json whole
 	json '!exists $j->{patch}{before} && !exists $j->{patch}{changed}'
 	# a patch without changes
-	exits 0 ace-diff new new
-	mv out same
+	makes same ace-diff new new
 	exits 0 ace-inspect same
 	grep -qE '^all +0 +0.0000 +3271 +0.0000$' out
 }
@@ -427,8 +406,7 @@ receipt       edge1 step 7: accepted" ]
 	mkshards >in
 	mkfifo once
 	cat in >once 3>&- &
-	exits 0 ace-inspect once
-	mv out got
+	makes got ace-inspect once
 	exits 0 ace-inspect in
 	same got out
 }

@@ -29,8 +29,7 @@ known() {
 @test "shards are counted, in any stream" {
 	mkshards -N 3 -a -p >in
 	cat in in >two
-	exits 0 ace-meter -v two
-	says '6 shards'
+	notes '6 shards' ace-meter -v two
 	head -c 5000 /dev/zero | exits 0 ace-meter -v
 	says '5000 bytes, 0 shards'
 }
@@ -57,8 +56,7 @@ known() {
 	# test_link checks the precision, with a clock of its own
 	[ "$(known bandwidth)" -gt 0 ]
 	mkshards >shard
-	exits 0 ace-policy -v -S st shard
-	says 'link [0-9.]+ [kMG]bit/s'
+	notes 'link [0-9.]+ [kMG]bit/s' ace-policy -v -S st shard
 }
 
 @test "a limit is kept, and known" {
@@ -108,8 +106,7 @@ known() {
 	ace-recv --spool box in >receipt
 	# the receipt arrived before this shard was sent
 	ace-ack -S st <receipt
-	exits 0 ace-meter -S st -v in
-	says 'round trip 0 s'
+	notes 'round trip 0 s' ace-meter -S st -v in
 	rm -r st
 	# and it arrived afterwards
 	later() {
@@ -151,21 +148,15 @@ known() {
 	exits 4 ace-meter nowhere
 	exits 4 ace-meter .
 	exits 2 ace-meter a b
-	exits 2 ace-meter -L fast
-	says "^ace-meter: --bandwidth"
+	refuses 2 "^ace-meter: --bandwidth" ace-meter -L fast
 	exits 2 ace-meter -L 7bit
 	exits 0 ace-meter -L 8bit </dev/null
 	exits 2 pty -i ace-meter
 	echo x >in
 	exits 2 pty ace-meter in
-	mkdir -m 777 open
-	chmod 777 open
-	exits 5 ace-meter -S open in
-	says 'can be changed by other users'
 	mkdir -m 700 st
 	echo garbage >st/link
-	exits 3 ace-meter -S st in
-	says 'st/link'
+	refuses 3 'st/link' ace-meter -S st in
 }
 
 @test "no space for the output: status 4" {

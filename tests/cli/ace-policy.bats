@@ -22,8 +22,7 @@ has() {
 	has "budget_bytes=[1-9][0-9]*"
 	mv out policed
 	[ "$(frames policed | awk '$2 ~ /pOLi|DATA/ { print $2; exit }')" = pOLi ]
-	exits 0 ace-export -f raw policed
-	mv out back
+	makes back ace-export -f raw policed
 	exits 0 ace-export -f raw in
 	same out back
 }
@@ -41,8 +40,7 @@ has() {
 
 @test "asked twice, the second answer stands; other keys stay" {
 	mkshards >in
-	exits 0 ace-policy --bandwidth 1Mbit --target-divergence 0.01 --model-norm 100 in
-	mv out first
+	makes first ace-policy --bandwidth 1Mbit --target-divergence 0.01 --model-norm 100 in
 	exits 0 ace-policy --bandwidth 2Mbit first
 	[ "$(policy out | grep -c '^ratio=')" -eq 1 ]
 	has bandwidth=2000000
@@ -66,8 +64,7 @@ has() {
 	policy long | grep ^interval= >want
 	same want steps
 	flip st/memory 400
-	exits 3 ace-policy -S st shard
-	says "corrupt: .*st/memory"
+	refuses 3 "corrupt: .*st/memory" ace-policy -S st shard
 }
 
 @test "a sum is as far away as its mean, and who diverges is answered" {
@@ -135,24 +132,20 @@ interval=1' >in
 
 @test "what is missing or wrong is said" {
 	mkshards >in
-	exits 2 ace-policy --target-divergence 0.01 in
-	says "needs --model-norm"
+	refuses 2 "needs --model-norm" ace-policy --target-divergence 0.01 in
 	exits 2 ace-policy --bandwidth fast in
 	set -- --target-divergence 0.01 --model-norm 1
 	exits 2 ace-policy "$@" --interval 0 in
-	exits 2 ace-policy "$@" --interval 5,5,4 in
-	says '--interval: MIN is above MAX'
+	refuses 2 '--interval: MIN is above MAX' ace-policy "$@" --interval 5,5,4 in
 	for bad in '' '5,' 5,1 '5,1,' 5,1,2,3 5,x,9; do
 		exits 2 ace-policy "$@" --interval "$bad" in
 	done
 	# options that need --target-divergence
 	exits 2 ace-policy --interval 4 in
 	says "^ace-policy: --interval needs --target-divergence"
-	exits 2 ace-policy --model-norm 4 in
-	says "needs --target-divergence"
+	refuses 2 "needs --target-divergence" ace-policy --model-norm 4 in
 	exits 2 ace-step --bits 1 --model-norm 4 in
-	exits 2 ace-policy --bandwidth 1e31bit in
-	says "expected at most 1e.30bit"
+	refuses 2 "expected at most 1e.30bit" ace-policy --bandwidth 1e31bit in
 	exits 4 ace-policy clusters
 }
 
@@ -184,8 +177,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 
 @test "deco: what is not known yet is said, and equation (5) stands in" {
 	mkshards >in
-	exits 0 ace-policy -v --deco 1s,1ms in
-	says 'deco: bandwidth not known yet'
+	notes 'deco: bandwidth not known yet' ace-policy -v --deco 1s,1ms in
 	asked out >keys
 	! grep -q delay keys || false
 	exits 0 ace-policy --omit provenance in
@@ -243,8 +235,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	asked out | grep -qx bandwidth=8000000
 	# a state file with a damaged byte
 	perl -pi -e 's/deco/dec0/' st/memory
-	exits 3 ace-policy -S st --deco 3ms,20ms in
-	says 'corrupt'
+	refuses 3 'corrupt' ace-policy -S st --deco 3ms,20ms in
 }
 
 # link_state DIR KEY=VALUE...: write the state of a link as ace-meter leaves it
@@ -272,8 +263,7 @@ link_state() {
 @test "deco: the numbers that a plan is from are in the stream, each under its name" {
 	mkshards -n 1M -K compute.seconds=0.25 >in
 	set -- --deco 100ms,50ms --bandwidth 8Mbit
-	exits 0 ace-policy -v "$@" in
-	says 'deco: now delay .* price of compression 0\.005$'
+	notes 'deco: now delay .* price of compression 0\.005$' ace-policy -v "$@" in
 	for k in latency=0.05 compute=0.1 bandwidth=8000000 kc=0.005; do
 		asked out | grep -qx $k
 	done
@@ -351,10 +341,8 @@ link_state() {
 	mkdir -m 700 st
 	mkshards >in
 	mkshards -H kind=6 -K bandwidth=fast >st/link
-	exits 3 ace-policy -S st in
-	says "^ace-policy: corrupt: key bandwidth in 'st/link'"
-	exits 3 ace-status st
-	says "^ace-status: corrupt: key bandwidth in 'st/link'"
+	refuses 3 "^ace-policy: corrupt: key bandwidth in 'st/link'" ace-policy -S st in
+	refuses 3 "^ace-status: corrupt: key bandwidth in 'st/link'" ace-status st
 	rm st/link
 	# a delay of half a step is not valid
 	mkshards -H kind=6 -K memory=policy -K "deco=$deco" >st/memory
@@ -364,8 +352,7 @@ link_state() {
 	exits 0 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
 	# a rate must be a number
 	mkshards -H kind=6 -K memory=policy -K "rate=nan" >st/memory
-	exits 3 ace-policy -S st in
-	says "^ace-policy: corrupt: key rate in 'st/memory'"
+	refuses 3 "^ace-policy: corrupt: key rate in 'st/memory'" ace-policy -S st in
 	mkshards -H kind=6 -K memory=policy -K "rate=5e6" >st/memory
 	exits 0 ace-policy -S st in
 }
@@ -426,8 +413,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	! grep warm-up err || false
 	exits 0 ace-policy -q --bandwidth 5Mbit in
 	[ ! -s err ]
-	exits 0 ace-policy -v -S st in
-	says 'link: never measured'
+	notes 'link: never measured' ace-policy -v -S st in
 }
 
 @test "a deadline: no more than the link carries in it, 3 shards after it fell" {
@@ -470,8 +456,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	exits 0 ace-policy --deadline 0s --bandwidth 5Mbit shard
 	[ "$(budgets)" = "0 " ]
 	# without a known link the deadline has no effect
-	exits 0 ace-policy --omit provenance shard
-	mv out want
+	makes want ace-policy --omit provenance shard
 	exits 0 ace-policy --omit provenance --deadline 1ms shard
 	same out want
 }

@@ -18,17 +18,21 @@ recv() {
 # waits REGEX: check that standard input gets no receipt and that the spool is unchanged
 waits() {
 	find spool | sort >was
-	exits 5 ace-recv --spool spool
-	says "$1"
+	refuses 5 "$1" ace-recv --spool spool
 	[ ! -s out ]
 	find spool | sort | diff was -
 }
 
 shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
-@test "a shard: accepted, in the spool as it came, then a duplicate" {
-	shard 3 >in
-	recv '^step 3: accepted$' <in
+# gets VERDICT STEP [DEVICE [OPTION...]]: sends this shard, and checks its verdict
+gets() {
+	shard "${@:2}" >in
+	recv "$1" <in
+}
+
+@test "a shard is accepted and stored unchanged; the second one is a duplicate" {
+	gets '^step 3: accepted$' 3
 	ace-inspect verify spool/3/edge1.aceg
 	ace-inspect diff in spool/3/edge1.aceg
 	cp spool/3/edge1.aceg before
@@ -38,39 +42,35 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ "$(find spool -name '*.new-*')" = "" ]
 }
 
-@test "other bytes under the same name: equivocation, the first stay" {
+@test "other bytes for the same step are an equivocation, and the first stay" {
 	shard 0 edge1 -x 1 >one
 	shard 0 edge1 -x 2 >other
 	recv '^step 0: accepted$' <one
 	recv '^step 0: equivocation' <other
 	ace-inspect diff one spool/0/edge1.aceg
-	exits 0 ace-recv --spool spool other
-	mv out receipt
-	exits 5 ace-ack -S state receipt
-	says "equivocation"
+	makes receipt ace-recv --spool spool other
+	refuses 5 "equivocation" ace-ack -S state receipt
 }
 
-@test "many shards, one connection: a receipt each, in order" {
+@test "many shards on one connection: one receipt per shard, in order" {
 	mkshards -N 20 >in
 	exits 0 ace-recv --spool spool in
 	[ "$(verdict out | grep -c accepted)" -eq 20 ]
 	verdict out | sort -c -k2n
 }
 
-@test "a value that is not finite: invalid, named, the same for ever" {
-	shard 0 edge1 -k nan >in
-	recv "^step 0: invalid: non-finite value in tensor 'embed' at index 3" <in
+@test "a non-finite value makes a shard invalid, with the same verdict each time" {
+	gets "^step 0: invalid: non-finite value in tensor 'embed' at index 3" 0 edge1 -k nan
 	recv "^step 0: invalid: non-finite" <in
 	# the same when its step was closed meanwhile; other bytes are an equivocation
 	shard 0 edge2 >other
 	recv accepted <other
 	exits 0 ace-aggregate --spool spool --rounds 1
 	recv "^step 0: invalid: non-finite" <in
-	shard 0 >in
-	recv '^step 0: late: step 0 is closed' <in
+	gets '^step 0: late: step 0 is closed' 0
 }
 
-@test "what has to wait has no verdict, so that it counts once" {
+@test "a shard that has to wait gets no verdict, so that it counts once" {
 	limits 'open 1'
 	for s in 0 1; do
 		shard $s >in$s
@@ -87,7 +87,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ "$(cat out)" = 'edge1: exact, 2 inputs up to step 1, 2 accepted, 0 pending' ]
 }
 
-@test "an invalid try leaves its name free, and keeps its own verdict" {
+@test "an invalid shard leaves its step free, and keeps its own verdict" {
 	shard 0 edge1 -k nan >wrong
 	shard 0 edge1 -k inf >again
 	shard 0 >good
@@ -104,8 +104,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	done
 	same good <(ace-cut spool/0/edge1.aceg) ||
 	    exits 0 ace-inspect diff good spool/0/edge1.aceg
-	exits 0 ace-status spool
-	grep -q 'edge1' out
+	shows 'edge1' ace-status spool
 	# the number of tries is limited
 	for i in {1..16}; do
 		shard 1 edge1 -k nan -n $((400 + i)) >try
@@ -115,7 +114,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv '^step 1: equivocation' <good
 }
 
-@test "a spool is of one run: that of its first shard, or the one that is named" {
+@test "a spool is of one run: that of its first shard, or of --run" {
 	mkshards -r gen -d edge1 >gen
 	mkshards -r crit -d edge1 -s 1 >crit
 	exits 3 ace-recv --spool spool --run gen crit
@@ -129,7 +128,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -e spool/1 ]
 }
 
-@test "another device than the key's: no receipt, and the other one is not harmed" {
+@test "a shard of another device than --device gets no receipt, and harms nobody" {
 	shard 0 edge2 >in
 	exits 3 ace-recv --spool spool --device edge1 <in
 	says "mismatch: the shard is of device 'edge2', but only 'edge1' may send here"
@@ -137,7 +136,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv "^step 0: accepted" --device edge2 <in
 }
 
-@test "a device that is refused may finish its sentence, not go on and on" {
+@test "a refused device may finish what it sends, up to a limit" {
 	shard 0 edge2 >in
 	(cat in; sleep 0.3; cat in; sleep 0.3; cat in) |
 	    still ace-recv --spool spool --device edge1 >out 2>err &&
@@ -154,7 +153,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says "mismatch: the shard is of device 'edge2'"
 }
 
-@test "what reads no input says so where a pipe brings some" {
+@test "--create says that it discards piped input" {
 	shard 0 >in
 	mkfifo pipe
 	exec 9<>pipe
@@ -170,26 +169,23 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -s err ]
 }
 
-@test "another model than the run's: invalid" {
-	shard 0 >in
-	recv accepted <in
+@test "a shard of another model than the run's is invalid" {
+	gets accepted 0
 	mkshards -d edge2 -t other:7 >in
 	recv "^step 0: invalid: mismatch: run 'test' is of another model: .*other" <in
 }
 
-@test "the file of limits: made once, with defaults, and a line for a device" {
+@test "the file of limits is made once, with defaults; a line may be for one device" {
 	exits 0 ace-recv --spool spool --create
 	[ ! -s out ]
 	cp spool/limits made
-	exits 5 ace-recv --spool spool --create
-	says "'spool/limits' exists already"
+	refuses 5 "'spool/limits' exists already" ace-recv --spool spool --create
 	same made spool/limits
 	for other in --publish '--run r' '--reply aggregate' '--device d' '-o log' file; do
 		exits 2 ace-recv --spool other --create $other
 		[ ! -e other/limits ]
 	done
-	shard 0 edge1 -w 2 >in
-	recv '^step 0: accepted$' <in
+	gets '^step 0: accepted$' 0 edge1 -w 2
 	# limits for all, this, another device; the last line counts, but a device's own before all
 	printf '%s\n' 'weight 3 edge1' '  weight 9 # edge1' 'weight 1' '' '# weight 5' \
 	    'weight 5 edge#2 # a name' 'weight 4 an edge ' >>spool/limits
@@ -204,13 +200,12 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	exits 0 ace-recv --sandbox auto -v --spool spool --device edge1 in
 }
 
-@test "a line of limits that is wrong: file, line, what it should be; nothing is read" {
+@test "an invalid line of limits: file, line and what was expected; no input is read" {
 	shard 0 >in
 	ace-recv --spool spool --create
 	while read -r line; do
 		printf '# one\n\n%s\n' "${line%%:*}" | tr _ ' ' >spool/limits
-		exits 2 ace-recv --spool spool in
-		says "spool/limits:3: ${line#*:}"
+		refuses 2 "spool/limits:3: ${line#*:}" ace-recv --spool spool in
 		[ ! -e spool/0 ]
 	done <<-'END'
 		max-weight_1:'max-weight' is not the name of a limit
@@ -231,7 +226,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	rmdir spool/limits
 }
 
-@test "larger than its limit: invalid" {
+@test "a shard larger than its limit is invalid" {
 	# the exact limit counts the shard's frames without the stream's head and tail
 	mkshards -n 10k -s 2 >in
 	bytes=$(frames in | awk '$2 == "SEND" { print $1 - at }
@@ -247,23 +242,20 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says "limit: the shard is more than 8 times larger than allowed"
 }
 
-@test "cut in the middle of a shard: those before it count, it does not" {
+@test "input that ends inside a shard: the shards before it count" {
 	{ shard 0; shard 1; } >in
 	head -c "$(($(wc -c <in) - 300))" in >part
-	exits 3 ace-recv --spool spool <part
-	says truncated
+	refuses 3 truncated ace-recv --spool spool <part
 	[ -e spool/0/edge1.aceg ]
 	[ ! -e spool/1/edge1.aceg ]
 	mv out receipts
-	exits 3 ace-ack -S state -v <receipts
-	says "step 0: accepted"
+	refuses 3 "step 0: accepted" ace-ack -S state -v <receipts
 	says "truncated"
 	[ "$(find spool -name '*.new-*')" = "" ]
 }
 
-@test "--reply aggregate: nobody waits for one that cannot come" {
-	shard 0 >in
-	recv accepted <in
+@test "--reply aggregate does not wait for an aggregate that cannot come" {
+	gets accepted 0
 	shard 0 edge1 -x 9 >other
 	mkshards -d edge2 -t other:7 >model
 	shard 0 edge3 -k inf >inf
@@ -284,17 +276,15 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	ace-aggregate --spool spool --devices 2 --rounds 1 |
 	    ace-recv --spool spool --publish
 	wait
-	exits 0 ace-ack -S state back
-	mv out got
+	makes got ace-ack -S state back
 	ace-aggregate one two >want
 	ace-inspect diff want got
 }
 
-@test "--reply aggregate: who waits for one leaves when the connection is over" {
+@test "--reply aggregate ends with the connection" {
 	{ shard 0; shard 1; } >in
 	head -c -40 in >part
-	exits 3 timeout "$HANG" ace-recv --spool spool --reply aggregate part
-	says truncated
+	refuses 3 truncated timeout "$HANG" ace-recv --spool spool --reply aggregate part
 	verdict out >said
 	grep -q '^step 0: accepted' said
 	limits 'idle 300ms, each 1'
@@ -309,7 +299,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv duplicate --device edge1 <in
 }
 
-@test "limits kind: a difference is let in where that word stands, and nowhere else" {
+@test "limits kind: a difference is accepted only where it is listed" {
 	shard 0 edge1 -c f32 >in
 	ace-compress -S state -c topk:0.5 --error-feedback ef21 in >apart
 	limited 'kind gradient' recv 'invalid: mismatch: the shard is a difference to a history' <apart
@@ -319,7 +309,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	limited 'kind difference' recv 'invalid: mismatch: a shard of kind gradient' <apart
 }
 
-@test "limits time: of an answer that is not taken, not of an aggregate that is waited for" {
+@test "limits time counts the writing of answers, not the wait for an aggregate" {
 	shard 0 edge1 | ace-compress -S state -c f32 >one
 	limits 'time 100s'
 	still ace-recv --spool spool --reply aggregate one >back 3>&- &
@@ -329,24 +319,15 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	ace-aggregate --spool spool --devices 1 --rounds 1 |
 	    ace-recv --spool spool --publish
 	wait $pid
-	exits 0 ace-ack -S state back
-	mv out got
+	makes got ace-ack -S state back
 	exits 0 ace-inspect verify got
 }
 
-@test "a spool that others can write is refused" {
-	mkdir -m 777 spool
-	shard 0 >in
-	exits 5 ace-recv --spool spool in
-	says "can be changed by other users"
-}
-
 @test "no --spool: status 2" {
-	exits 2 ace-recv </dev/null
-	says "spool"
+	refuses 2 "spool" ace-recv </dev/null
 }
 
-@test "the ends of what is let in are those that the page says" {
+@test "the limits are those that the page says" {
 	shard 0 >in
 	# a weight may be very small; a value is at most 1e18
 	limited 'weight 1' recv '^step 0: accepted$' <in
@@ -361,8 +342,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		exits 0 ace-recv --spool other in
 		[ "$(verdict out)" = "step 0: invalid: limit: ${v/18/+18} in tensor 'embed' at index 2 is above 1e+18" ]
 	done
-	shard 1 edge1 -H samples=1099511627776 >in
-	recv '^step 1: accepted$' <in
+	gets '^step 1: accepted$' 1 edge1 -H samples=1099511627776
 	shard 2 edge1 -H samples=1099511627777 >in
 	recv '^step 2: invalid: limit: the shard has 1099511627777 samples, at most 2\^40$' <in
 	shard 3 edge1 -H contributors=1025 >in
@@ -370,8 +350,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 4 edge1 -w 1000001 >in
 	recv '^step 4: invalid: limit: the weight is ' <in
 	# before any step is closed, the steps count from 0
-	shard 7 edge1 >in
-	limited 'ahead 7' recv '^step 7: accepted$' <in
+	limited 'ahead 7' gets '^step 7: accepted$' 7 edge1
 	shard 9 edge1 >in
 	limited 'ahead 8' waits 'limit: step 9 is more than 8 steps after 0' <in
 }
@@ -383,7 +362,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv '^step 0: accepted$' <in
 }
 
-@test "what is set aside later is invalid with its reason, whoever asks again" {
+@test "a shard that was deferred later is invalid with its reason" {
 	shard 0 edge1 >one
 	shard 0 edge2 >two
 	recv accepted <one
@@ -395,19 +374,15 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	recv '^step 0: accepted$' <one
 }
 
-@test "what is fenced leaves nothing in the spool; the newest incarnation is the shard's" {
-	shard 0 edge1 -H incarnation=3 >in
-	recv '^step 0: accepted$' <in
+@test "a fenced shard leaves no files; the newest incarnation comes from accepted shards" {
+	gets '^step 0: accepted$' 0 edge1 -H incarnation=3
 	[ "$(cat spool/device/edge1.incarnation)" = 3 ]
 	find spool | sort >before
-	shard 1 edge1 -H incarnation=2 >in
-	recv '^step 1: fenced: incarnation 2, 3 is known ' <in
-	shard 1 edge1 -H incarnation=3 >in
-	recv '^step 1: accepted$' <in
+	gets '^step 1: fenced: incarnation 2, 3 is known ' 1 edge1 -H incarnation=2
+	gets '^step 1: accepted$' 1 edge1 -H incarnation=3
 	[ "$(find spool -name '*.no')" = '' ]
 	# shards of another device, and fenced shards, do not raise it either
-	shard 1 edge2 >in
-	recv '^step 1: accepted$' <in
+	gets '^step 1: accepted$' 1 edge2
 	[ ! -e spool/device/edge2.incarnation ]
 }
 
@@ -415,11 +390,9 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	shard 0 >in
 	SOURCE_DATE_EPOCH=1234567890 exits 0 ace-recv --spool spool in
 	mv out receipt
-	exits 0 ace-inspect --format json receipt
-	grep -q '"clock":1234567890000000000,"version":0' out
+	shows '"clock":1234567890000000000,"version":0' ace-inspect --format json receipt
 	for s in 0 1 2 3; do
-		shard $s edge2 >in
-		recv accepted <in
+		gets accepted $s edge2
 		exits 0 ace-aggregate --spool spool --rounds 1
 	done
 	shard 4 >in
@@ -429,23 +402,19 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	grep -q '"verdict":"accepted",.*"step":4,.*"clock":7000000000,"version":3}' out
 }
 
-@test "the spool, and all folders in it, are nobody else's to read" {
+@test "the spool and all folders in it have mode 700" {
 	umask 022
-	shard 0 >in
-	recv accepted <in
-	shard 1 >in
-	recv accepted <in
+	gets accepted 0
+	gets accepted 1
 	exits 0 ace-aggregate --spool spool --rounds 2 --keep 1
 	exits 0 ace-recv --spool spool --device d --join
 	[ -d spool/done ]
 	[ "$(find spool -type d -printf '%m\n' | sort -u)" = 700 ]
 }
 
-@test "--publish, --join and --leave write nothing, and do not mind a terminal" {
-	shard 0 >in
-	recv accepted <in
-	exits 0 ace-aggregate --spool spool --rounds 1
-	mv out mean
+@test "--publish, --join and --leave print nothing, and may write to a terminal" {
+	gets accepted 0
+	makes mean ace-aggregate --spool spool --rounds 1
 	exits 0 ace-recv --spool spool --publish mean
 	[ ! -s out ]
 	ace-inspect diff mean spool/0/aggregate.aceg
@@ -460,12 +429,11 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -e log ]
 	# each of these actions needs a device's name
 	for act in --join --leave; do
-		exits 2 ace-recv --spool spool $act
-		says 'the device is missing'
+		refuses 2 'the device is missing' ace-recv --spool spool $act
 	done
 }
 
-@test "verdicts are said with -v, and not without" {
+@test "-v prints the verdicts" {
 	shard 0 >in
 	exits 0 ace-recv --spool spool in
 	[ ! -s err ]
@@ -475,26 +443,22 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	[ ! -s err ]
 }
 
-@test "a file of the spool that is not what it should be is damage: status 3" {
-	shard 0 >in
-	recv accepted <in
-	shard 1 edge1 -k nan >in
-	recv invalid <in
+@test "a damaged file of the spool: status 3" {
+	gets accepted 0
+	gets invalid 1 edge1 -k nan
 	cp spool/1/edge1.no no
 	cat no no >spool/1/edge1.no
-	exits 3 ace-recv --spool spool in
-	says "corrupt: receipts in 'spool/1/edge1.no'"
+	refuses 3 "corrupt: receipts in 'spool/1/edge1.no'" ace-recv --spool spool in
 	cp no spool/1/edge1.no
 	exits 0 ace-aggregate --spool spool --rounds 1
 	shard 2 >in
 	for v in '' 0 '0 ' x $'0\n1'; do
 		printf '%s' "$v" >spool/closed
-		exits 3 ace-recv --spool spool in
-		says "corrupt: 'spool/closed'"
+		refuses 3 "corrupt: 'spool/closed'" ace-recv --spool spool in
 	done
 }
 
-@test "what is synced: by default all that it says yes to, otherwise nothing" {
+@test "by default all accepted data is synced; with --sync rename or none nothing is" {
 	local s d
 	shard 0 >in
 	synced ace-recv --spool spool in >receipt
@@ -507,35 +471,30 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 		synced ace-recv --spool spool --sync $s in >receipt
 		[ ! -s synced ] || { cat synced; return 1; }
 	done
-	shard 1 >in
-	recv accepted <in
+	gets accepted 1
 	shard 2 edge1 -H incarnation=1 >in
 	synced ace-recv --spool spool in >receipt
 	grep -q '^spool/device/edge1\.incarnation' synced
-	exits 0 ace-aggregate --spool spool --rounds 1
-	mv out mean
+	makes mean ace-aggregate --spool spool --rounds 1
 	synced ace-recv --spool spool --publish mean
 	grep -q '^spool/0/.*aggregate' synced
 	grep -qx spool/0 synced
 }
 
-@test "the newest closed step and those before it are over, whoever sent them" {
+@test "shards for the newest closed step and those before it are late" {
 	for d in edge1 edge2; do shard 5 $d; done >in
 	recv accepted <in
 	exits 0 ace-aggregate --spool spool --rounds 1 --quorum 2
 	recv '^step 5: accepted$' <in
-	shard 5 edge3 >in
-	recv '^step 5: late: step 5 is closed$' <in
+	gets '^step 5: late: step 5 is closed$' 5 edge3
 	[ ! -e spool/5/edge3.aceg ]
-	shard 4 >in
-	recv '^step 4: late: step 4 is closed$' <in
+	gets '^step 4: late: step 4 is closed$' 4
 	shard 8 >in
 	limited 'ahead 2' waits 'limit: step 8 is more than 2 steps after 5' <in
-	shard 7 >in
-	limited 'ahead 2' recv '^step 7: accepted$' <in
+	limited 'ahead 2' gets '^step 7: accepted$' 7
 }
 
-@test "a name on the list has at most 255 bytes; who joins gets a line of its own" {
+@test "a name on the list of devices has at most 255 bytes, and its own line" {
 	local name
 	name=$(printf '%0255d' 7)
 	exits 0 ace-recv --spool spool --device "$name" --join
@@ -560,7 +519,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	done
 }
 
-@test "receipts into a file: whole, or none" {
+@test "-o writes all receipts or no file" {
 	{ shard 0; shard 1; } >in
 	exits 0 ace-recv --spool spool -o receipts in
 	[ ! -s out ]
@@ -574,7 +533,7 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	if grep -aq 'ace-recv [0-9]' out; then false; fi
 }
 
-@test "where the process that reads is killed: status 4, and it is said" {
+@test "the process that reads is killed: status 4 and a message" {
 	mkfifo hole
 	exec 9<>hole
 	mkshards | head -c -40 >&9
@@ -590,13 +549,12 @@ shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 	says '^ace-recv: the process that reads the shards was killed'
 }
 
-@test "--publish: a step has one aggregate, a mean or a sum, of the spool's run" {
+@test "--publish takes one aggregate per step, of the spool's run" {
 	shard 0 >in
 	shard 0 edge2 -k ramp >in2
 	recv accepted <in
 	recv accepted <in2
-	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
-	mv out mean
+	makes mean ace-aggregate --spool spool --devices 2 --rounds 1
 	ace-aggregate in >other
 	exits 3 ace-recv --spool spool --publish in
 	says "mismatch: the shard of 'edge1' is not an average"
@@ -637,7 +595,7 @@ at_once() {
 	done
 }
 
-@test "of two runs that begin at once one is the first, of two averages, too" {
+@test "of two runs or two averages that begin at the same time one wins" {
 	mkshards -r one >one
 	mkshards -r two >two
 	mkdir -m 700 spool
@@ -645,8 +603,7 @@ at_once() {
 	[ "$lost" = 3 ]
 	ace-status spool | grep "^run '$([ "$won" = 0 ] && echo one || echo two)'"
 	rm -r spool
-	shard 0 >in
-	recv accepted <in
+	gets accepted 0
 	shard 0 edge1 -x 2 | ace-aggregate >mean1
 	ace-aggregate in >mean0
 	at_once spool/.lock 2 ace-recv --spool spool --publish mean0 -- \
@@ -655,9 +612,8 @@ at_once() {
 	ace-inspect diff "mean$won" spool/0/aggregate.aceg
 }
 
-@test "a name that is cut within a character does not spoil its receipt" {
-	shard 0 >in
-	recv accepted <in
+@test "a name that is cut within a character leaves its receipt valid" {
+	gets accepted 0
 	long=x$(printf '\303\251%.0s' {1..60})
 	mkshards -t "$long:64" -s 1 >other
 	exits 0 ace-recv --spool spool other
@@ -676,7 +632,7 @@ costs() {
 }
 
 # bats test_tags=plain
-@test "what a shard and a closed step cost: 2 and 4 syncs, and no more for more devices" {
+@test "a shard takes 2 syncs and a closed step 4, for any number of devices" {
 	local d n one two
 	needs strace
 	for n in 0 1 2 3 4; do shard $n edge0; done >first

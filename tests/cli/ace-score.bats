@@ -15,8 +15,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	[ "$(count scored sTAT)" -eq "$(count in DATA)" ]
 	# the first shard of a run is scored at its end
 	[ "$(count scored sCOR)" -eq 1 ]
-	exits 0 ace-export -f raw scored
-	mv out back
+	makes back ace-export -f raw scored
 	exits 0 ace-export -f raw in
 	same out back
 }
@@ -31,12 +30,10 @@ count() { frames "$1" | grep -c " $2\$"; }
 
 @test "one long pipe and one run per shard say the same" {
 	mkshards -n 300k -k layered -N 3 >all
-	exits 0 ace-score --omit provenance --form paper -S one all
-	mv out long
+	makes long ace-score --omit provenance --form paper -S one all
 	for s in 0 1 2; do
 		mkshards -n 300k -k layered -s "$s" >shard
-		exits 0 ace-score --omit provenance --form paper -S many shard
-		mv out "part$s"
+		makes "part$s" ace-score --omit provenance --form paper -S many shard
 	done
 	same one/memory many/memory
 	for t in sTAT sCOR; do
@@ -47,8 +44,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 
 @test "scoring twice replaces, not adds" {
 	mkshards >in
-	exits 0 ace-score --omit provenance in
-	mv out once
+	makes once ace-score --omit provenance in
 	exits 0 ace-score --omit provenance once
 	same out once
 }
@@ -69,29 +65,24 @@ count() { frames "$1" | grep -c " $2\$"; }
 	exits 3 ace-score --form paper -S st b
 	says "mismatch: the score history in 'st' is of another model: schema [0-9a-f]{32}, but"
 	flip st/memory 700
-	exits 3 ace-score --form paper -S st a
-	says "corrupt: .*st/memory"
+	refuses 3 "corrupt: .*st/memory" ace-score --form paper -S st a
 }
 
 @test "the form of the paper: other importances, and a history" {
 	mkshards -n 300k -k layered -N 2 >in
-	exits 0 ace-score --omit provenance -S st in
-	mv out moment
+	makes moment ace-score --omit provenance -S st in
 	[ ! -e st/memory ]
 	exits 0 ace-score --omit provenance --form moment in
 	same out moment
-	exits 0 ace-score --omit provenance --form paper -S st in
-	mv out paper
+	makes paper ace-score --omit provenance --form paper -S st in
 	[ -e st/memory ]
 	! cmp -s paper moment || false
-	exits 2 ace-score --form other in
-	says "form"
+	refuses 2 "form" ace-score --form other in
 }
 
 @test "how much of the averages stays, and where z-scores stop" {
 	for s in 0 1 2; do mkshards -n 300k -k layered -N 2 -s $s -x $s; done >in
-	exits 0 ace-score --omit provenance --form paper -S st in
-	mv out paper
+	makes paper ace-score --omit provenance --form paper -S st in
 	cp st/memory before
 	for f in paper:0.5:0.2 paper:0.5:0.2:4; do
 		rm -r st
@@ -107,8 +98,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	done
 	for f in paper:2 paper:0.5:1 paper:-1 paper:x paper: paper:0.5:0.2:0 paper:0.5:0.2:nan \
 	    paper:0.5:0.9:3:1 moment:2 moment:-0.1 moment:nan moment: moment:0.25:1; do
-		exits 2 ace-score -S st --form $f in
-		says '^ace-score: --form'
+		refuses 2 '^ace-score: --form' ace-score -S st --form $f in
 	done
 }
 
@@ -242,15 +232,12 @@ lessons() {
 	exits 3 ace-score -S st --form moment in
 	says "mismatch: file 'moment' of the state: "
 	mkshards -t a:64,64 -t b:64,64 | head -c 1000 >st/moment
-	exits 3 ace-score -S st --form moment in
-	says 'truncated'
+	refuses 3 'truncated' ace-score -S st --form moment in
 	mkshards -k nan -t a:64,64 -t b:64,64 >st/moment
-	exits 5 ace-score -S st --form moment in
-	says 'group 0 is not finite'
+	refuses 5 'group 0 is not finite' ace-score -S st --form moment in
 	rm st/moment
 	mkfifo st/moment
-	exits 3 ace-score -S st --form moment in
-	says 'not a regular file'
+	refuses 3 'not a regular file' ace-score -S st --form moment in
 	rm st/moment
 	ln -s moment st/moment
 	exits 4 ace-score -S st --form moment in
@@ -275,8 +262,7 @@ lessons() {
 	says "mismatch: the feedback in 'bad' is of another model: schema [0-9a-f]{32}, but the shard has "
 	cp right bad/feedback
 	flip bad/feedback 300
-	exits 3 ace-score --form paper -S bad next
-	says "corrupt: .*bad/feedback"
+	refuses 3 "corrupt: .*bad/feedback" ace-score --form paper -S bad next
 	same bad/memory before
 	# a truncated file, as after a power cut, since it is not synced
 	head -c 300 right >bad/feedback
@@ -321,8 +307,7 @@ lessons() {
 	ace-expand sparse | ace-score | ace-select --format text -b 1k >want
 	grep -q '^3 ecq' want
 	grep -qx '4 none w' want
-	exits 0 ace-score sparse
-	mv out scored
+	makes scored ace-score sparse
 	[ "$(frames scored | grep -c sTAT)" -eq 3 ]
 	exits 0 ace-select --format text -b 1k scored
 	same out want

@@ -33,8 +33,7 @@ make_layered() {
 	    tail -n 2 | tr '\n' ' ')" = "pLAN SEND " ]
 	[ "$(count planned DATA)" -eq "$(count scored DATA)" ]
 	[ "$(count planned sTAT)" -eq "$(count scored sTAT)" ]
-	exits 0 ace-export -f raw planned
-	mv out back
+	makes back ace-export -f raw planned
 	exits 0 ace-export -f raw scored
 	same out back
 }
@@ -54,8 +53,7 @@ make_layered() {
 
 @test "a plan as text is for a terminal, too; one in a stream is not" {
 	mkshards >in
-	exits 0 pty ace-select --format text -b 1k in
-	grep -q "^0 " out
+	shows "^0 " pty ace-select --format text -b 1k in
 	exits 2 pty ace-select -b 1k in
 }
 
@@ -114,10 +112,8 @@ make_layered() {
 	[ "$(grep -v '^#' all | cut -d' ' -f2 | cut -d: -f1 | sort -u |
 	    paste -sd ' ')" = "ecq f16 f32 q8" ]
 	# -v says whether norms and biases are dense
-	exits 0 ace-select -v -b 6k in
-	says 'lambda [^,]*$'
-	exits 0 ace-select -v -b 12k in
-	says ', norms and biases dense$'
+	notes 'lambda [^,]*$' ace-select -v -b 6k in
+	notes ', norms and biases dense$' ace-select -v -b 12k in
 }
 
 # error CODED: print the share of the values' energy that was lost
@@ -129,12 +125,10 @@ error() {
 @test "--effort: from 6 on a step of tcq, with which the same bytes lose less" {
 	mkshards -t w:128,128 -t w_bias:128 -t v:11 >in
 	for b in 6k 12k 30k; do
-		exits 0 ace-select --format text -b $b in
-		mv out usual
+		makes usual ace-select --format text -b $b in
 		exits 0 ace-select --format text -b $b --effort 5 in
 		same out usual
-		exits 0 ace-select --format text -b $b --effort 9 in
-		mv out most
+		makes most ace-select --format text -b $b --effort 9 in
 		exits 0 ace-select --format text -b $b --levels tcq,q8,f16,f32 in
 		same out most
 		exits 0 ace-select --format text -b $b --effort 6 in
@@ -190,14 +184,12 @@ error() {
 
 @test "a file and a pipe give the same plan, and the same coded shard" {
 	layered
-	exits 0 ace-select --omit provenance -b 50k scored
-	mv out file
+	makes file ace-select --omit provenance -b 50k scored
 	exits 0 ace-select --omit provenance -b 50k <scored
 	same out file
 	cat scored | ace-select --omit provenance -b 50k >piped
 	same piped file
-	exits 0 ace-compress --omit provenance file
-	mv out coded
+	makes coded ace-compress --omit provenance file
 	(dd bs=100 count=7; dd bs=777) <file 2>/dev/null |
 	    ace-compress --omit provenance >piped
 	same piped coded
@@ -205,10 +197,8 @@ error() {
 
 @test "statistics in the stream or made here: the same plan" {
 	mkshards -n 1M -g 16384 -k layered >shard
-	exits 0 ace-score --omit provenance shard
-	mv out scored
-	exits 0 ace-select --omit provenance -b 50k shard
-	mv out bare
+	makes scored ace-score --omit provenance shard
+	makes bare ace-select --omit provenance -b 50k shard
 	# without scores every group has a score of 1
 	exits 0 ace-select --omit provenance -b 50k bare
 	same out bare
@@ -218,39 +208,29 @@ error() {
 @test "equation (2): the fewest groups that hold the share" {
 	# four groups of equal size, energies far apart
 	mkshards -t a:4096 -t b:4096 -t c:4096 -t d:4096 -k layered >shard
-	exits 0 ace-score --form paper shard
-	mv out scored
-	exits 0 ace-select -v -p 1 scored
-	says "4 of 4 groups"
-	exits 0 ace-select -v -p 0.01 scored
-	says "1 of 4 groups"
+	makes scored ace-score --form paper shard
+	notes "4 of 4 groups" ace-select -v -p 1 scored
+	notes "1 of 4 groups" ace-select -v -p 0.01 scored
 	mv out planned
-	exits 0 ace-compress -v planned
-	says "1 groups coded, 3 not sent"
+	notes "1 groups coded, 3 not sent" ace-compress -v planned
 	exits 0 ace-select -p 1 --format text scored
 	[ "$(grep -c ' f16 ' out)" -eq 4 ]
 	# equally important groups are ordered by their mean square
-	exits 0 ace-score shard
-	mv out even
+	makes even ace-score shard
 	exits 0 ace-select -p 0.25=f32,0.5=f16,0.75=q8 --format text even
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "f16 q8 f32 none" ]
 	# and by their number where no statistics are known
 	exits 0 ace-select -p 0.5=q8 --format text shard
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "q8 q8 none none" ]
-	exits 0 ace-select -p 0 scored
-	mv out planned
-	exits 0 ace-compress -v planned
-	says "0 groups coded, 4 not sent"
-	exits 0 ace-select -p 0.01=f32,1=q8 scored
-	mv out planned
-	exits 0 ace-compress -v planned
-	says "4 groups coded, 0 not sent"
+	makes planned ace-select -p 0 scored
+	notes "0 groups coded, 4 not sent" ace-compress -v planned
+	makes planned ace-select -p 0.01=f32,1=q8 scored
+	notes "4 groups coded, 0 not sent" ace-compress -v planned
 }
 
 @test "three classes: in full, by equation (6), not at all" {
 	mkshards -t a:4096 -t b:4096 -t c:4096 -t d:4096 -k layered >shard
-	exits 0 ace-score --form paper shard
-	mv out scored
+	makes scored ace-score --form paper shard
 	exits 0 ace-select -p 0.3=f32,0.8=qsgd:4 --format text scored
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | tr '\n' ' ')" = \
 	    "qsgd:4 qsgd:4 f32 none " ] || { cat out; false; }
@@ -263,8 +243,7 @@ error() {
 # codecs STEP SHARES CODECS: check the codecs of the four groups at step STEP
 codecs() {
 	mkshards -s "$1" -t a:4096 -t b:8192 -t c:4096 -t d:4096 -g 8192 -k layered >step
-	exits 0 ace-score --form paper step
-	mv out scored
+	makes scored ace-score --form paper step
 	exits 0 ace-select -p "$2" --format text scored
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "$3" ]
 }
@@ -294,10 +273,8 @@ codecs() {
 	for s in 0 1 2 3; do
 		mkshards -s $s -n 4096 -g 1024 | ace-score
 	done >in
-	exits 0 ace-select -p 1=f32@4 in
-	mv out planned
-	exits 0 ace-compress -S st planned
-	mv out coded
+	makes planned ace-select -p 1=f32@4 in
+	makes coded ace-compress -S st planned
 	[ "$(ace-expand coded | frames /dev/stdin | grep -c DATA)" -eq 4 ]
 	for bad in 1=q8@0 1=q8@ 1=q8@x @ 1@-1 1=q8@4294967296; do
 		exits 2 ace-select -p "$bad" planned
@@ -310,23 +287,19 @@ codecs() {
 	done
 	same sent1 sent2
 	# without a residual, groups that wait would be lost
-	exits 2 ace-step -p 1=f32@4 in
-	says '^ace-step: -p with @ needs -S DIR'
+	refuses 2 '^ace-step: -p with @ needs -S DIR' ace-step -p 1=f32@4 in
 	exits 0 ace-step -p 1=f32@1 in
 	exits 0 ace-step -S st5 -p 0.1=q8,1=f32@4 in
 }
 
 @test "the plan as text, given back, changed, and refused" {
 	layered
-	exits 0 ace-select --omit provenance -b 50k scored
-	mv out planned
-	exits 0 ace-select --format text -b 50k scored
-	mv out text
+	makes planned ace-select --omit provenance -b 50k scored
+	makes text ace-select --format text -b 50k scored
 	head -n 1 text | grep -qx "# shard 'edge1/0'"
 	[ "$(grep -vc '^#' text)" -eq 64 ]
 	# used as a plan, the text precedes the data and has no budget
-	exits 0 ace-select --omit provenance --plan text scored
-	mv out given
+	makes given ace-select --omit provenance --plan text scored
 	[ "$(frames given | awk '$2 ~ /pLAN|DATA/ { print $2; exit }')" = pLAN ]
 	cat scored | ace-select --omit provenance --plan text >piped
 	same piped given
@@ -334,10 +307,8 @@ codecs() {
 	same out text
 	# only groups with a line are sent
 	echo '5 q8' >few
-	exits 0 ace-select --plan few scored
-	mv out planned
-	exits 0 ace-compress -v planned
-	says "1 groups coded, 63 not sent"
+	makes planned ace-select --plan few scored
+	notes "1 groups coded, 63 not sent" ace-compress -v planned
 	exits 0 ace-select --format text -o file -b 50k scored
 	same file text
 	echo '64 q8' >long
@@ -355,8 +326,7 @@ codecs() {
 	grep -q 'file' synced
 	for bad in '5' '5 nonsense' 'x q8' '-1 q8' '99999999999 q8'; do
 		printf '# fine\n0 q8 w\n%s\n' "$bad" >bad
-		exits 2 ace-select --plan bad scored
-		says "plan 'bad', line 3: "
+		refuses 2 "plan 'bad', line 3: " ace-select --plan bad scored
 	done
 	printf '5 q8\n5 q4\n' >bad
 	exits 2 ace-select --plan bad scored
@@ -367,11 +337,9 @@ codecs() {
 
 @test "norms and biases stay dense while they take at most a fiftieth" {
 	mkshards -t w:256,256 -t w_bias:256 >shard
-	exits 0 ace-select -v -b 20k shard
-	says "norms and biases dense"
+	notes "norms and biases dense" ace-select -v -b 20k shard
 	mv out planned
-	exits 0 ace-compress planned
-	mv out coded
+	makes coded ace-compress planned
 	exits 0 ace-export -f raw coded
 	# the last 256 values, the biases, are all sent
 	[ "$(tail -c 1024 out | od -An -v -t f4 -w4 | grep -cv ' 0$')" -eq 256 ]
@@ -393,23 +361,18 @@ codecs() {
 	exits 2 ace-select --policy scored
 	says "no policy in the stream: put ace-policy before"
 	[ -x "$BUILD/ace-policy" ] || skip "no ace-policy here"
-	exits 0 ace-policy --ratio 2,200,5Mbit --bandwidth 5Mbit scored
-	mv out policed
-	exits 0 ace-select -v --policy policed
-	says "of 41527 bytes"
+	makes policed ace-policy --ratio 2,200,5Mbit --bandwidth 5Mbit scored
+	notes "of 41527 bytes" ace-select -v --policy policed
 	# a ratio alone; and budget_bytes before a ratio
 	mkshards -n 64k -P ratio=4.5 >in
-	exits 0 ace-select -v --policy in
-	says "of 58254 bytes"
+	notes "of 58254 bytes" ace-select -v --policy in
 	mkshards -n 64k -P $'budget_bytes=9000\nratio=2' >in
-	exits 0 ace-select -v --policy in
-	says "of 9000 bytes"
+	notes "of 9000 bytes" ace-select -v --policy in
 }
 
 @test "a policy's budget below the empty shard sends nothing and ends no run" {
 	mkshards -n 1k >small
-	exits 0 ace-policy --ratio 1000,1000 --bandwidth 5Mbit small
-	mv out policed
+	makes policed ace-policy --ratio 1000,1000 --bandwidth 5Mbit small
 	exits 0 ace-select --policy policed
 	says "too small for any group: an empty shard is sent \\(ace-compress keeps the values only with -S\\)"
 	mv out planned
@@ -419,13 +382,11 @@ codecs() {
 
 @test "a value that is not finite is refused by name and place" {
 	mkshards -t a:64 -k nan -i 3 >bad
-	exits 5 ace-select -b 1k bad
-	says "non-finite value in tensor 'a' at index 3"
+	refuses 5 "non-finite value in tensor 'a' at index 3" ace-select -b 1k bad
 }
 
 @test "options that do not go together, or are out of range" {
-	exits 2 ace-select </dev/null
-	says "the budget is missing"
+	refuses 2 "the budget is missing" ace-select </dev/null
 	echo '0 q8' >few
 	# each of them in two pairs
 	for how in "-p 0.5 -b 100" "-b 100 --bits 1" "--bits 1 --policy" \
@@ -436,8 +397,7 @@ codecs() {
 	exits 2 ace-select --bits -1 </dev/null
 	# the last value of an option counts
 	mkshards >in
-	exits 0 ace-select -v -b 1 -b 600 in
-	says 'of 600 bytes'
+	notes 'of 600 bytes' ace-select -v -b 1 -b 600 in
 	# zeros need no message
 	mkshards -k zeros >in
 	exits 0 ace-select -b 500 in
@@ -445,21 +405,16 @@ codecs() {
 	exits 2 ace-select -p 1.5 </dev/null
 	exits 2 ace-select -b x </dev/null
 	exits 2 ace-select -b 1k --levels nonsense </dev/null
-	exits 2 ace-select -b 1k --levels none </dev/null
-	says '--levels: no codec to choose'
-	exits 2 ace-select -b 1k --levels '' </dev/null
-	says "codec '' is unknown"
+	refuses 2 '--levels: no codec to choose' ace-select -b 1k --levels none </dev/null
+	refuses 2 "codec '' is unknown" ace-select -b 1k --levels '' </dev/null
 }
 
 @test "numbers that no stream has room for" {
 	mkshards >in
-	exits 2 ace-select -b 10000000000G in
-	says "'10000000000G': expected less than 9e18"
+	refuses 2 "'10000000000G': expected less than 9e18" ace-select -b 10000000000G in
 	printf '67108864 q8\n' >table
-	exits 2 ace-select --plan table in
-	says 'group 67108864: expected less than 2\^26'
-	exits 2 ace-select -p "$(seq -s, 0.01 0.01 0.40)" in
-	says 'at most [0-9]* shares'
+	refuses 2 'group 67108864: expected less than 2\^26' ace-select --plan table in
+	refuses 2 'at most [0-9]* shares' ace-select -p "$(seq -s, 0.01 0.01 0.40)" in
 }
 
 @test "a few bytes that stand for many groups do not take their memory" {

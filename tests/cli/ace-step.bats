@@ -89,8 +89,7 @@ ace-select --bits 1 | ace-compress" ]
 	# with --schema, ace-step reads it
 	ace-cut --omit schema in >bare
 	exits 3 ace-step -c q8 bare
-	exits 0 ace-step -c q8 --schema in bare
-	mv out step
+	makes step ace-step -c q8 --schema in bare
 	ace-compress -c q8 --schema in bare >pipe
 	same step pipe
 	# the printed pipe also reads a stream without a schema
@@ -204,8 +203,7 @@ five() {
 
 @test "run again, it sends what was committed, and counts nothing twice" {
 	mkshards -n 300k -k layered >in
-	exits 0 ace-step -S S --bits 0.5 in
-	mv out first
+	makes first ace-step -S S --bits 0.5 in
 	cp S/residual residual
 	exits 0 ace-step -S S --bits 0.5 in
 	same out first
@@ -214,11 +212,9 @@ five() {
 
 @test "what is refused" {
 	mkshards -n 300k -k layered >in
-	exits 2 ace-step in
-	says 'the budget is missing'
+	refuses 2 'the budget is missing' ace-step in
 	exits 2 ace-step -c q8 --bits 1 in
-	exits 2 ace-step -c q8 --form paper:0.5 in
-	says '^ace-step: -c replaces ace-score'
+	refuses 2 '^ace-step: -c replaces ace-score' ace-step -c q8 --form paper:0.5 in
 	exits 2 ace-step --cluster 3 in
 	head -c 1000 in >short
 	exits 3 ace-step -S S --bits 1 short
@@ -260,8 +256,7 @@ shares() {
 @test "momentum correction adds the residual itself: as ace-compress alone" {
 	for k in 0 1; do
 		mkshards -s $k >in
-		exits 0 ace-step -S st --error-feedback momentum -c topk:0.1 in
-		mv out step
+		makes step ace-step -S st --error-feedback momentum -c topk:0.1 in
 		exits 0 ace-compress -S alone --error-feedback momentum -c topk:0.1 in
 		ace-inspect diff step out
 	done

@@ -39,10 +39,8 @@ built() {
 	[ "$(frames out | awk '$2 != "pROv" { printf("%s ", $2) }')" = \
 	    "HEAD SCHM xyZz SHRD DATA SEND xyZz SHRD DATA SEND TAIL " ]
 	mkshards -a -p -N 3 -c f16 -w 3 >in
-	exits 0 ./scale 2 <in
-	mv out twice
-	exits 0 ./scale 0.5 <twice
-	mv out back
+	makes twice ./scale 2 <in
+	makes back ./scale 0.5 <twice
 	exits 0 ace-expand <in
 	ace-inspect diff back out
 	ace-export -f raw --step 2 twice >a
@@ -62,14 +60,12 @@ built() {
 	mkshards -N 2 >in
 	for at in 0 63 64 700 1500 2000 $(($(wc -c <in) - 1)); do
 		head -c "$at" in >part
-		exits 3 ./scale 2 <part
-		says '^scale: truncated: '
+		refuses 3 '^scale: truncated: ' ./scale 2 <part
 		mv out part
 		exits 3 ace-expand part
 	done
 	flip in 800
-	exits 3 ./scale 2 <in
-	says '^scale: corrupt: '
+	refuses 3 '^scale: corrupt: ' ./scale 2 <in
 	exits 2 ./scale x </dev/null
 }
 

@@ -4,15 +4,12 @@ load helper
 
 @test "a command is its program: same bytes, same words, same status" {
 	mkshards >in
-	exits 0 ace compress -c q4 in
-	mv out front
+	makes front ace compress -c q4 in
 	exits 0 ace-compress -c q4 in
 	same out front
 	head -c 100 in >part
-	exits 3 ace inspect part
-	says '^ace-inspect: truncated: '
-	exits 2 ace inspect --nonsense
-	says "^Try 'ace-inspect --help'"
+	refuses 3 '^ace-inspect: truncated: ' ace inspect part
+	refuses 2 "^Try 'ace-inspect --help'" ace inspect --nonsense
 }
 
 @test "the program beside it comes before those in PATH" {
@@ -33,8 +30,7 @@ load helper
 }
 
 @test "help lists every program, and no other" {
-	exits 0 ace help
-	mv out help
+	makes help ace help
 	exits 0 ace --help
 	same out help
 	exits 2 ace
@@ -44,8 +40,7 @@ load helper
 		echo "${c%.c}"
 	done | { cat; echo add example relay remove watch | tr ' ' '\n'; } | sort | diff - listed
 	while read -r c; do
-		exits 0 ace help "$c"
-		mv out front
+		makes front ace help "$c"
 		case $c in
 		# commands of ace-cloud
 		add | example | relay | remove | watch) exits 0 ace-cloud "$c" --help ;;
@@ -62,17 +57,12 @@ load helper
 @test "no such command: status 2, and what was looked for" {
 	exits 2 ace nonsense
 	says "^ace: command 'nonsense' is unknown: program ace-nonsense is not installed"
-	exits 2 ace help nonsense
-	says "program ace-nonsense is not installed"
-	exits 2 ace help ace-nonsense
-	says "program ace-nonsense is not installed"
-	exits 2 ace help ace-
-	says "program ace- is not installed"
-	exits 2 ace ../ace-inspect
-	says "is not a valid name of a command"
+	refuses 2 "program ace-nonsense is not installed" ace help nonsense
+	refuses 2 "program ace-nonsense is not installed" ace help ace-nonsense
+	refuses 2 "program ace- is not installed" ace help ace-
+	refuses 2 "is not a valid name of a command" ace ../ace-inspect
 	exits 2 ace ''
-	exits 2 ace --nonsense
-	says "option '--nonsense' is unknown"
+	refuses 2 "option '--nonsense' is unknown" ace --nonsense
 	mkdir ace-folder
 	PATH=$PWD:$PATH exits 4 ace folder
 	says "^ace: 'ace-folder': "

@@ -33,8 +33,7 @@ spooled() {
 	ace-inspect list mean | grep -q "^contributors  2$"
 	exits 0 ace-aggregate -o want a c
 	ace-inspect diff want mean
-	exits 0 ace-recv --spool spool b
-	mv out receipt
+	makes receipt ace-recv --spool spool b
 	exits 5 ace-ack -S state receipt
 	says "step 7: invalid: mismatch: 'b' has model 22, most devices have 11: give it their model and begin again at step 7$"
 	# two wrong devices with different digests
@@ -56,8 +55,7 @@ spooled() {
 	says "2 of 2 shards are deferred: mismatch: "
 	says "step [0-9]+ has no average"
 	ace-recv --spool spool a >receipt
-	exits 5 ace-ack -S state receipt
-	says "and neither model has a majority"
+	refuses 5 "and neither model has a majority" ace-ack -S state receipt
 	# even with the longest digest and names, the message says what to do
 	local l d
 	l=$(printf '%0200d' 0)
@@ -82,8 +80,7 @@ spooled() {
 	said b 22 -H base=8 >b
 	exits 0 ace-aggregate a b c
 	said d 33 -H base=8 >d
-	exits 3 ace-aggregate a b c d
-	says "'b' has model 22 and 'd' 33 at version 8"
+	refuses 3 "'b' has model 22 and 'd' 33 at version 8" ace-aggregate a b c d
 	# three groups of liars, each smaller than the group of honest devices
 	for d in 1 2 3 4 5; do
 		said $d $((d < 3 ? 9 : d)) >$d
@@ -101,8 +98,7 @@ spooled() {
 	exits 0 ace-aggregate -d r1 -o r1 1 2
 	exits 0 ace-aggregate -d r2 -o r2 3 4
 	exits 0 ace-aggregate -d r3 -o r3 5 6
-	exits 3 ace-aggregate r1 r2 r3
-	says "mismatch: 'r3' has model 8, most devices have 9"
+	refuses 3 "mismatch: 'r3' has model 8, most devices have 9" ace-aggregate r1 r2 r3
 	# with several versions, or a device without a digest, the relay gives no digest
 	said 5 9 >five
 	mkshards -d 6 -s 7 -H base=7 >six

@@ -26,8 +26,7 @@ limited() {
 @test "values that find no room wait in the state, or where TMPDIR says" {
 	mkshards -n 5M -k fast -l q8 >in
 	export TMPDIR=$PWD/nowhere
-	exits 4 limited 60000 ace-compress in
-	says "nowhere"
+	refuses 4 "nowhere" limited 60000 ace-compress in
 	exits 0 limited 60000 ace-compress -S st in
 	[ "$(cd st && printf '%s ' *)" = 'lock memory memory.lock residual ' ]
 }

@@ -11,14 +11,12 @@ grad() {
 # step STEP VALUE: code the gradient to `sent', with the state S
 step() {
 	grad "$1" "$2" >in$1
-	exits 0 ace-compress -S S -c q4 --window 4 in$1
-	mv out sent
+	makes sent ace-compress -S S -c q4 --window 4 in$1
 }
 
 # answer ARGS...: record the real cloud's receipt in the state
 answer() {
-	exits 0 ace-recv --spool spool --sync none sent
-	mv out receipts
+	makes receipts ace-recv --spool spool --sync none sent
 	exits 0 ace-ack -S S receipts
 }
 
@@ -61,19 +59,16 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	cp sent first
 	# receipts for another shard of this device and step: one accepted, one late
 	grad 1 77 >other
-	exits 0 ace-recv --spool theirs --sync none other
-	mv out lie
+	makes lie ace-recv --spool theirs --sync none other
 	grad 2 77 >other
 	exits 0 ace-recv --spool late --sync none other
 	ace-aggregate --spool late --rounds 1 --sync none >mean
 	grad 1 77 >other
-	exits 0 ace-recv --spool late --sync none other
-	mv out late.lie
+	makes late.lie ace-recv --spool late --sync none other
 	for v in lie late.lie; do
 		exits 0 ace-ack -S S $v
 		# the device continues, and sends the shard without a receipt again
-		exits 0 ace-compress -S S --window 4 --resend
-		mv out again
+		makes again ace-compress -S S --window 4 --resend
 		[ "$(frames again | grep -c SHRD)" -eq 1 ]
 		exits 0 ace-inspect diff again first
 	done
@@ -91,8 +86,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	step 0 1
 	for i in $(seq 200); do mkshards -s $((1000 + i)); done >many
 	for i in $(seq 200); do mkshards -d "other$i"; done >>many
-	exits 0 ace-recv --spool theirs --sync none many
-	mv out flood
+	makes flood ace-recv --spool theirs --sync none many
 	exits 0 ace-ack -S S --sync none flood
 	[ "$(frames S/receipts | grep -c RCPT)" -eq 64 ]
 	# receipts for other devices are skipped

@@ -60,8 +60,7 @@ want() {
 	touch tree/gone
 	exits 0 sh corpus.sh fresh out1
 	rm out1/fresh
-	exits 4 sh corpus.sh fresh out1
-	says '^E: no such package$'
+	refuses 4 '^E: no such package$' sh corpus.sh fresh out1
 	says '^corpus.sh: cannot fetch package libboost1.74-dev 1.74.0\+ds1-21, .*CORPUS=FILE'
 	[ "$(echo ace-corpus.*)" = 'ace-corpus.*' ]
 }

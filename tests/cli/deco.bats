@@ -27,8 +27,7 @@ load helper
 	exits 0 emulate fixed 1 0 0.6 11
 	emulate time "5 300" <out >sync
 	set -- emulate deco "5 300" 11 0 0.6 1 0.6 2 0.4 3 0.4 4 0.3
-	exits 0 "$@"
-	mv out deco
+	makes deco "$@"
 	exits 0 "$@"
 	same out deco
 	awk -v sync="$(awk '{ print $NF }' sync)" \
@@ -56,8 +55,7 @@ seconds() {
 }
 
 @test "without a delay there is nothing to be ahead of" {
-	exits 0 emulate fixed 1 0 0.6 11
-	mv out want
+	makes want emulate fixed 1 0 0.6 11
 	exits 0 emulate ahead 1 0 0.6 11
 	# equal except for rounding
 	awk 'NR == FNR { t = $5; next } { d = $5 / t - 1

@@ -34,10 +34,8 @@ shapes() {
 			each_of 3 || continue
 			mkshards $shape -k $kind -N "$SHARDS" -x $i -L "$codecs" |
 			    ace-compress -q -o coded
-			exits 0 ace-expand coded
-			mv out dense
-			exits 0 decode dense
-			mv out want
+			makes dense ace-expand coded
+			makes want decode dense
 			[ -s want ]
 			exits 0 decode coded
 			same out want || { echo "$kind $shape $codecs"; false; }
@@ -63,10 +61,8 @@ shapes() {
 	    "-g 1500 -t a:40,93 -t b:100,71 -t c:700,5"; do
 		mkshards $shape -k columns -N "$SHARDS" |
 		    ace-compress -q -c ecq:0.05 -o coded
-		exits 0 ace-expand coded
-		mv out want
-		exits 0 decode want
-		mv out want
+		makes want ace-expand coded
+		makes want decode want
 		exits 0 decode coded
 		same out want || { echo "$shape"; false; }
 	done
@@ -80,10 +76,8 @@ shapes() {
 		    ace-step -q --bits 1.28 --effort $e -o coded
 		ace-inspect list coded >listing
 		grep -qw tcq listing
-		exits 0 ace-expand coded
-		mv out want
-		exits 0 decode want
-		mv out want
+		makes want ace-expand coded
+		makes want decode want
 		exits 0 decode coded
 		same out want || { echo "$kind $e"; false; }
 	done

@@ -6,14 +6,12 @@ load helper
 # code STEP [ARGS...]: code a step of the device to sentSTEP
 code() {
 	mkshards -s "$1" -k ramp >"in$1"
-	exits 0 ace-compress -S state -c topk:0.2 --window 8 "${@:2}" "in$1"
-	mv out "sent$1"
+	makes "sent$1" ace-compress -S state -c topk:0.2 --window 8 "${@:2}" "in$1"
 }
 
 # answer FILE: receive FILE and record the receipt; ace-ack's messages are in err
 answer() {
-	exits 0 ace-recv --spool spool "${@:2}" "$1"
-	mv out receipt
+	makes receipt ace-recv --spool spool "${@:2}" "$1"
 	exits 0 ace-ack -S state -v receipt
 }
 
@@ -28,8 +26,7 @@ balance() {
 	exits 3 ace-recv --spool spool --run test in
 	says "mismatch: the shard is of run 'other', expected 'test'"
 	mkshards -s 0 -d edge2 -t w:7 >in
-	exits 0 ace-recv --spool spool -v in
-	says "invalid: mismatch: "
+	notes "invalid: mismatch: " ace-recv --spool spool -v in
 	ace-aggregate --spool spool --rounds 1 >/dev/null
 	mkshards -s 1 | ace-recv --spool spool >/dev/null
 	ace-aggregate --spool spool --rounds 1 >/dev/null
@@ -76,8 +73,7 @@ sums() {
 		code 1 --error-feedback $how -c f32
 		limited 'kind gradient,difference' answer sent1
 		says "step 1: accepted"
-		exits 0 ace-expand --cache cache sent1
-		mv out got
+		makes got ace-expand --cache cache sent1
 		if [ $how = ef21 ]; then	# with differences, no residual remains
 			sums in1 >want
 		else
@@ -95,14 +91,12 @@ sums() {
 		rm -rf spool state
 		mkshards -d "$id" -r "$id" >in0
 		ace-compress -S state -c f32 --window 2 in0 >sent
-		exits 0 ace-recv --spool spool sent
-		mv out receipt
+		makes receipt ace-recv --spool spool sent
 		exits 0 ace-ack -S state receipt
 		exits 0 ace-inspect audit -S state --spool spool in0
 		[ "$(find . -newer in0 -name '*.aceg' ! -path './spool/*' | wc -l)" -eq 0 ]
 		[ "$(find spool -mindepth 1 -maxdepth 1 ! -name '.*' | wc -l)" -eq 3 ]
-		exits 0 ace-recv --spool spool -v sent
-		says duplicate
+		notes duplicate ace-recv --spool spool -v sent
 		exits 0 ace-aggregate --spool spool --rounds 1
 	done
 	[ ! -e ../up ]

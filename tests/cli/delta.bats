@@ -117,8 +117,7 @@ refused() {
 	shift
 	rm -rf d
 	if [ "$1" = made ]; then mv "$2" d; else mkdelta make old new d "$@"; fi
-	exits 3 ace-diff -o patch old d
-	says "$re"
+	refuses 3 "$re" ace-diff -o patch old d
 	[ ! -e patch ]
 }
 
@@ -167,8 +166,7 @@ refused() {
 	# without delta_encoding the directory counts as a whole model, which it is not
 	mkdelta make old new e
 	sed -i 's/delta_encoding/x_encoding/' e/*.json
-	exits 3 ace-diff old e
-	says "mismatch: 'e' and 'old' have different tensors"
+	refuses 3 "mismatch: 'e' and 'old' have different tensors" ace-diff old e
 }
 
 @test "for another model, or another version of it" {
@@ -190,8 +188,7 @@ refused() {
 	exits 3 ace-patch -o d m <0.aceg
 	says "mismatch: the patch does not name its two steps"
 	plain -s 7 --base-version 6 new >whole.aceg
-	exits 3 ace-patch -o d m <whole.aceg
-	says "mismatch: the patch holds a whole model"
+	refuses 3 "mismatch: the patch holds a whole model" ace-patch -o d m <whole.aceg
 	same m old
 	plain -s 7 --base-version 6 old new >7.aceg
 	mkmodel served -n 1000 -f 2

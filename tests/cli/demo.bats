@@ -88,8 +88,7 @@ way() {
 		saved few
 		END
 	} >figures
-	exits 1 bash figures
-	says '^demo: the compression ratio is below 10'
+	refuses 1 '^demo: the compression ratio is below 10' bash figures
 	# 1600 Mbit over the link of 2, and 3 CPU seconds; or 24 Mbit over that of 20, and 63; the
 	# cloud's 3 come on top
 	head -n 3 out >columns
@@ -228,8 +227,7 @@ tree() {
 	kill -USR1 \$\$
 	sleep 5
 	END
-	exits 1 bash both
-	says '^two: one: edge 1 failed'
+	refuses 1 '^two: one: edge 1 failed' bash both
 }
 
 @test "a program that is missing, a text that is missing, are named" {

@@ -168,8 +168,7 @@ before() {
 	for p in "$ROOT"/cmd/ace-*.c; do
 		p=${p##*/} p=${p%.c}
 		for c in '' $("$p" --help-rows | sed -n 's/^command\t\([a-z]*\)\t.*/\1/p'); do
-			exits 0 "$p" $c --help
-			grep -q "^usage: $p" out
+			shows "^usage: $p" "$p" $c --help
 			! grep -nE '^.{81}| $' out || { echo "$p $c"; false; }
 		done
 	done

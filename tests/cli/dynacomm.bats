@@ -39,8 +39,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 
 @test "cuts in the stream: the optimum of what the shard's layers took" {
 	five -N 2 >in
-	exits 0 ace-policy -v $link in
-	says 'cuts: now 3 of 5 layers. ends, 26 s to the last'
+	notes 'cuts: now 3 of 5 layers. ends, 26 s to the last' ace-policy -v $link in
 	says 'cuts: still 3 of 5'
 	[ "$(said cuts out)" = "$(printf '5,3,1\n5,3,1')" ]
 	[ "$(said cuts.seconds out)" = "$(printf '26\n26')" ]
@@ -71,8 +70,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	mkshards -s 2 -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
 	    -T 2,8,1,7,400 >in2
 	for s in 0 1 2; do cat in$s; done >in
-	exits 0 ace-policy -v $link in
-	says 'edge1/1.*cuts: still 3'
+	notes 'edge1/1.*cuts: still 3' ace-policy -v $link in
 	says 'edge1/2.*cuts: now'
 }
 
@@ -117,31 +115,25 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 @test "cuts in the stream: what is not known, what is wrong" {
 	five >in
 	mkshards >without
-	exits 0 ace-policy -v --cuts 1ms in
-	says 'cuts: bandwidth not known yet'
-	exits 0 ace-policy -v --cuts 1ms --bandwidth 0bit in
-	says 'cuts: bandwidth not known yet'
+	notes 'cuts: bandwidth not known yet' ace-policy -v --cuts 1ms in
+	notes 'cuts: bandwidth not known yet' ace-policy -v --cuts 1ms --bandwidth 0bit in
 	exits 0 ace-policy -v --cuts 1ms --bandwidth 1Mbit without
 	says 'cuts: times of the layers not known yet'
 	[ -z "$(said cuts out)" ]
-	exits 0 ace-policy -v $link --bandwidth 1e-6bit in
-	says 'takes too long'
-	exits 2 ace-policy --cuts in
-	says "^ace-policy: --cuts 'in' is not a time"
+	notes 'takes too long' ace-policy -v $link --bandwidth 1e-6bit in
+	refuses 2 "^ace-policy: --cuts 'in' is not a time" ace-policy --cuts in
 	for bad in 1 1,2,3,4 1,2,3,4,5,6 1,2,-3,4,5 1,2,nan,4,5 \
 	    1,2,inf,4,5 1,2,1e9,4,5; do
 		mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
 		    -T $bad >bad
-		exits 3 ace-policy $link bad
-		says 'corrupt: the times of tensors are not 5'
+		refuses 3 'corrupt: the times of tensors are not 5' ace-policy $link bad
 		exits 3 ace-advise profile bad
 	done
 	exits 3 ace-advise profile without
 	says 'unsupported: no shard of .* has the times of its tensors'
 	mkshards -s 1 -t f:5 -T 1 >other
 	(cat in other) >two
-	exits 3 ace-advise profile two
-	says mismatch
+	refuses 3 mismatch ace-advise profile two
 	head -c 700 in >short
 	exits 3 ace-advise profile short
 	# zeros do not divide by zero
@@ -249,8 +241,7 @@ taken_up() {
 	for how in "ace-compress --omit provenance -S st -c q8" "ace-step --omit provenance -S st -c q8" \
 	    "ace-step --omit provenance -T 1 -S st -c topk:0.1"; do
 		rm -rf st want
-		exits 0 ${how/ st / want } made
-		mv out whole
+		makes whole ${how/ st / want } made
 		ace-inspect verify whole
 		# seven segments of the second step have been sent, and at least six must come out; the
 		# state is that of the first step, in which five groups were not zero
@@ -280,8 +271,7 @@ taken_up() {
 		ace-cut --step "0-$((keep - 1))" made >a
 		ace-cut --step "0-$((keep - 1))" one >b
 		rm -rf s1 s2
-		exits 0 ace-compress -S s1 $how a
-		mv out cut
+		makes cut ace-compress -S s1 $how a
 		exits 0 ace-compress -S s2 $how b
 		ace-inspect diff cut out
 		ace-inspect diff s1/residual s2/residual
@@ -293,8 +283,7 @@ to_full() { "$@" >/dev/full; }
 @test "a segment that cannot leave is no step: the next try is the first" {
 	needs_full
 	layer_by_layer all | ace-cut --step 0 >made
-	exits 0 ace-compress --omit provenance -S want -c q8 made
-	mv out whole
+	makes whole ace-compress --omit provenance -S want -c q8 made
 	exits 4 to_full ace-compress --omit provenance -S st -c q8 made
 	[ ! -e st/residual ]
 	exits 0 ace-compress --omit provenance -S st -c q8 made
@@ -333,8 +322,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	    "ace-step --omit provenance -T 1 -S st --bits 7" \
 	    "ace-step --omit provenance -S st --policy --ratio 5,5"; do
 		rm -rf st want
-		exits 0 ${how/ st / want } made
-		mv out whole
+		makes whole ${how/ st / want } made
 		ace-inspect verify whole
 		# the first step has no earlier shares, so it is sent as a whole.  Of the second step seven
 		# of nine segments have been sent
@@ -357,14 +345,12 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 
 @test "segments of a budget: the bytes of any threads, of a pipe, and of a step that comes again" {
 	layer_by_layer all >made
-	exits 0 ace-step --omit provenance -T 1 -S s1 -b 12k made
-	mv out want
+	makes want ace-step --omit provenance -T 1 -S s1 -b 12k made
 	exits 0 ace-step --omit provenance -T 4 -S s2 -b 12k made
 	same out want
 	for s in 0 1 2; do
 		ace-cut --step $s made >in
-		exits 0 ace-step --omit provenance -S s3 -b 12k in
-		mv out one
+		makes one ace-step --omit provenance -S s3 -b 12k in
 		# the shard is in the state already: the same output again
 		exits 0 ace-step --omit provenance -S s3 -b 12k in
 		same out one
@@ -379,8 +365,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	rm -rf s5
 	exits 0 ace-step --omit provenance -S s5 -b 12k <(ace-cut --step 0-1 made)
 	cp s5/residual residual
-	exits 0 ace-step --omit provenance -S s5 -b 12k <(ace-cut --step 2 made)
-	mv out third
+	makes third ace-step --omit provenance -S s5 -b 12k <(ace-cut --step 2 made)
 	cp residual s5/residual
 	exits 0 ace-step --omit provenance -S s5 -b 12k <(ace-cut --step 2 made)
 	same out third

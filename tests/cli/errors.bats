@@ -65,27 +65,22 @@ refuses() {
 	mkshards >in
 	for p in ace-compress ace-step; do
 		for o in '--window 2' '--wait 5s' '--error-feedback ef' --allow-gap; do
-			exits 2 $p -c q8 $o in
-			says "^$p: ${o% *} needs --state$"
+			refuses 2 "^$p: ${o% *} needs --state$" $p -c q8 $o in
 			exits 0 $p $o -c q8 -S "$p${o% *}" in
 		done
 	done
-	exits 2 ace-expand --gamma 0.5 in
-	says "^ace-expand: --gamma needs --state$"
+	refuses 2 "^ace-expand: --gamma needs --state$" ace-expand --gamma 0.5 in
 	for o in --create '--rounds 2' '--keep 2' --publish; do
-		exits 2 ace-aggregate $o in
-		says "^ace-aggregate: ${o% *} needs --spool$"
+		refuses 2 "^ace-aggregate: ${o% *} needs --spool$" ace-aggregate $o in
 	done
-	exits 2 ace-meter --wait 2s in
-	says "^ace-meter: --wait needs --state$"
+	refuses 2 "^ace-meter: --wait needs --state$" ace-meter --wait 2s in
 }
 
 # all messages of options are in test_cli and test_opt
 @test "options: what is wrong with one, by the name that was given" {
 	mkshards >in
 	while IFS='|' read -r words want; do
-		exits 2 ace-expand $words
-		says "^ace-expand: $want$"
+		refuses 2 "^ace-expand: $want$" ace-expand $words
 		says "^Try 'ace-expand --help'\.$"
 		[ "$(wc -l <err)" -eq 2 ]
 	done <<-END
@@ -97,8 +92,7 @@ refuses() {
 	head -c 100 in >part
 	exits 3 ace-expand part
 	[ "$(wc -l <err)" -eq 1 ]
-	exits 2 ace-advise cluster --steps
-	says "^Try 'ace-advise cluster --help'\.$"
+	refuses 2 "^Try 'ace-advise cluster --help'\.$" ace-advise cluster --steps
 	exits 0 ace-expand --omit provenance --output=a -- in
 	exits 0 ace-expand --omit provenance -qo b in
 	same a b
@@ -121,8 +115,7 @@ refuses() {
 
 @test "descriptors that came closed stay of no use" {
 	mkshards >in
-	exits 4 sh -c 'ace-expand <&-'
-	says "^ace-expand: '<stdin>': Bad file descriptor"
+	refuses 4 "^ace-expand: '<stdin>': Bad file descriptor" sh -c 'ace-expand <&-'
 	exits 0 ace-compress -v -c q8 -o said in
 	[ -s err ]
 	# standard error is closed, and messages must not get into the output file

@@ -7,8 +7,7 @@ load values
 # code STEP [ARGS...]: code a step of the device with state st, to `sent'
 code() {
 	mkshards -s "$1" >in
-	exits 0 ace-compress -S st -c q8 "${@:2}" in
-	mv out sent
+	makes sent ace-compress -S st -c q8 "${@:2}" in
 }
 
 # waits STEP N [ARGS...]: check that the step waits because N shards have no receipt
@@ -24,8 +23,7 @@ left() {
 	for s in 0 1 2 3 4 5 6 7; do
 		mkshards -n 64k -s $s
 	done >in
-	exits 0 ace-compress -S st -c "$1" --error-feedback "$2" in
-	mv out coded
+	makes coded ace-compress -S st -c "$1" --error-feedback "$2" in
 	mv err said
 	COLUMNS=200 ace-inspect stats st/residual | awk '$1 == "w" { print $7; exit }'
 }
@@ -42,8 +40,7 @@ left() {
 	[ "$(wc -l <said)" -eq 4 ]
 	grep -q "^ace-compress: edge1/4: in 5 shards in a row the code lost more than it kept" said
 	# without a state nothing is scaled
-	exits 0 ace-compress --omit provenance -c qsgd:4 in
-	mv out plain
+	makes plain ace-compress --omit provenance -c qsgd:4 in
 	exits 0 ace-compress --omit provenance -c qsgd:4:mse in
 	! cmp -s out plain || false
 	[ "$(stat -c %s out)" -eq "$(stat -c %s plain)" ]
@@ -58,8 +55,7 @@ left() {
 	code 0 --window 2
 	code 1 --window 2
 	waits 2 2 --window 2
-	exits 5 ace-compress -S st -c q8 --window 2 --wait 10ms in
-	says 'receipt'
+	refuses 5 'receipt' ace-compress -S st -c q8 --window 2 --wait 10ms in
 	code 2 --window 3
 	waits 3 3 --window 3
 	for n in 0 9 -1 x; do
@@ -90,10 +86,8 @@ left() {
 @test "steps beyond 32 bits are kept as they are" {
 	for s in 1099511627776 1099511627777; do
 		mkshards -s $s >in
-		exits 0 ace-compress -S st -c f32 --error-feedback ef21 in
-		mv out coded
-		exits 0 ace-expand --cache h coded
-		mv out dense
+		makes coded ace-compress -S st -c f32 --error-feedback ef21 in
+		makes dense ace-expand --cache h coded
 	done
 	[ -e st/history.1099511627777 ]
 	raw in >want
@@ -151,8 +145,7 @@ left() {
 	ace-expand --cache h slow >dense 3>&- &
 	pid=$!
 	exec 9>slow
-	exits 5 ace-expand --cache h coded
-	says "state 'h' is in use by another process"
+	refuses 5 "state 'h' is in use by another process" ace-expand --cache h coded
 	cat coded >&9
 	exec 9>&-
 	wait "$pid"

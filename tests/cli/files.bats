@@ -180,8 +180,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 	says "d/model.safetensors.index.json' is not a regular file"
 	rm d/model.safetensors.index.json
 	echo '{"weight_map":{"data":"1.safetensors"}}' >d/model.safetensors.index.json
-	exits 3 timeout "$HANG" ace-diff d d
-	says "d/1.safetensors' is not a regular file"
+	refuses 3 "d/1.safetensors' is not a regular file" timeout "$HANG" ace-diff d d
 }
 
 @test "a file system that cannot sync a directory: done; what a disk lost is said" {
@@ -223,8 +222,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 		dirs ace-patch --way copy p <step.patch
 	done
 	# a failed sync of a file is never ignored
-	exits 4 fails fsync EINVAL ace-cut -o x in
-	says "Invalid argument"
+	refuses 4 "Invalid argument" fails fsync EINVAL ace-cut -o x in
 }
 
 @test "a folder that may be written but not read" {

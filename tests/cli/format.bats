@@ -52,8 +52,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	chmod 600 key.pem
 	[ "$(kinds "$ROOT/tests/golden/good-annotated.aceg" | tr ' ' '\n' | grep -c '^[a-z]')" -eq 12 ]
 	while IFS=: read -r kept how; do
-		exits 0 $how --omit provenance "$ROOT/tests/golden/good-annotated.aceg"
-		mv out got
+		makes got $how --omit provenance "$ROOT/tests/golden/good-annotated.aceg"
 		exits 0 ace-inspect verify got
 		got=$(kinds got | tr ' ' '\n' | grep '^[a-z]' | sort -u | paste -sd' ')
 		[ "$got" = "$(tr ' ' '\n' <<<"$kept" | sort | paste -sd' ')" ] ||
@@ -90,15 +89,12 @@ every() {
 	mkshards -t w:336 >other
 	every >programs
 	while read -r how; do
-		exits 3 $how bare
-		says 'mismatch: the stream has no schema: give one'
+		refuses 3 'mismatch: the stream has no schema: give one' $how bare
 		exits 0 $how --schema in bare
 		exits 0 $how --schema in in
-		exits 3 $how --schema other in
-		says '^ace-[a-z]*: mismatch: '
+		refuses 3 '^ace-[a-z]*: mismatch: ' $how --schema other in
 		exits 0 $how --max-elements 336 in
-		exits 3 $how --max-elements 335 in
-		says 'limit: 336 elements, at most 335'
+		refuses 3 'limit: 336 elements, at most 335' $how --max-elements 335 in
 	done <programs
 }
 
@@ -161,8 +157,7 @@ every() {
 
 @test "values that mean only themselves are carried as they are" {
 	mkshards -D 6 -k ramp -n 64 >in
-	exits 0 ace-compress --omit provenance -c lossless in
-	mv out coded
+	makes coded ace-compress --omit provenance -c lossless in
 	[ "$(wc -c <coded)" -lt "$(wc -c <in)" ]
 	raw in >a
 	raw coded >b
@@ -173,8 +168,7 @@ every() {
 	done
 	exits 0 ace-export -f safetensors -o x.safetensors in
 	grep -aq '"U8"' x.safetensors
-	exits 0 ace-import x.safetensors
-	mv out again
+	makes again ace-import x.safetensors
 	exits 0 ace-export -f raw again
 	same out a
 }
@@ -303,11 +297,9 @@ still() {
 @test "names with commas stay names" {
 	mkshards -d 'a,b' >one
 	mkshards -d c >two
-	exits 0 ace-aggregate -d mid one two
-	mv out mid
+	makes mid ace-aggregate -d mid one two
 	mkshards -d d >three
-	exits 0 ace-aggregate mid three
-	mv out all
+	makes all ace-aggregate mid three
 	exits 0 ace-inspect -v all
 	[ "$(grep '^mEMb' out | sed 's/^mEMb *//' | paste -sd'|')" = 'a,b|c|d' ]
 }

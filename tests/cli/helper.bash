@@ -13,8 +13,10 @@ PATH=$BUILD:$BUILD/tests:$PATH:/usr/sbin:/sbin
 LC_ALL=C.UTF-8
 export BUILD PATH ROOT LC_ALL
 
+# setup: goes to an empty directory, and calls the file's own function `begins', if it has one.
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
+	! declare -F begins >/dev/null || begins
 }
 
 # exits N CMD...: checks that CMD's status is N; its output goes to the files out and err.
@@ -36,11 +38,35 @@ exits() {
 	return 1
 }
 
+# makes FILE CMD...: checks that CMD succeeds; its output goes to FILE.
+makes() {
+	exits 0 "${@:2}" && mv out "$1"
+}
+
 # says REGEX: checks that standard error of the last `exits' has such a line.
 says() {
 	LC_ALL=C grep -qE -e "$1" err && return
 	echo "no line like '$1' in:"
 	head -c 2000 err
+	return 1
+}
+
+# refuses N REGEX CMD...: checks that CMD's status is N, and that its message says REGEX.
+refuses() {
+	exits "$1" "${@:3}" && says "$2"
+}
+
+# notes REGEX CMD...: checks that CMD succeeds, and that standard error says REGEX.
+notes() {
+	exits 0 "${@:2}" && says "$1"
+}
+
+# shows REGEX CMD...: checks that CMD succeeds, and that its output has such a line.
+shows() {
+	exits 0 "${@:2}" || return
+	grep -q -e "$1" out && return
+	echo "no line like '$1' in:"
+	head -c 2000 out
 	return 1
 }
 

@@ -14,8 +14,7 @@ code() {
 
 # answer FILE [STATUS]: receive FILE and record the receipt; ace-recv's messages are in err
 answer() {
-	exits 0 ace-recv --spool spool -v "$1"
-	mv out receipt
+	makes receipt ace-recv --spool spool -v "$1"
 	mv err said
 	exits "${2:-0}" ace-ack -S state receipt
 	mv said err
@@ -39,8 +38,7 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 			shared $s
 			mkshards -s $s -d edge2 -n 20k -t a:5000 -t b:3000 >other
 			ace-recv --spool spool other >/dev/null
-			exits 0 ace-aggregate --spool spool --rounds 1 --devices 2
-			mv out got
+			makes got ace-aggregate --spool spool --rounds 1 --devices 2
 			exits 0 ace-expand --cache h sent$s
 			ace-aggregate out other >want
 			ace-inspect diff got want
@@ -62,8 +60,7 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 		answer sent$s
 	done
 	[ "$(ls spool/device/edge1.history | wc -l)" -eq 3 ]
-	exits 0 ace-aggregate --spool spool --rounds 3
-	mv out got
+	makes got ace-aggregate --spool spool --rounds 3
 	[ "$(ace-inspect --format json got | wc -l)" -eq 3 ]
 	code 3
 	answer sent3
@@ -169,8 +166,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	# the first shard must fit as well
 	mkdir -m 700 other
 	echo 'quota 20000' >other/limits
-	exits 5 ace-recv --spool other sent0
-	says 'limits: quota'
+	refuses 5 'limits: quota' ace-recv --spool other sent0
 	mkshards -s 2 -n 20k -t a:5000 -t b:3000 -H flags=16 >in
 	exits 0 ace-recv --spool spool -v in
 	says "step 2: invalid: corrupt: a difference needs its flag and both of its keys"
@@ -184,8 +180,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2
 	says "1 of 2 shards are deferred: mismatch: the shard is a difference, but 'history.0' is absent from 'spool/device/edge1.history'"
 	# separate files have no history
-	exits 3 ace-aggregate spool/0/*.aceg
-	says "is a difference to a history"
+	refuses 3 "is a difference to a history" ace-aggregate spool/0/*.aceg
 }
 
 @test "who comes meanwhile leaves the history of a shard that waits for its verdict" {

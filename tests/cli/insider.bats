@@ -90,6 +90,5 @@ coded() {
 	exits 0 ace-recv -v --spool spool --sync none in
 	says "step 1: invalid: mismatch: run 'test' is of another model"
 	mkshards -n 100k -k nan -i 0 -d evil -r other >in
-	exits 0 ace-recv -v --spool new --sync none in
-	says "invalid: non-finite value"
+	notes "invalid: non-finite value" ace-recv -v --spool new --sync none in
 }

@@ -82,8 +82,7 @@ build() {
 	# shellcheck disable=SC2046 # word splitting is intended
 	${CC:-cc} -o shared "$ROOT/examples/scale.c" \
 	    $(pkg-config --cflags --libs libaceg)
-	exits 0 env LD_LIBRARY_PATH="$root/usr/lib" ./shared 2 <in.aceg
-	mv out shared.aceg
+	makes shared.aceg env LD_LIBRARY_PATH="$root/usr/lib" ./shared 2 <in.aceg
 	# shellcheck disable=SC2046 # word splitting is intended
 	${CC:-cc} -o static "$ROOT/examples/scale.c" -I "$root/usr/include" \
 	    "$root/usr/lib/libaceg.a" $(pkg-config --libs liblz4 libxxhash) -lm

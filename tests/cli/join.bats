@@ -108,18 +108,15 @@ for line in sys.stdin:
 	leaves "$odd"
 	[ "$(cat spool/devices)" = edge1 ]
 	printf 'evil\033[2J\n' >spool/devices
-	exits 3 ace-aggregate --spool spool --rounds 1
-	says "corrupt: 'spool/devices'"
+	refuses 3 "corrupt: 'spool/devices'" ace-aggregate --spool spool --rounds 1
 	exits 3 leaves edge1
 }
 
 @test "what cannot be: status 2 and 5, and the list as it was" {
 	sends edge1 0
-	exits 5 leaves edge9
-	says "'spool' has no device 'edge9'"
+	refuses 5 "'spool' has no device 'edge9'" leaves edge9
 	[ ! -e spool/devices ]
-	exits 2 ace-recv --spool spool --join
-	says 'the device is missing'
+	refuses 2 'the device is missing' ace-recv --spool spool --join
 	exits 2 ace-recv --spool spool --device edge1 --join --leave
 	exits 2 ace-recv --spool spool --device edge1 --join file
 	exits 2 ace-recv --spool spool --device edge1 --leave --reply aggregate
@@ -156,8 +153,7 @@ for line in sys.stdin:
 	says "mismatch: the shard is of device 'edge3', but only 'edge5' may send here"
 	# if the receiver answers with receipts only, it is not a question
 	question edge3 9 | ace-recv --spool spool >receipts
-	exits 5 ace-ack -S st receipts
-	says 'a shard of kind model cannot be averaged'
+	refuses 5 'a shard of kind model cannot be averaged' ace-ack -S st receipts
 }
 
 @test "what is asked twice is given once over a connection" {
@@ -187,12 +183,10 @@ for line in sys.stdin:
 	for s in 3 4 5 6; do closes $s edge1 edge2; done
 	asks edge3 3 >told
 	mkshards -d edge3 -r demo -s 3 >in
-	exits 0 ace-recv -v --spool spool in
-	says "step 3: late: step 3 is closed"
+	notes "step 3: late: step 3 is closed" ace-recv -v --spool spool in
 	ace-export -o in.safetensors in
 	nameless -s 3 in.safetensors >in
-	exits 0 ace-recv -v --spool spool in
-	says "step 3: late: step 3 is closed"
+	notes "step 3: late: step 3 is closed" ace-recv -v --spool spool in
 }
 
 @test "who asks waits for an aggregate that is on its way; one that was removed is said" {
@@ -251,8 +245,7 @@ for line in sys.stdin:
 		perl -e 'print pack("Q<", 8), "{}      "' |
 		    ace-import -k model -d edge$i -r run$i
 	done >in
-	exits 0 ace-recv --spool spool --reply aggregate in
-	mv out told
+	makes told ace-recv --spool spool --reply aggregate in
 	[ "$(told)" = 'model 0 model 0 model 0 model 0' ]
 	[ "$(ls spool)" = device ]
 }

@@ -50,8 +50,7 @@ refused() {
 			refused $key ace-aggregate bad
 		done
 		# the reader of the installed library refuses it as well
-		exits 3 "$BUILD/examples/scale" 2 <bad
-		says "corrupt: key $key: "
+		refuses 3 "corrupt: key $key: " "$BUILD/examples/scale" 2 <bad
 		# a program that does not use the policy passes it on
 		exits 0 ace-expand bad
 	done < <(table)
@@ -84,8 +83,7 @@ refused() {
 	# a model of zeros has a norm but no relative drift
 	mkshards -K model.norm=0 >zero
 	exits 0 ace-aggregate zero
-	exits 3 ace-policy --target-divergence 0.01 zero
-	says "expected a norm above 0"
+	refuses 3 "expected a norm above 0" ace-policy --target-divergence 0.01 zero
 }
 
 @test "the drift is relative to the norm in each shard, or to that of the option" {

@@ -65,10 +65,8 @@ export -f edge cloud steps
 	mkshards -d edge2 -k ramp -N 5 | ace-recv --spool spool >/dev/null
 	ace-aggregate --spool spool --rounds 4 --keep 2 >/dev/null
 	[ ! -e spool/0 ]
-	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate in
-	mv out back
-	exits 0 ace-ack -v -S st back
-	says 'step 0: accepted'
+	makes back timeout "$HANG" ace-recv --spool spool --reply aggregate in
+	notes 'step 0: accepted' ace-ack -v -S st back
 	[ -z "$(field step out)" ]
 }
 

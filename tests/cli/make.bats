@@ -90,12 +90,9 @@ without() {
 	exits 2 built check HOMEBREW_PREFIX=/opt HOMEBREW_CELLAR=/c HOMEBREW_REPOSITORY=/r
 	says '\(as root: '
 	# DEPS=yes and `make deps' ask for it explicitly
-	exits 2 built check NIX_BUILD_TOP=/build DEPS=yes
-	says '\(as root: '
-	exits 2 built deps CI=
-	says '\(as root: '
-	exits 2 built deps DEB_BUILD_ARCH=amd64
-	says '\(as root: '
+	refuses 2 '\(as root: ' built check NIX_BUILD_TOP=/build DEPS=yes
+	refuses 2 '\(as root: ' built deps CI=
+	refuses 2 '\(as root: ' built deps DEB_BUILD_ARCH=amd64
 	# on a terminal a person can answer
 	exits 2 env -u CI -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u DEPS "$BUILD/tests/pty" \
 	    sh -c 'exec make -C "$1" BUILD="$PWD/b" check 2>&1' - "$ROOT"

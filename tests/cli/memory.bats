@@ -142,6 +142,5 @@ early() {
 	mkshards | xz -T1 --lzma2=preset=0,dict=500MiB >greedy.xz
 	exits 0 ace-inspect greedy.xz
 	ulimit -v 300000
-	exits 4 ace-inspect greedy.xz
-	says "^ace-inspect: 'greedy.xz': .*memory"
+	refuses 4 "^ace-inspect: 'greedy.xz': .*memory" ace-inspect greedy.xz
 }

@@ -62,17 +62,14 @@ example() {
 	mkshards >in
 	for tail in 1:truncated 7:truncated 8:corrupt 63:corrupt; do
 		(cat in && head -c "${tail%:*}" /dev/zero) >longer
-		exits 3 ace-inspect verify longer
-		says "${tail#*:}: "
+		refuses 3 "${tail#*:}: " ace-inspect verify longer
 	done
 	for n in 7:truncated 8:truncated 63:truncated 64:truncated; do
 		(cat in && head -c "${n%:*}" in) >longer
-		exits 3 ace-inspect verify longer
-		says "${n#*:}: "
+		refuses 3 "${n#*:}: " ace-inspect verify longer
 	done
 	(cat in && head -c 56 in && head -c 8 /dev/zero) >longer
-	exits 3 ace-inspect verify longer
-	says 'corrupt: '
+	refuses 3 'corrupt: ' ace-inspect verify longer
 }
 
 @test "each default that --help has in figures is the page's" {
@@ -219,8 +216,7 @@ example() {
 	exits 3 ace-score --form paper -S sc model	# a history of another model
 	exits 0 ace-compress -S e -c q8 --error-feedback ef21 in
 	mkshards -s 1 >next
-	exits 0 ace-compress -S e -c q8 --error-feedback ef21 next
-	mv out next
+	makes next ace-compress -S e -c q8 --error-feedback ef21 next
 	exits 5 ace-expand --cache h next		# a difference to another history
 	exits 3 ace-expand next				# a difference, but there is no history
 }

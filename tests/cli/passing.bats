@@ -139,8 +139,7 @@ refused() {
 	done
 	# ace-policy does not read the values
 	cat bad | ace-policy --bandwidth 10Mbit | cat >got
-	exits 3 ace-inspect verify got
-	says "the payload's checksum does not match"
+	refuses 3 "the payload's checksum does not match" ace-inspect verify got
 	exits 3 ace-policy --bandwidth 10Mbit bad
 	# a truncation among the values, and in a header
 	set +e

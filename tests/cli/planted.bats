@@ -98,10 +98,24 @@ calls() {
 	done < <(calls mail)
 	mv mail m.ace-patch
 	cp old m
-	exits 5 ace-patch m <step.aceg
-	says "'m.ace-patch' belongs to user 65534"
+	refuses 5 "'m.ace-patch' belongs to user 65534" ace-patch m <step.aceg
 	mv m.ace-patch mail
 	unharmed
+	same m old
+}
+
+@test "a folder that others can write" {
+	models
+	mkshards >in
+	mkdir mail
+	chmod 777 mail
+	while read -r call; do
+		exits 5 timeout "$HANG" $call </dev/null
+		says "'mail' can be changed by other users"
+	done < <(calls mail)
+	mv mail m.ace-patch
+	cp old m
+	refuses 5 "'m.ace-patch' can be changed by other users" ace-patch m <step.aceg
 	same m old
 }
 

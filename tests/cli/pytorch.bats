@@ -321,8 +321,7 @@ two() {
 	says "ace_shards.Error: checkpoint 'edge1.pt' is in use by another process"
 	exits 0 train edge1 6
 	echo 'not a checkpoint' >edge1.pt
-	exits 1 train edge1 7
-	says "ace_shards.Error: checkpoint 'edge1.pt' cannot be read"
+	refuses 1 "ace_shards.Error: checkpoint 'edge1.pt' cannot be read" train edge1 7
 	kill %% 2>/dev/null || true
 }
 

@@ -44,8 +44,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	exits 0 ace-patch --receipt edge1 r <down
 	same r m1
 	mv out up
-	exits 0 ace-ack -v -S S <up
-	says "'edge1' has step 0, model [0-9a-f]{32}"
+	notes "'edge1' has step 0, model [0-9a-f]{32}" ace-ack -v -S S <up
 	# the hash in the receipt identifies the step
 	has edge1 1 behind
 	exits 0 ace-diff -v -S S --to edge1
@@ -132,8 +131,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	done
 	# a receipt from a receiver to which nothing was sent
 	ace-patch --receipt nobody other <whole >forged
-	exits 0 ace-ack -S S <forged
-	says "skipped a receipt: nothing was sent to its receiver"
+	notes "skipped a receipt: nothing was sent to its receiver" ace-ack -S S <forged
 	cmp S/models was
 }
 
@@ -170,8 +168,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	to edge1 r
 	ace-status S >status
 	grep -Eq "^edge1 +behind +0 +2 " status
-	exits 0 ace-diff -v -S S --to edge1
-	says "sending 'edge1' 2 patches"
+	notes "sending 'edge1' 2 patches" ace-diff -v -S S --to edge1
 	to edge1 r
 	same r m2
 	has edge1 2 newest
@@ -189,15 +186,13 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	cp m0 r
 	to edge1 r
 	ace-diff -S S --to edge1 >down
-	exits 0 ace-patch --stage --receipt edge1 r <down
-	mv out up
+	makes up ace-patch --stage --receipt edge1 r <down
 	exits 0 ace-ack -S S <up
 	has edge1 0 sent
 	# a question does not touch a staged model
 	ace-diff -S S --to edge2 >ask
 	exits 0 ace-patch --stage --receipt edge1 r <ask
-	exits 0 ace-patch --commit --receipt edge1 r
-	mv out up
+	makes up ace-patch --commit --receipt edge1 r
 	exits 0 ace-ack -S S <up
 	has edge1 1 newest
 	same r m1
@@ -220,8 +215,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	exec 8>S/lock
 	flock 8
 	steps 3
-	exits 5 ace-diff -S S m2 m3
-	says "in use by another process"
+	refuses 5 "in use by another process" ace-diff -S S m2 m3
 	exec 8>&-
 	exits 0 ace-diff -S S -s 3 m2 m3
 }
@@ -231,15 +225,13 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	exits 2 ace-diff --to edge1
 	exits 2 ace-diff -S S --to edge1 m0
 	exits 2 ace-diff -S S -o x m0 m1
-	exits 5 ace-diff -S S --to edge1
-	says "'S/patches' has no patch yet"
+	refuses 5 "'S/patches' has no patch yet" ace-diff -S S --to edge1
 	kept 0 1
 	exits 2 ace-diff -S S --to ""
 	exits 2 ace-diff -S S --to $'a\nb'
 	exits 2 ace-patch --receipt "" m0 </dev/null
 	echo "has nonsense" >S/models
-	exits 3 ace-diff -S S --to edge1
-	says "corrupt: 'S/models', line 1"
+	refuses 3 "corrupt: 'S/models', line 1" ace-diff -S S --to edge1
 	exits 3 ace-status S
 }
 
@@ -278,8 +270,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	exits 5 ace-diff -S S --to edge1
 	says "nothing leads from model [0-9a-f]{32} of receiver 'edge1' to step 5"
 	echo 'patches 1' >S/limits
-	exits 2 ace-diff -S S m0 m1
-	says "S/limits:1: "
+	refuses 2 "S/limits:1: " ace-diff -S S m0 m1
 }
 
 @test "the same patch is kept once; a model that is older again is the newest" {
@@ -355,8 +346,7 @@ late() {
 	done
 	# the trainer cannot be reached, or no patches lead on from the model
 	PATH=$ROOT/examples/patches:$PATH
-	exits 4 catch-up.sh edge1 h S served false
-	says "catch-up.sh: 'h' is not the newest"
+	refuses 4 "catch-up.sh: 'h' is not the newest" catch-up.sh edge1 h S served false
 	rm -r S
 	kept 0 1
 	rm S/patches/*.00000000*

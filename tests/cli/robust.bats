@@ -11,8 +11,7 @@ PATH=$BUILD/examples:$PATH
 	done
 	# all devices send the same, 1 2 3 ... at step 1, which is then the mean, without deviation
 	for kind in sign:-2 inner:-2 little:1 mimic:1 label:1 sybil:1 heavy:-2; do
-		exits 0 attack "${kind%:*}" 1 2 e1 e2 e3 e4
-		mv out all
+		makes all attack "${kind%:*}" 1 2 e1 e2 e3 e4
 		ace-inspect verify all
 		ace-cut --step 1 --device attacker1 all >one
 		ace-export -f raw one | od -An -v -tf4 -w4 |
@@ -22,8 +21,7 @@ PATH=$BUILD/examples:$PATH
 	ace-inspect one >shown
 	grep -qE '^ *weight *8$' shown
 	# the values of the step before
-	exits 0 attack replay 1 1 e1 e2 e3
-	mv out all
+	makes all attack replay 1 1 e1 e2 e3
 	ace-cut --step 0 e1 | ace-export -f raw >want
 	for i in 0 1; do
 		ace-cut --step $i --device attacker1 all | ace-export -f raw >got
@@ -33,8 +31,7 @@ PATH=$BUILD/examples:$PATH
 	columns() { od -An -v -tf4 -w4; }
 	ace-cut --step 1 e1 | ace-export -f raw >now
 	for kind in fixed edge; do
-		exits 0 attack $kind 1 1 e1 e2 e3
-		mv out all
+		makes all attack $kind 1 1 e1 e2 e3
 		for i in 0 1; do
 			ace-cut --step $i --device attacker1 all | ace-export -f raw >got$i
 		done
@@ -46,8 +43,7 @@ PATH=$BUILD/examples:$PATH
 			exit !(a > 0.999 * b && a < 1.001 * b &&
 			    (k == "edge" ? with < 0 : c > 0.999)) }'
 	done
-	exits 0 attack large 2 100 e1 e2 e3 e4
-	mv out all
+	makes all attack large 2 100 e1 e2 e3 e4
 	for i in 1 2; do
 		ace-cut --step 1 --device attacker$i all >one$i
 	done
@@ -58,11 +54,9 @@ PATH=$BUILD/examples:$PATH
 	same want got
 	exits 2 attack none 1 1 e1 e2
 	exits 2 attack poetry 1 1 e1 e2
-	exits 2 attack sign 2 1 e1 e2
-	says "no honest device"
+	refuses 2 "no honest device" attack sign 2 1 e1 e2
 	head -c 300 e2 >short
-	exits 3 attack mimic 1 1 e1 short
-	says truncated
+	refuses 3 truncated attack mimic 1 1 e1 short
 	[ ! -s out ] || exits 3 ace-inspect verify out
 }
 

@@ -84,8 +84,7 @@ run_in() {
 	tar("none.tar", (tarfile.DIRTYPE, "x"))
 	E
 	while read -r f want; do
-		exits 3 ace-cut "$f"
-		says "^ace-cut: $want"
+		refuses 3 "^ace-cut: $want" ace-cut "$f"
 	done <<-'E'
 	up.tar unsupported: the name of 'up.tar', entry '../in.aceg' points outside
 	root.tar unsupported: .* points outside the folder
@@ -110,8 +109,7 @@ run_in() {
 	tar -czf good.tgz in.aceg
 	for n in 40 200 $(($(wc -c <good.tgz) - 30)); do
 		head -c "$n" good.tgz >cut.tgz
-		exits 3 ace-cut cut.tgz
-		says '^ace-cut: (truncated|corrupt): '
+		refuses 3 '^ace-cut: (truncated|corrupt): ' ace-cut cut.tgz
 		exits 3 ace-cut < <(cat cut.tgz)
 	done
 }
@@ -120,8 +118,7 @@ run_in() {
 	run_in dir
 	head -c 1000 dir/r/5/a.aceg >x
 	mv x dir/r/5/a.aceg
-	exits 3 ace-inspect dir
-	says "ace-inspect: truncated: .* of 'dir/r/5/a.aceg'"
+	refuses 3 "ace-inspect: truncated: .* of 'dir/r/5/a.aceg'" ace-inspect dir
 	[ "$(wc -l <out)" -eq 26 ]
 	grep -qE '^ +5 a .* damaged$' out
 	exits 3 ace-inspect --format tsv dir
@@ -130,12 +127,10 @@ run_in() {
 	[ "$(grep -c '"error":"truncated' out)" -eq 1 ]
 	# the same for a file that cannot be decompressed at all
 	printf '\x28\xb5\x2f\xfdxxxxxxx' >dir/r/5/a.aceg
-	exits 3 ace-inspect brief dir
-	says "'dir/r/5/a.aceg'"
+	refuses 3 "'dir/r/5/a.aceg'" ace-inspect brief dir
 	[ "$(wc -l <out)" -eq 25 ]
 	mkdir empty
-	exits 3 ace-inspect empty
-	says "mismatch: folder 'empty' has no stream"
+	refuses 3 "mismatch: folder 'empty' has no stream" ace-inspect empty
 }
 
 @test "follow: what comes to the folder is shown once, and it ends with its reader" {
@@ -216,18 +211,15 @@ run_in() {
 	! grep -E '>(bandwidth|f32, %)' p.svg || false
 	# a single step; text output; a table of means only
 	ace-inspect --format tsv one/mean.aceg >mean.tsv
-	exits 0 "${plot[@]}" - mean.tsv
-	grep -q 'bandwidth, Mbit/s' out
+	shows 'bandwidth, Mbit/s' "${plot[@]}" - mean.tsv
 	# a table of tensors
 	ace-inspect stats --format tsv one/r/1/a.aceg >tensors.tsv
 	exits 0 "${plot[@]}" t.svg tensors.tsv
 	grep -q '>layer.weight<' t.svg
 	grep -q '>bits per value' t.svg
-	exits 2 "${plot[@]}" x.svg
-	says '^usage: '
+	refuses 2 '^usage: ' "${plot[@]}" x.svg
 	ace-inspect --format tsv one/residual.aceg >kept.tsv
-	exits 3 "${plot[@]}" x.svg kept.tsv
-	says "no shard of a device in 'kept.tsv'"
+	refuses 3 "no shard of a device in 'kept.tsv'" "${plot[@]}" x.svg kept.tsv
 	[ ! -e x.svg ]
 }
 

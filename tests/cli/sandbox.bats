@@ -29,11 +29,9 @@ none() {
 	fi
 	ace-score -vv </dev/null 2>err || true
 	says 'sandbox: Landlock [0-9]+ and seccomp$'
-	exits 3 ace-score --sandbox require </dev/null
-	says 'truncated: empty input'
+	refuses 3 'truncated: empty input' ace-score --sandbox require </dev/null
 	exits 2 ace-score --sandbox perhaps </dev/null
-	exits 3 ace-score --sandbox off -vv </dev/null
-	says 'sandbox: off$'
+	refuses 3 'sandbox: off$' ace-score --sandbox off -vv </dev/null
 }
 
 @test "half of it is less than what was required" {
@@ -42,16 +40,14 @@ none() {
 	LD_PRELOAD=$(preload)
 	exits 4 ace-score --sandbox require </dev/null
 	says '--sandbox require: this system has no complete sandbox: Landlock alone$'
-	exits 3 ace-score -v </dev/null
-	says 'sandbox: Landlock alone$'
+	refuses 3 'sandbox: Landlock alone$' ace-score -v </dev/null
 	exits 3 ace-score </dev/null
 	[ "$(grep -c sandbox err)" -eq 0 ]
 	# a program that faces a network reports its sandbox once, without -v
 	mkshards -N 2 >in
 	exits 0 ace-recv --spool spool in
 	[ "$(grep sandbox err)" = 'ace-recv: sandbox: Landlock alone' ]
-	exits 0 ace-status spool
-	grep -q 'Landlock alone' out
+	shows 'Landlock alone' ace-status spool
 }
 
 @test "without it an intruder does all, with it nothing" {
@@ -178,8 +174,7 @@ rows() {
 	[ "$(find all -name '*.aceg' | wc -l)" -eq 2 ]
 	exits 0 ace-score "$@" -o scored in
 	exits 0 ace-expand "$@" --feedback told -o plain in
-	exits 0 ace-select "$@" -b 20k --format text scored
-	mv out plan
+	makes plan ace-select "$@" -b 20k --format text scored
 	exits 0 ace-select "$@" --plan plan -o planned in
 	exits 0 ace-compress "$@" --schema in -S st -o coded planned
 	exits 0 ace-expand "$@" --cache history -o plain coded

@@ -166,8 +166,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 	ace-step -S S --sync none --bits 0.4 in0 >rest
 	cp -r S was
 	head -c 9000000 in1 >in.cut
-	exits 3 ace-step -T 4 -S S --sync none --bits 0.4 in.cut
-	says 'truncated'
+	refuses 3 'truncated' ace-step -T 4 -S S --sync none --bits 0.4 in.cut
 	same S/residual was/residual
 	exits 0 ace-step -T 4 -S S --sync none --bits 0.4 in1
 }
