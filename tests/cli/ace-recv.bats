@@ -355,7 +355,7 @@ gets() {
 	limited 'ahead 8' waits 'limit: step 9 is more than 8 steps after 0' <in
 }
 
-@test "a shard that was saved from a damaged file is no part of a sum" {
+@test "a shard that was recovered from a damaged file is invalid" {
 	shard 0 edge1 -H flags=8 >in
 	recv '^step 0: invalid: the shard is from a damaged file: resend it$' <in
 	shard 0 edge2 -H flags=7 >in

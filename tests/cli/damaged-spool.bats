@@ -48,7 +48,7 @@ goes_on() {
 	[ "$(members)" = abc ]
 }
 
-@test "damaged before its step is closed: named, absent, and the run goes on" {
+@test "damaged before its step is closed: named and left out, and the run goes on" {
 	local how
 	sends 0 a b c
 	mv spool whole
@@ -61,7 +61,7 @@ goes_on() {
 	done
 }
 
-@test "damaged after its step is closed: named, absent, and the run goes on" {
+@test "damaged after its step is closed: named and left out, and the run goes on" {
 	local how
 	sends 0 a b c
 	# do not publish the average, so that the step has to be averaged again
@@ -84,7 +84,7 @@ goes_on() {
 }
 
 # bats test_tags=long
-@test "any byte that changes: the step is averaged, and who is left out is named" {
+@test "any changed byte: the step is averaged, and a device left out is named" {
 	local i n
 	sends 0 a b c
 	mv spool whole
@@ -98,7 +98,7 @@ goes_on() {
 	done
 }
 
-@test "a quorum holds without it: nobody counts, and the others wait for the next average" {
+@test "too few for the quorum without it: no average, and the next one counts the others" {
 	sends 0 a b c
 	damage middle
 	aggregate --quorum 3
@@ -121,7 +121,7 @@ goes_on() {
 	[ "$(members)" = b ]
 }
 
-@test "sent again before its step is closed: it takes the damaged file's place" {
+@test "sent again before its step is closed: it replaces the damaged file" {
 	local how
 	sends 0 a b c
 	mv spool whole
@@ -137,7 +137,7 @@ goes_on() {
 	done
 }
 
-@test "a shard of a step that was passed over" {
+@test "a damaged shard of a step that was skipped" {
 	sends 0 a b
 	sends 1 a c
 	damage end

@@ -2,10 +2,7 @@
 # the purpose.
 load helper
 
-# refuses STATUS MESSAGE CMD...
-refuses() {
-	exits "$1" "${@:3}" && says "$2"
-}
+begins() { mkshards >in; }
 
 @test "archives: without an end, with a name too long, encrypted, no file" {
 	mkshards >in.aceg
@@ -42,7 +39,6 @@ refuses() {
 }
 
 @test "a difference to a history is not coded as if it were values" {
-	mkshards >in
 	ace-compress -S S --error-feedback ef21 -c q8 in >first
 	mkshards -s 1 >in
 	ace-compress -S S --error-feedback ef21 -c q8 in >sent
@@ -51,7 +47,6 @@ refuses() {
 }
 
 @test "a spool whose numbers or shards are gone" {
-	mkshards >in
 	exits 0 ace-recv --spool D in
 	exits 0 ace-aggregate --spool D --rounds 1
 	rm D/0/edge1.aceg D/done/0
@@ -62,7 +57,6 @@ refuses() {
 }
 
 @test "options: one that means nothing without another is not taken" {
-	mkshards >in
 	for p in ace-compress ace-step; do
 		for o in '--window 2' '--wait 5s' '--error-feedback ef' --allow-gap; do
 			refuses 2 "^$p: ${o% *} needs --state$" $p -c q8 $o in
@@ -78,7 +72,6 @@ refuses() {
 
 # all messages of options are in test_cli and test_opt
 @test "options: what is wrong with one, by the name that was given" {
-	mkshards >in
 	while IFS='|' read -r words want; do
 		refuses 2 "^ace-expand: $want$" ace-expand $words
 		says "^Try 'ace-expand --help'\.$"
@@ -99,7 +92,6 @@ refuses() {
 }
 
 @test "options after an operand are called so, by every program" {
-	mkshards >in
 	for call in 'ace-score in --form paper' 'ace-aggregate in -v' 'ace-inspect list in -q' \
 	    'ace-inspect in --format json' 'ace-expand in -o out2' 'ace-diff in in -r demo'; do
 		exits 2 $call
@@ -114,7 +106,6 @@ refuses() {
 }
 
 @test "descriptors that came closed stay of no use" {
-	mkshards >in
 	refuses 4 "^ace-expand: '<stdin>': Bad file descriptor" sh -c 'ace-expand <&-'
 	exits 0 ace-compress -v -c q8 -o said in
 	[ -s err ]
@@ -124,7 +115,6 @@ refuses() {
 }
 
 @test "in a pipe the program that failed speaks, and the last" {
-	mkshards >in
 	last='^ace-inspect: truncated: aborted upstream: the program before this one'
 	for how in ace-expand 'ace-compress -c q8' ace-score; do
 		# these programs fail before or after their first output
@@ -146,7 +136,6 @@ refuses() {
 }
 
 @test "a report whose reader has gone ends quietly" {
-	mkshards >in
 	mkfifo p
 	# a pipe for output without a reader
 	exec 9<>p

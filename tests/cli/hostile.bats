@@ -12,6 +12,12 @@ recv() {
 	notes "$want" ace-recv -v --spool spool --sync none "$@"
 }
 
+# gets REGEX STEP [DEVICE [OPTION...]]: send this shard, and check that the message matches
+gets() {
+	shard "${@:2}" >in
+	recv "$1" <in
+}
+
 # waits REGEX ARGS...: the same for a shard that has to wait and gets no receipt
 waits() {
 	local want=$1
@@ -25,24 +31,20 @@ aggregate() {
 	    --sync none --omit provenance "$@"
 }
 
-@test "kinds that are no gradients, and differences to a history" {
+@test "kinds other than gradients, and differences to a history, are refused" {
 	local k
 	for k in 4 5 6; do
-		shard "$k" edge1 -H kind=$k >in
-		recv "step $k: invalid: mismatch: a shard of kind" <in
+		gets "step $k: invalid: mismatch: a shard of kind" "$k" edge1 -H kind=$k
 	done
 	for k in 0 1 2 3; do
-		shard 1$k edge1 -H kind=$k >in
-		recv "step 1$k: accepted" <in
+		gets "step 1$k: accepted" 1$k edge1 -H kind=$k
 	done
 	shard 7 edge1 -H flags=16 >in
 	recv "step 7: invalid: corrupt: a difference needs its flag and both of its keys" <in
 	shard 8 edge1 -H flags=16 -K predict=poetry -K history=none >in
 	recv "step 8: invalid: corrupt: key predict: 'poetry'" <in
-	shard 8 edge1 -H flags=16 -K predict=ef21 -K history=none >in
-	recv "step 8: accepted" <in
-	shard 9 edge1 -H kind=3 >in
-	limited 'kind gradient' recv "step 9: invalid: .* kind mean" <in
+	gets "step 8: accepted" 8 edge1 -H flags=16 -K predict=ef21 -K history=none
+	limited 'kind gradient' gets "step 9: invalid: .* kind mean" 9 edge1 -H kind=3
 	# if a limit has several lines, the last one counts
 	shard 20 edge1 -H flags=16 >in
 	limited 'kind difference,gradient, kind gradient' recv \
@@ -51,28 +53,22 @@ aggregate() {
 	limited 'kind ' exits 2 ace-recv --spool spool in
 }
 
-@test "numbers that sums are made of have a bound" {
-	shard 0 edge1 -w 1e30 >in
-	recv "invalid: limit: the weight is 1e\+30, at most 1e\+06" <in
-	shard 1 edge1 -w 2 >in
-	limited 'weight 1' recv "invalid: limit: the weight is 2, at most 1 " <in
+@test "weights, counts and steps have bounds" {
+	gets "invalid: limit: the weight is 1e\+30, at most 1e\+06" 0 edge1 -w 1e30
+	limited 'weight 1' gets "invalid: limit: the weight is 2, at most 1 " 1 edge1 -w 2
 	# the largest limit on weights keeps sums finite
 	limited 'weight 1.1e12' exits 2 ace-recv --spool spool in
-	shard 2 edge1 -H contributors=0 >in
-	recv "invalid: limit: the shard has 0 contributors" <in
+	gets "invalid: limit: the shard has 0 contributors" 2 edge1 -H contributors=0
 	shard 3 edge1 -H contributors=4294967295 >in
 	recv "invalid: limit: the shard has 4294967295 contributors, at most 1024" <in
 	shard 4 edge1 -H samples=18446744073709551615 >in
 	recv "invalid: limit: the shard has 18446744073709551615 samples" <in
-	shard 5 edge1 -H base=6 >in
-	recv "invalid: mismatch: step 5 was computed at the later model version 6" <in
-	shard 6 edge1 -H incarnation=4294967295 >in
-	recv "invalid: limit: the incarnation is" <in
-	shard 7 edge1 -w 1e6 -H contributors=1024 -H base=7 >in
-	recv "step 7: accepted" <in
+	gets "invalid: mismatch: step 5 was computed at the later model version 6" 5 edge1 -H base=6
+	gets "invalid: limit: the incarnation is" 6 edge1 -H incarnation=4294967295
+	gets "step 7: accepted" 7 edge1 -w 1e6 -H contributors=1024 -H base=7
 }
 
-@test "who may speak for himself alone names nobody else" {
+@test "a device that may send only its own shards names no other contributor" {
 	shard 0 edge1 | ace-aggregate -d evil >in
 	recv "step 0: accepted" <in
 	rm -r spool
@@ -84,7 +80,7 @@ aggregate() {
 	limited 'contributors 1, contributors 16 relay' recv accepted --device relay <in
 }
 
-@test "a list of contributors that names one twice, in two frames: corrupt" {
+@test "a list of contributors that names a device twice, in two frames, is corrupt" {
 	mkshards -d evil -H contributors=3 -M a,x -M y >in
 	exits 0 ace-aggregate in
 	mkshards -d evil -H contributors=3 -M a,x -M x >in
@@ -94,16 +90,13 @@ aggregate() {
 	recv "invalid: corrupt: the list of contributors" <in
 }
 
-@test "policies with values that are none: refused, and the aggregate goes on" {
+@test "policies with invalid values are refused, and the aggregate goes on" {
 	local p step=0
 	for p in delay=nan interval=nan force=2 delay=1001 cuts=1,2; do
-		shard $((++step)) edge1 -P $p >in
-		recv "invalid: .*corrupt: key ${p%=*}" <in
+		gets "invalid: .*corrupt: key ${p%=*}" $((++step)) edge1 -P $p
 	done
-	shard 9 edge1 -K model.norm=nan >in
-	recv "invalid: .*corrupt: key model.norm" <in
-	shard 9 edge2 >in
-	recv accepted <in
+	gets "invalid: .*corrupt: key model.norm" 9 edge1 -K model.norm=nan
+	gets accepted 9 edge2
 	aggregate
 	ace-inspect verify out
 }
@@ -111,7 +104,7 @@ aggregate() {
 # many PREFIX: print 9000 lines of a policy
 many() { seq -f "$1%04g=" 1000 9999; }
 
-@test "policies with many keys, and many of them: little work, and no more than one has" {
+@test "many policies with many keys take little time, and together have the limit of one" {
 	local frames=() i
 	for i in {1..24}; do
 		frames+=(-P "$(many a)")
@@ -131,7 +124,7 @@ many() { seq -f "$1%04g=" 1000 9999; }
 	ace-inspect verify out
 }
 
-@test "cuts that leave no room in an aggregate for what others ask: passed over" {
+@test "cuts that leave no room in an aggregate for other keys are ignored" {
 	shard 0 evil -P "cuts=$(seq -s, 999999 -1 990641),1
 cuts.seconds=1" >in
 	recv accepted <in
@@ -139,11 +132,9 @@ cuts.seconds=1" >in
 	shard 0 evil2 -P "cuts=1
 cuts.seconds=1.$(printf '0%.0s' {1..65000})" >in
 	recv accepted <in
-	shard 0 good -P $'cuts=2,1\ncuts.seconds=1\ndelay=1\ninterval=4' >in
-	recv accepted <in
+	gets accepted 0 good -P $'cuts=2,1\ncuts.seconds=1\ndelay=1\ninterval=4'
 	for d in good2 good3; do
-		shard 0 $d -P $'delay=1\ninterval=4' >in
-		recv accepted <in
+		gets accepted 0 $d -P $'delay=1\ninterval=4'
 	done
 	aggregate --devices 5
 	ace-inspect verify out
@@ -166,21 +157,15 @@ cuts.seconds=1" >in
 		waits "limit: step $s is more than 10000 steps after 0" <in
 	done
 	[ "$(ls spool)" = "" ]
-	shard 10000 >in
-	recv accepted <in
+	gets accepted 10000
 	aggregate
 	shard 10030 >in
 	limited 'ahead 20' waits "more than 20 steps after 10000" <in
 	limited 'ahead 30' recv accepted <in
 }
 
-@test "the run and the model are those that are pinned, or the first" {
-	shard 0 >in
-	recv accepted <in
-	mkshards -d edge2 -r other >in
-	exits 3 ace-recv --spool spool in
-	says "mismatch: a shard of run 'other', and the spool is of run 'test'"
-	[ "$(find spool -name 'edge2*')" = "" ]
+@test "the run and the model are those that are pinned" {
+	gets accepted 0
 	# if the run's model is given, the first device does not decide it
 	mkshards -d edge2 -r other -t w:7 >in
 	exits 3 ace-recv --spool pinned --run test in
@@ -196,7 +181,7 @@ cuts.seconds=1" >in
 	says accepted
 }
 
-@test "devices are counted, not files: one key has one voice" {
+@test "a device that sends several shards for a step counts once" {
 	local i
 	for i in 1 2 3 4 5; do
 		shard 0 evil -k ramp -x $i >in
@@ -219,15 +204,14 @@ cuts.seconds=1" >in
 	    awk '{ for (i = 1; i <= NF; i++) if ($i != 0) n++ } END { print n + 0 }')" -eq 0 ]
 }
 
-@test "a device called aggregate does not speak for the cloud" {
-	shard 0 aggregate >in
-	recv accepted <in
+@test "a device named aggregate cannot replace the aggregate" {
+	gets accepted 0 aggregate
 	[ ! -e spool/0/aggregate.aceg ]
 	aggregate
 	recv duplicate\|accepted <in
 }
 
-@test "what cannot be used is set aside in the manifest; the next step comes" {
+@test "an unusable shard is deferred in the manifest, and the next step follows" {
 	local i
 	for i in 1 2 3; do shard 0 edge$i; shard 1 edge$i; done >all
 	exits 0 ace-recv --spool spool --sync none all
@@ -245,12 +229,11 @@ cuts.seconds=1" >in
 	says "step [0-9]+ has no average"
 	shard 1 edge1 >in
 	exits 0 timeout "$HANG" ace-recv --spool spool --reply aggregate --sync none in
-	shard 2 edge1 >in
-	recv accepted <in
+	gets accepted 2 edge1
 	aggregate
 }
 
-@test "weights and counts that overflow: one is set aside, the others are averaged" {
+@test "weights and counts that overflow: one shard is deferred, the others are averaged" {
 	local i what=("-w 1.7e308" "-H samples=18446744073709551615"
 	    "-H contributors=4294967295")
 	local why=("limit: the weights overflow with weight 1.7e\\+308 of 'evil[12]'"
@@ -270,16 +253,14 @@ cuts.seconds=1" >in
 	done
 }
 
-@test "a quota: bytes and open steps of a device, not of the others" {
+@test "the quota limits bytes and open steps of one device, not of others" {
 	mkshards -N 12 >in
 	limited 'open 5' waits "limit: 5 steps of this device are open" -v in
 	[ "$(grep -c accepted err)" -eq 5 ]
 	[ "$(ls -d spool/[0-9]* | wc -l)" -eq 5 ]
-	shard 9 edge2 >in
-	limited 'open 5' recv accepted <in
+	limited 'open 5' gets accepted 9 edge2
 	# known shards get the same answers as before
-	shard 3 >in
-	limited 'open 5' recv "step 3: duplicate" <in
+	limited 'open 5' gets "step 3: duplicate" 3
 	shard 6 >in
 	limited 'quota 1k' waits "limit: [0-9]+ bytes of this device wait" <in
 	# the exact limit is the bytes of the device's files in open steps
@@ -293,11 +274,10 @@ cuts.seconds=1" >in
 	limited "quota $((bytes + 1))" recv "step 7: accepted" <in
 }
 
-@test "a quota: what was refused and has left a file counts, too" {
+@test "files of refused shards count in the quota" {
 	local s
 	for s in 0 1 2; do
-		shard $s edge1 -k nan >in
-		recv "step $s: invalid: non-finite" <in
+		gets "step $s: invalid: non-finite" $s edge1 -k nan
 	done
 	shard 3 >in
 	limited 'open 3' waits "limit: 3 steps of this device are open" <in
@@ -319,7 +299,7 @@ slow() {
 	return $r
 }
 
-@test "who says nothing more in the middle of a shard is not waited for" {
+@test "a device that stops in the middle of a shard times out" {
 	mkshards -n 100k >in
 	limited 'timeout 300ms' slow 'head -c 100000 in; exec sleep "$HANG"'
 	says "truncated: timed out"
@@ -332,7 +312,7 @@ slow() {
 	[ "$(find spool -name '*.new-*')" = "" ]
 }
 
-@test "who says nothing between two shards is not waited for either" {
+@test "a device that stops between two shards times out" {
 	mkshards -n 500 >in
 	# send all but the last frame, TAIL, so that another shard might follow.  All bytes
 	# are in the pipe before ace-recv waits for more
@@ -360,7 +340,7 @@ gives_up() {
 	says "truncated: timed out$1"
 }
 
-@test "unless it is told otherwise: a minute in a shard, two hours between two, a day" {
+@test "default limits: a minute inside a shard, two hours between two, a day for all" {
 	mkshards -n 500 >in
 	head -c 1000 in >half
 	gives_up ', because no byte came for 60 s' half
@@ -369,7 +349,7 @@ gives_up() {
 	gives_up ': the whole input took more than 8.64e\+04 s' whole 'idle 48h'
 }
 
-@test "who never reads what is answered is not answered for ever" {
+@test "a device that never reads its answers times out" {
 	mkshards -r demo >one
 	mkfifo hole
 	# a full pipe that nobody reads
@@ -394,7 +374,7 @@ gives_up() {
 	ace-inspect verify spool/0/edge1.aceg
 }
 
-@test "nor where whoever started the program had blocked the signal for it" {
+@test "a device that never reads times out also if SIGALRM was blocked at the start" {
 	mkshards -r demo >one
 	mkfifo hole
 	limits 'time 1s'
@@ -413,21 +393,18 @@ gives_up() {
 	says 'truncated: timed out: the device does not read its answers'
 }
 
-@test "shards of steps that are over leave nothing behind" {
-	shard 500 >in
-	recv accepted <in
+@test "shards of closed steps leave no files" {
+	gets accepted 500
 	aggregate
 	mkshards -d evil -N 300 >in
 	recv "step 299: invalid: this device is new here, and step 501 is the next" <in
 	[ "$(grep -c 'this device is new' err)" -eq 300 ]
 	[ "$(find spool -name '[0-9]*' -type d)" = spool/500 ]
 	# a device is told again that its shard was accepted, even after the step's directory is gone
-	shard 501 >in
-	recv accepted <in
+	gets accepted 501
 	aggregate --keep 1
 	[ ! -e spool/500 ]
-	shard 500 >in
-	recv "step 500: accepted" <in
+	gets "step 500: accepted" 500
 	[ ! -e spool/500 ]
 }
 
@@ -450,7 +427,7 @@ let_go() {
 	wait "${held[@]}" || true
 }
 
-@test "so many connections and no more, of all and of one device" {
+@test "limits on the connections of all devices and of one" {
 	fds=()
 	shard 0 edge1 -n 10k >in
 	shard 0 evil -n 10k >theirs
@@ -470,7 +447,7 @@ let_go() {
 	limited 'clients 1, each 1' recv accepted --device evil <theirs
 }
 
-@test "heads that are never finished leave nothing, of steps and of runs" {
+@test "shards that are never finished leave no files of their steps and runs" {
 	local s
 	for s in 1 2 3 4; do
 		shard $s evil -n 10k | head -c 20000 >part
@@ -480,22 +457,19 @@ let_go() {
 	done
 	[ "$(ls spool | paste -sd ' ')" = '0 device' ]
 	[ "$(ls spool/0)" = edge1.no ]
-	shard 9 >in
-	recv accepted <in
+	gets accepted 9
 }
 
-@test "what a shard costs does not grow with the folders of others" {
+@test "the work for a shard does not grow with the folders of other devices" {
 	local opened d
 	opened() {
 		strace -f -qq -o calls -e trace=file ace-recv --spool spool "$@" >/dev/null
 		grep -vc resumed calls
 	}
-	shard 0 edge3 >in
-	recv accepted <in
+	gets accepted 0 edge3
 	# use the second shard of each device: only these all cost the same
 	for d in edge1 edge2; do
-		shard 1 $d >in
-		recv accepted <in
+		gets accepted 1 $d
 	done
 	shard 2 edge3 >in		# do now what is synced only once per device
 	exits 0 ace-recv --spool spool in
@@ -512,14 +486,13 @@ let_go() {
 	for d in 2 4 5 6; do shard 202 edge$d; done >in
 	recv accepted <in
 	exits 0 ace-aggregate --spool spool --rounds 1 --quorum 5
-	shard 203 >in
-	recv accepted <in
+	gets accepted 203
 	[ "$(wc -l <spool/device/edge1.open)" -eq 1 ]
 	shard 204 >in
 	[ "$(opened in)" -le $((opened + 16)) ]
 }
 
-@test "what a list of open steps says too much counts nothing" {
+@test "invalid entries in a list of open steps are not counted" {
 	mkshards -N 3 >in
 	recv accepted <in
 	shard 3 >in
@@ -531,17 +504,15 @@ let_go() {
 	limited 'open 5' recv "step 4: accepted" <in
 }
 
-@test "a step that one device alone sends holds up nobody" {
+@test "a step that only one device sends does not delay the others" {
 	local d step
 	# do so before the first step, between steps, and repeatedly
 	for step in 0 3 4 5 6 7 8 9 11 12; do
-		shard $step evil >in
-		recv accepted <in
+		gets accepted $step evil
 	done
 	for step in 5 10 15; do
 		for d in 1 2; do
-			shard $step edge$d >in
-			recv accepted <in
+			gets accepted $step edge$d
 		done
 		aggregate --devices 2 --quorum 2
 		says "fewer than 2 devices sent step $((step == 5 ? 0 : step - 4)): the steps before step $step are skipped, and their accepted shards are in the average of step $step"
@@ -552,31 +523,25 @@ let_go() {
 		[ -e spool/done/$step ]
 	done
 	# in a skipped step, a counted shard is accepted again; a new one is late
-	shard 3 evil >in
-	recv "step 3: accepted" <in
-	shard 2 evil >in
-	recv "step 2: late: step 2 is closed" <in
-	shard 16 edge1 >in
-	recv accepted <in
-	shard 16 edge2 >in
-	recv accepted <in
+	gets "step 3: accepted" 3 evil
+	gets "step 2: late: step 2 is closed" 2 evil
+	gets accepted 16 edge1
+	gets accepted 16 edge2
 	rm spool/done/15	# as after a kill
 	aggregate --devices 2 --quorum 2
 	[ -e spool/done/15 ]
 	# a shard of `evil' does not move the deadline of the others either
-	shard 17 evil >in
-	recv accepted <in
+	gets accepted 17 evil
 	exits 124 timeout 1 ace-aggregate --spool spool --rounds 9 \
 	    --sync none --quorum 2 --deadline 1ms
 	for d in 1 2; do
-		shard 18 edge$d >in
-		recv accepted <in
+		gets accepted 18 edge$d
 	done
 	aggregate --quorum 2 --deadline 1ms
 	[ -e spool/done/18 ]
 }
 
-@test "names as long as they may be reach the answer whole, longer ones are none" {
+@test "names of the largest length are kept whole, longer ones are refused" {
 	local long
 	long=$(printf 'n%.0s' $(seq 255))
 	mkshards -d "$long" -r "$long" >in
@@ -594,7 +559,7 @@ let_go() {
 	refuses 2 "at most 255 bytes" ace-import -f raw -r "${long}n" values
 }
 
-@test "what is no file, or a cut one, in a state or a spool: said at once" {
+@test "a file of a state or spool that is a FIFO or truncated is an error at once" {
 	mkshards >in
 	ace-compress -S state -c q8 in >sent
 	cp -r state cut
@@ -613,7 +578,7 @@ let_go() {
 	says "schema.aceg' is not a regular file"
 }
 
-@test "-o does not follow a link, nor fill a FIFO, that another user made in a folder of all" {
+@test "-o does not write through a link or FIFO that another user made in a shared folder" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root, to have another user's link"
 	mkshards >in
 	echo mine >victim
@@ -647,7 +612,7 @@ let_go() {
 	exits 0 ace-score -o all/out in
 }
 
-@test "characters that are not seen, or turn a line around, are in no name and no message" {
+@test "invisible and bidirectional characters are refused in names and replaced in messages" {
 	local c all=
 	for c in $'\u202e' $'\u2066' $'\u2028' $'\u200b' $'\u200f' $'\ufeff' $'\u061c' $'\u2060' \
 	    $'\u00ad' $'\u034f' $'\u115f' $'\u17b4' $'\u180e' $'\u206a' $'\u3164' $'\ufe0f' \
@@ -664,7 +629,7 @@ let_go() {
 	exits 0 ace-inspect list in
 }
 
-@test "a message names what there is" {
+@test "a message names the folder, not null" {
 	mkdir -p d/{1/2,2}/3/4/5/6/7/8/9/10
 	mkshards >d/1/in
 	refuses 3 "limit: 'd/.*' is more than 8 folders deep" ace-inspect list d

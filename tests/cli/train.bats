@@ -5,15 +5,14 @@ load values
 PATH=$BUILD/examples:$PATH
 small="--layers 1 --width 32 --heads 2 --context 16 --batch 4 --windows 16"
 
-# text: write 30 kB of text from which a model can learn
-text() {
+# begins: writes 30 kB of text from which a model can learn.
+begins() {
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
 	export OPENBLAS_NUM_THREADS=1
 }
 
 @test "gradients agree with finite differences" {
-	text
 	exits 0 train --check-gradient $small text
 	[ "$(grep -c '^layer0' out)" -eq 6 ]
 	exits 0 train --check-gradient --layers 3 --width 24 --heads 3 \
@@ -22,7 +21,6 @@ text() {
 }
 
 @test "the gradient check says no where there is no gradient" {
-	text
 	# a model whose matrices are all zero gives zeros: nothing to compare
 	exits 0 train --local --steps 0 $small --save zero text
 	exits 1 train --check-gradient --load zero $small text
@@ -30,7 +28,6 @@ text() {
 }
 
 @test "same seed, same bits; another seed, others" {
-	text
 	train --index 2 --of 3 --steps 5 $small text >a
 	train --index 2 --of 3 --steps 5 $small text >b
 	same a b
@@ -41,7 +38,6 @@ text() {
 }
 
 @test "it learns: better than untrained, better than counting bytes" {
-	text
 	exits 0 train --local --of 2 -H 5 --steps 150 --eval --log log $small \
 	    text
 	awk -F '\t' '{ loss[$1] = $4 } END { exit !(loss["end"] > 0 &&
@@ -55,7 +51,6 @@ text() {
 }
 
 @test "a model saved and loaded is the same model" {
-	text
 	train --local --steps 20 --save a $small --eval --log log text
 	train --local --steps 0 --load a --save b $small text
 	train --local --steps 0 --load b --save c $small --eval --log log2 text
@@ -68,7 +63,6 @@ text() {
 }
 
 @test "a model of another shape is refused" {
-	text
 	train --local --steps 0 --save a $small text
 	exits 3 train --local --load a $small --width 48 text
 	says '^train: mismatch: the shard has another name or shape for tensor '
@@ -79,7 +73,6 @@ text() {
 }
 
 @test "two devices and ace-aggregate are the run in one process" {
-	text
 	for way in --gradient '-H 3 --outer-momentum 0.5' \
 	    '-H 3 --muon 0.02' '-H 4 --muon 0.02 --replay' --dct '--one-bit 4'; do
 		rm -f up? down?
@@ -97,7 +90,6 @@ text() {
 }
 
 @test "the interval that comes with the aggregate is obeyed, or not" {
-	text
 	mkfifo back
 	for obey in '' --policy; do
 		train -H 2 --steps 12 $obey --apply back --eval --log log \
@@ -110,7 +102,6 @@ text() {
 }
 
 @test "of a policy with intervals for each device the trainer takes its own" {
-	text
 	mkfifo up1 up2 down1 down2
 	for own in 1 2; do
 		# edge1 is told 2 steps, then 4, 4 and 2; edge2 one step each time
@@ -137,7 +128,6 @@ norm() {
 }
 
 @test "the norm of the model travels, and is the policy's measure" {
-	text
 	for k in 1 2; do
 		train --steps 1 -H 1 --index $k --of 2 --device $k $small text >e$k
 	done
@@ -170,7 +160,6 @@ delays() {
 }
 
 @test "delay: every average is applied, once and in order" {
-	text
 	for way in '--gradient --steps 8' '-H 2 --steps 16 --outer-momentum 0.5'; do
 		train --index 1 --of 2 $way --save all $small text >up
 		set -- train --index 2 --of 2 $way --save m $small
@@ -189,7 +178,6 @@ delays() {
 }
 
 @test "delay: two devices, an aggregate and a late start are the run in one process" {
-	text
 	for way in --gradient '-H 3 --outer-momentum 0.5'; do
 		rm -f up? down?
 		mkfifo up1 up2 down1 down2
@@ -209,7 +197,6 @@ delays() {
 }
 
 @test "deco in the loop: its delay and its budget are obeyed by all" {
-	text
 	rm -f up? down? mean
 	mkfifo up1 up2 down1 down2
 	for k in 1 2; do
@@ -235,7 +222,6 @@ delays() {
 }
 
 @test "killed anywhere, it goes on where it was: the same model" {
-	text
 	local n bytes how
 	for how in --gradient '-H 3 --outer-momentum 0.9' \
 	    '-H 3 --muon 0.01 --replay' --dct '--one-bit 6' '-H 2 --muon 0.01 --realign 0.5 --moment told'; do
@@ -276,7 +262,6 @@ delays() {
 }
 
 @test "gone on, it says the digest of the model that it would have said" {
-	text
 	mkdir in
 	set -- --rate 1e-9 --steps 6 -H 2 $small
 	train "$@" --record in text >own
@@ -293,7 +278,6 @@ delays() {
 }
 
 @test "--record: the shards that were sent, a file for each round" {
-	text
 	mkdir in
 	train --steps 6 -H 2 --record in $small text >all
 	cat in/0.aceg in/1.aceg in/2.aceg >copy
@@ -309,7 +293,6 @@ by_name() {
 }
 
 @test "gradients that leave while the rest is computed are the same gradients" {
-	text
 	train --steps 3 --save m $small text >up
 	rows=9
 	for cuts in none all "$rows" 1,4,$rows; do
@@ -344,7 +327,6 @@ by_name() {
 }
 
 @test "aggregates that do not fit are refused" {
-	text
 	train --steps 3 $small text >up
 	exits 3 train --steps 5 --apply up $small text
 	says "^train: truncated: an average is missing from 'up'"
@@ -392,7 +374,6 @@ by_name() {
 
 @test "--replay: the mean gradient of steps that are taken back, and taken by all" {
 	local way
-	text
 	# one step is the same as the gradient
 	for way in --gradient '-H 1 --replay'; do
 		train --steps 12 $way --muon 0.02 --momentum 0.9 --save "m$way" \
@@ -422,7 +403,6 @@ by_name() {
 
 @test "--dct: the gradient is said in another form, and its sign is the step" {
 	local k
-	text
 	set -- --rate 0.01 --warmup 0 --decay 0 $small text
 	train --steps 0 --save m0 "$@" >/dev/null
 	train --steps 1 --save m1 --dct --clip 0.5 "$@" >said
@@ -466,7 +446,6 @@ by_name() {
 # device, and for four gives another model, which learns no worse
 @test "moments that are averaged" {
 	local k avg=--average-moments
-	text
 	train --local -H 2 --steps 20 --save a $small text
 	train --local -H 2 --steps 20 --save b $avg $small text
 	same a b
@@ -482,7 +461,6 @@ by_name() {
 }
 
 @test "--prox holds local steps to the round's first model" {
-	text
 	# a single step begins at the common model, so the option has no effect
 	train --local --of 2 -H 1 --steps 20 --save a $small text
 	train --local --of 2 -H 1 --steps 20 --prox 50 --save b $small text
@@ -497,7 +475,6 @@ by_name() {
 }
 
 @test "--gossip: the mean of models is the model, whatever each began with" {
-	text
 	# where all are neighbours, gossip gives the mean of the differences
 	for k in '' --gossip; do
 		rm -f up1 up2 down1 down2
@@ -528,7 +505,6 @@ by_name() {
 }
 
 @test "what the loss minds is told after rounds 1, 2, 4 and so on, to all files" {
-	text
 	exits 0 train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --moment one --moment 't,wo' text
 	same one t,wo
@@ -547,7 +523,6 @@ by_name() {
 
 @test "--realign: Muon's momenta follow what all devices did, with the same in streams" {
 	local k
-	text
 	rm -f up? down?
 	mkfifo up1 up2 down1 down2
 	for k in 1 2; do
@@ -572,7 +547,6 @@ by_name() {
 }
 
 @test "--still: what is not trained stays, and is not sent" {
-	text
 	exits 0 train --local --of 1 --steps 0 $small --save first text
 	for way in --gradient '--interval 3' '--gradient --muon 0.02'; do
 		train --index 1 --of 1 $way --steps 6 $small --still w \
@@ -593,7 +567,6 @@ by_name() {
 
 @test "--one-bit: then the momentum is said, and the second moments stay" {
 	local k
-	text
 	set -- --warmup 0 --clip 0 --decay 0 $small text
 	train --steps 2 "$@" >gradient
 	train --steps 2 --until 1 --save m1 "$@" >/dev/null
@@ -624,7 +597,6 @@ by_name() {
 }
 
 @test "--until: a run in two parts is the run" {
-	text
 	set -- --steps 9 --eval $small text
 	train --save want --log log1 "$@" >all
 	train --until 4 --resume kept --log log2 "$@" >part
