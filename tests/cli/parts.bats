@@ -542,12 +542,12 @@ lies() {
 	cp old.r1 m
 	sed 's/"BF16"/"F16" /' old.r1 >m
 	exits 3 ace-patch --part old.r1.json m <all
-	says "tensor 'layer.00.bf16' differs in shape or dtype"
+	says "tensor 'layer.00.bf16' is different in shape or type"
 	cp old.r1.json bad
 	edit bad 'x["layer.00.bf16"]["of"][0] += 1'
 	cp old.r1 m
 	exits 3 ace-patch --part bad m <all
-	says "tensor 'layer.00.bf16' differs in shape or dtype"
+	says "tensor 'layer.00.bf16' is different in shape or type"
 	exits 3 ace-diff --part old.r1.json --for bad old.r1 new.r1
 	says "has another shape than 'bad' says"
 }
