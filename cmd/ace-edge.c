@@ -86,7 +86,8 @@ pipeline(struct edge *x, struct children *c)
 	    "--window", "1", "--events", "2", NULL);
 	cloud_connect(&x->cloud, c, "sync", NULL);
 	(void)child_add(c, NULL, "ace-ack", "-S", state, "--events", "2", NULL);
-	(void)child_add(c, NULL, "ace-expand", "--feedback", state, NULL);
+	(void)child_add(c, NULL, "ace-expand", "--feedback", state, "--events",
+	    "2", NULL);
 	alloc_free(state);
 }
 
@@ -96,6 +97,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 {
 	const struct child *p;
 	char cause[ERR_LINE];
+	const char *kind;
 	int status;
 
 	/* some connections break when the trainer has ended and reads no answers; the run
@@ -104,10 +106,11 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	    child_status(&c->child[0]) == 0 && child_status(&c->child[1]) == 0)
 		return 0;
 	p = tell_cause(&x->tell, c, cause);
+	kind = x->tell.kind;
 	status = child_status(p);
 	if (c->circle && p == &c->child[1] && status == ERR_DATA &&
-	    x->tell.state == TELL_STARTS && (strstr(cause, ": truncated: ") != NULL ||
-	    strstr(cause, ": corrupt: ") != NULL))
+	    x->tell.state == TELL_STARTS && (strcmp(kind, "truncated") == 0 ||
+	    strcmp(kind, "corrupt") == 0))
 		return err_set(e, ERR_DATA, "%s wrote no shard: expected one shard "
 		    "per round on its standard output, and nothing else, see "
 		    "ace-trainers(7) (%.300s)", c->child[0].word[0], cause);
@@ -115,10 +118,10 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		return err_set(e, ERR_NO, "%s ended with status %d in round %llu: "
 		    "see its messages above; run the same command again to continue",
 		    p->word[0], status, (unsigned long long)x->tell.round);
-	if (strstr(cause, ": mismatch: ") != NULL)
+	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0)
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
-		    "correct the training program if it is wrong, remove '%s/state', "
-		    "and run the same command again", cause, x->folder.dir);
+		    "correct the training program or, if it is right, remove '%s/state'; "
+		    "then run the same command again", cause, x->folder.dir);
 	/* ace-step would refuse the same input again; 255: ssh lost the connection; after
 	 * hello the connection can only lack the cloud's folder, which may come back */
 	if ((status == ERR_USAGE && p != &c->child[c->circle ? 2 : 1]) ||

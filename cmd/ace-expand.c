@@ -2,6 +2,7 @@
  * ace-expand: makes any shard stream dense; with a state it adds the residual of error
  * feedback, g~ = g + gamma * e (ACE-Sync, equation 7).
  */
+#include "pipe/event.h"
 #include "stage/stage_expand.h"
 
 static const struct opt options[] = {
@@ -9,6 +10,7 @@ static const struct opt options[] = {
 	{ 0, "feedback", "DIR", "tell ace-score -S DIR how useful each group was",
 	    OPT_PATH(struct stage_expand_opts, feedback, OPT_DIR) },
 	FILTER_OPT_SYNC,
+	FILTER_OPT_EVENTS,
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_IN,
 	FILTER_OPTS_OUT,

@@ -189,7 +189,7 @@ _ace() {
 		kind='dir' ;;
 	ace-expand:--schema | ace-expand:-o | ace-expand:--output)
 		kind='file' ;;
-	ace-expand:--gamma | ace-expand:--wait | ace-expand:-T | ace-expand:--threads | ace-expand:--max-elements)
+	ace-expand:--gamma | ace-expand:--wait | ace-expand:--events | ace-expand:-T | ace-expand:--threads | ace-expand:--max-elements)
 		kind='free' ;;
 	ace-expand:--sync)
 		kind='none rename full' ;;
@@ -457,7 +457,7 @@ _ace() {
 	ace-edge)
 		opts='--name -S --state --bits --through --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
-		opts='-S --state --gamma --wait --allow-gap --cache --feedback --sync -T --threads --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-S --state --gamma --wait --allow-gap --cache --feedback --sync --events -T --threads --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)
 		opts='-f --format --step --device --kind --tensor --many --f32 -o --output --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)

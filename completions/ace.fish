@@ -280,6 +280,7 @@ complete -c ace-expand -l allow-gap -d 'accept a shard even if steps before it a
 complete -c ace-expand -l cache -x -a '(__fish_complete_directories)' -d 'undo ef21 and cache feedback with the history kept in DIR'
 complete -c ace-expand -l feedback -x -a '(__fish_complete_directories)' -d 'tell ace-score -S DIR how useful each group was'
 complete -c ace-expand -l sync -x -a 'none rename full' -d 'none, rename or full (default full)'
+complete -c ace-expand -l events -x -d 'append a line of JSON for each event of the run'
 complete -c ace-expand -s T -l threads -x -d 'threads to use; 0 is one per processor, at most 4 (default 0)'
 complete -c ace-expand -l max-elements -x -d 'refuse models with more values (default 68719476736)'
 complete -c ace-expand -l schema -r -d 'take the tensor table from FILE, for streams that lack one'

@@ -552,6 +552,8 @@ cli_exit(const struct cli *c, int r, const struct err *e)
 	}
 	if (r >= 0)
 		return 0;
+	if (e->code != ERR_OK && !e->quiet && c->failed != NULL)
+		c->failed(c, e);
 	if (e->code != ERR_OK && !e->quiet)
 		(void)fprintf(stderr, "%s: %s\n", c->prog, ERR_MSG(e));
 	if (r == -ERR_USAGE)

@@ -44,6 +44,8 @@ struct cli {
 	/* 1: the command is optional, and an unknown word is an operand */
 	int bare;
 	const struct cli_command *command;	/* set by cli_command */
+	/* called before the message of an error is printed; or NULL */
+	void (*failed)(const struct cli *c, const struct err *e);
 	/* name of the kernels in use, for --version: kern_name */
 	const char *(*kernels)(void);
 	int one;		/* 1: takes at most one FILE */

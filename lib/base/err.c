@@ -7,9 +7,9 @@
 #include "base/err.h"
 
 static const char *const err_kinds[] = {
-	[ERR_CORRUPT] = "corrupt: ", [ERR_TRUNCATED] = "truncated: ",
-	[ERR_UNSUPPORTED] = "unsupported: ", [ERR_LIMIT] = "limit: ",
-	[ERR_MISMATCH] = "mismatch: "
+	[ERR_PLAIN] = "", [ERR_CORRUPT] = "corrupt", [ERR_TRUNCATED] = "truncated",
+	[ERR_UNSUPPORTED] = "unsupported", [ERR_LIMIT] = "limit",
+	[ERR_MISMATCH] = "mismatch"
 };
 enum { ERR_KINDS = sizeof(err_kinds) / sizeof(err_kinds[0]) };
 
@@ -37,17 +37,20 @@ static int
 err_put(struct err *e, int code, const char *fmt, va_list ap)
 {
 	char text[ERR_FORMATTED];
+	size_t n;
 	int k;
 
 	if (e == NULL || e->code != ERR_OK)
 		return 0;
 	e->code = code;
-	for (k = ERR_CORRUPT; k < ERR_KINDS; k++)
-		if (strncmp(fmt, err_kinds[k], strlen(err_kinds[k])) == 0) {
+	for (k = ERR_CORRUPT; k < ERR_KINDS; k++) {
+		n = strlen(err_kinds[k]);
+		if (strncmp(fmt, err_kinds[k], n) == 0 && strncmp(fmt + n, ": ", 2) == 0) {
 			e->kind = (enum err_kind)k;
-			fmt += strlen(err_kinds[k]);
+			fmt += n + 2;
 			break;
 		}
+	}
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	err_keep(e, text);
 	return 1;
@@ -165,13 +168,19 @@ err_clear(struct err *e)
 }
 
 const char *
+err_kind_name(const struct err *e)
+{
+	return e->upstream ? "upstream" : err_kinds[e->kind];
+}
+
+const char *
 err_format(const struct err *e, char buf[ERR_LINE])
 {
 	size_t n;
 	char *s;
 
-	(void)snprintf(buf, ERR_LINE, "%s%s", e->kind != ERR_PLAIN ?
-	    err_kinds[e->kind] : "", e->text);
+	(void)snprintf(buf, ERR_LINE, "%s%s%s", err_kinds[e->kind],
+	    e->kind != ERR_PLAIN ? ": " : "", e->text);
 	n = strlen(buf);
 	if (e->shard != 0)
 		n += (size_t)snprintf(buf + n, ERR_LINE - n,

@@ -72,6 +72,9 @@ int err_move(struct err *e, const struct err *from);
 /* Clear an error before trying another way. */
 void err_clear(struct err *e);
 
+/* Return the error's kind as a word: "corrupt" and so on; "upstream" if an upstream program
+ * failed; "" for a message without a kind. */
+const char *err_kind_name(const struct err *e);
 /* Format "kind: text, shard 3 'edge1/42', at byte 18112, of 'file'", without unknown
  * parts; "" if there is no error. Bytes that a terminal would obey become '?'. ERR_MSG
  * is for arguments. */

@@ -190,6 +190,33 @@ tell_count(const json_t *ev, const char *name)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
+/* Keep the kind of a program's error; "" is none. */
+static void
+tell_error(struct tell *t, const json_t *ev, const char *kind)
+{
+	const char *program = json_string_value(json_object_get(ev, "program"));
+
+	if (program == NULL || kind == NULL || *kind == '\0' || t->nerrors == CHILD_MOST)
+		return;
+	(void)snprintf(t->error[t->nerrors].program, sizeof(t->error[0].program), "%s",
+	    program);
+	(void)snprintf(t->error[t->nerrors++].kind, sizeof(t->error[0].kind), "%s", kind);
+}
+
+/* Return the kind of the error of the program that wrote a line; "": none is known. */
+static const char *
+tell_kind(const struct tell *t, const char *line)
+{
+	const size_t n = strcspn(line, ":");
+	size_t i;
+
+	for (i = t->nerrors; i-- > 0;)
+		if (strlen(t->error[i].program) == n &&
+		    strncmp(t->error[i].program, line, n) == 0)
+			return t->error[i].kind;
+	return "";
+}
+
 static void
 tell_event(struct tell *t, const json_t *ev)
 {
@@ -197,6 +224,8 @@ tell_event(struct tell *t, const json_t *ev)
 	const uint64_t round = tell_count(ev, "round");
 	const char *s;
 
+	if (name != NULL && strcmp(name, event_name(EVENT_ERROR)) == 0)
+		tell_error(t, ev, json_string_value(json_object_get(ev, "kind")));
 	if (name == NULL || round == 0)
 		return;
 	if (strcmp(name, event_name(EVENT_SENT)) == 0) {
@@ -222,6 +251,8 @@ tell_event(struct tell *t, const json_t *ev)
 		t->taken = t->now;
 		t->state = TELL_WAITS;
 		s = json_string_value(json_object_get(ev, "result"));
+		if (s != NULL && strcmp(s, "invalid") == 0)
+			tell_error(t, ev, s);
 		if (s != NULL && strcmp(s, "late") == 0)
 			tell_say(t, "round %llu closed before this device's shard "
 			    "arrived: the update is kept and sent with a later round",
@@ -391,7 +422,7 @@ tell_start(struct tell *t)
 	t->since = t->sent = t->taken = t->spoke = clock_now();
 	t->state = TELL_STARTS;
 	t->missing[0] = '\0';
-	t->nheld = 0;
+	t->nheld = t->nerrors = 0;
 }
 
 void
@@ -421,12 +452,13 @@ tell_failed(struct tell *t, const char *cause)
 /* Rate how likely a line names the cause. The best is a line of the program that failed
  * first, if it reports more than broken input. */
 static int
-tell_weight(const char *line, const char *prog)
+tell_weight(const struct tell *t, const char *line, const char *prog)
 {
 	const size_t n = strlen(prog);
+	const char *kind = tell_kind(t, line);
 
 	return 2 * (strncmp(line, prog, n) == 0 && line[n] == ':') +
-	    (strstr(line, ": truncated: ") == NULL);
+	    (strcmp(kind, "truncated") != 0 && strcmp(kind, "upstream") != 0);
 }
 
 /* Find the program to blame: the one that failed first. If that is the trainer,
@@ -441,7 +473,7 @@ tell_culprit(const struct tell *t, const struct children *c)
 	for (i = 0; p->own_voice && i < c->n; i++)
 		for (k = 0; k < t->nheld; k++)
 			if (!c->child[i].own_voice && child_status(&c->child[i]) != 0 &&
-			    tell_weight(t->held[k].text, c->child[i].word[0]) == 3)
+			    tell_weight(t, t->held[k].text, c->child[i].word[0]) == 3)
 				return &c->child[i];
 	return p;
 }
@@ -458,11 +490,12 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 
 	for (i = 0; i < t->nheld; i++) {
 		tell_log(t, t->held[i].text);
-		if ((w = tell_weight(t->held[i].text, prog)) >= best) {
+		if ((w = tell_weight(t, t->held[i].text, prog)) >= best) {
 			best = w;
 			cause = t->held[i].text;
 		}
 	}
+	t->kind = tell_kind(t, cause != NULL ? cause : prog);
 	t->nheld = 0;
 	if (p->own_voice || cause == NULL)
 		(void)snprintf(out, ERR_LINE, "'%s' ended with status %d%s", prog,

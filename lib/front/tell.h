@@ -40,6 +40,10 @@ struct tell {
 	uint64_t values, bytes;
 	uint64_t participants, excluded;	/* number of devices averaged; left out */
 	char missing[TELL_LINE];	/* devices that are waited for */
+	/* kinds of the errors of programs, and the one of the cause of a failure */
+	struct { char program[24], kind[16]; } error[CHILD_MOST];
+	size_t nerrors;
+	const char *kind;
 	/* lines of programs, held back until it is known whether one failed */
 	struct tell_line { double at; char text[TELL_LINE]; } held[TELL_HELD];
 	size_t nheld;
@@ -64,8 +68,9 @@ void tell_say(struct tell *t, const char *fmt, ...)
 /* tell_failed(t, cause): print that the round failed, and write the event. */
 void tell_failed(struct tell *t, const char *cause);
 
-/* tell_cause(t, c, out): copy the sentence that states the cause of a failure.
- * Returns the program that wrote it. */
+/* tell_cause(t, c, out): copy the sentence that states the cause of a failure, and set
+ * t->kind: a word of err_kind_name, or "invalid" for a refused shard.  Returns the program
+ * that wrote it. */
 const struct child *tell_cause(struct tell *t, const struct children *c,
     char out[ERR_LINE]);
 

@@ -38,7 +38,8 @@ static const struct event_row {
 	    { 'u', "excluded" }, { 'u', "values" }, { 'u', "bytes" },
 	    { 'f', "computing" }, { 'f', "sending" }, { 'f', "waiting" },
 	    { 's', "text" } } },
-	[EVENT_FAILS] = { "fails", { { 'r', "round" }, { 's', "text" } } }
+	[EVENT_FAILS] = { "fails", { { 'r', "round" }, { 's', "text" } } },
+	[EVENT_ERROR] = { "error", { { 's', "kind" }, { 's', "text" } } }
 };
 
 const char *

@@ -18,7 +18,7 @@ extern const struct opt event_opts[];
 
 enum event {
 	EVENT_BEGINS, EVENT_SENT, EVENT_RECEIPT, EVENT_AVERAGE, EVENT_WAITS, EVENT_CLOSED,
-	EVENT_ENDS, EVENT_FAILS, EVENT_N
+	EVENT_ENDS, EVENT_FAILS, EVENT_ERROR, EVENT_N
 };
 
 /* Write the event to f's descriptor, if it has one. The arguments are the fields of its

@@ -68,8 +68,8 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model: tensor 'w' differs in shape or dtype .give a new model a new state directory
 	3|variant s/"w"/"v"/|another model
 	3|variant s/"delta"/"model"/|ace-step: mismatch: the shard of 'edge1' has kind model, expected gradient, delta, sum or mean
-	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, at most 1
-	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, at most 1
+	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, at most 1 .*: correct the training program or
+	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, at most 1 .*: correct the training program or
 	5|variant s/str(begun)/str(begun+3)/|ace-step: steps are missing between [0-9]+ and [0-9]+ of 'edge1': send step
 	END
 	# a model with other tensors from the beginning
@@ -77,9 +77,9 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	rm run/devices/edge1 2>/dev/null || :
 	variant 's/4096/8192/g;s/16384/32768/g'
 	exits 5 timeout "$HANG" ace edge run --name edge1 --state other -- ./variant 2 99
-	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model: tensor 'w' differs in shape or dtype: correct the training program if it is wrong, remove '$PWD/other/state', and run the same command again"
+	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model: tensor 'w' differs in shape or dtype: correct the training program or, if it is right, remove '$PWD/other/state'; then run the same command again"
 	exits 3 timeout "$HANG" ace edge run --name edge1 --state other -- "$train" 2 $((r + 1))
-	says "^ace-edge: ace-step: mismatch: .*: correct the training program if it is wrong, remove '$PWD/other/state'"
+	says "^ace-edge: ace-step: mismatch: .*: correct the training program or, if it is right, remove '$PWD/other/state'"
 	rm -r other/state
 	exits 0 timeout "$HANG" ace edge run --name edge1 --state other -- "$train" 2 $((r + 1))
 	# one that is new to a run of many rounds, in which the answer is of the first
