@@ -144,6 +144,8 @@ take(struct ack *x, struct err *e)
 		    "pending in this state: %s", said);
 	if (k <= 0)
 		return k;
+	event_say(x->o->f, EVENT_RECEIPT, r.step,
+	    receipt_verdict_name(r.verdict), r.reason);
 	if (r.verdict == RECEIPT_EQUIVOCATION || r.verdict == RECEIPT_FENCED)
 		return restored(x, &r, said, e);
 	/* a refused shard that is the state's last one can still be coded again */
@@ -152,8 +154,6 @@ take(struct ack *x, struct err *e)
 	receipts_add(&x->receipts, &r);
 	receipts_add(&x->heard, &r);
 	x->fresh = 1;
-	event_say(x->o->f, EVENT_RECEIPT, r.step,
-	    receipt_verdict_name(r.verdict), r.reason);
 	later = receipt_is_accepted(&r) && io_ready(reader_io(x->in), 0, NULL) > 0;
 	if (!later && (k = keep(x, e)) < 0)
 		return k;

@@ -200,7 +200,7 @@ load pytorch
 		for o in $other; do
 			exits 1 train edge2 4 $o
 			says "ace_shards.Error: ace-recv: mismatch: a shard of run 'train-.*, and the spool is of run 'train-"
-			says 'another model or type of parameters, mode, optimiser or number of steps'
+			says 'different models, types of parameters, modes or numbers of steps'
 		done
 		exits 1 train edge2 4 wrong=2
 		says 'ace_shards.Error: mismatch: in round 3 this device has model [0-9a-f]{8}, but the others have [0-9a-f]{8}, so its part was not counted: .* Copy the checkpoint that another device wrote after round 3; see ace-pytorch'

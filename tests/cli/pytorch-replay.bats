@@ -15,7 +15,7 @@ export WAY=Replay
 		wait $! && false
 		for f in err err1; do
 			grep -q "^ace_shards.Error: ace-recv: mismatch: step $2 has no average: 'edge[12]' has model [0-9a-f]* and 'edge[12]' [0-9a-f]* at version $2, and neither model has a majority" $f
-			grep -q "half of the devices have other weights or optimiser states than the rest (this device has torch $torch): give all devices the same torch and settings" $f
+			grep -q "compute differently (this device has torch $torch)\. *If neither model has a majority, give all devices the same torch and settings" $f
 		done
 	}
 	torch=$(py -c 'import torch; print(torch.__version__)')

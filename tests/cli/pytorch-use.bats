@@ -73,13 +73,13 @@ load pytorch
 	wait_for eval 'test -e spool/0/edge1.aceg'
 	first=$(ace-status spool | sed -n "s/^run '\(.*\)' in.*/\1/p")
 	exits 1 train edge2 1 type=bfloat16
-	says 'ace_shards.Error: ace-recv: mismatch: a shard of run .* began with another model or type'
+	says 'ace_shards.Error: ace-recv: mismatch: a shard of run .* began with different models, types of parameters, modes'
 	exits 1 train edge2 1 seed=2
 	[ ! -e edge2 ]
 	# the first line names the cause, what is kept where, and what to do
 	grep -m1 Error err >line
 	grep -q "^ace_shards.Error: ace-recv: mismatch: a shard of run 'train-.*is of run '$first'" line
-	grep -q "If that device is right: give this one the same seed or file, and remove its state.*\. .*begin anew: see" line
+	grep -q 'correct this device and remove the state of the earlier run; see' line
 	[ -z "$(grep 'ended with status' err)" ]
 	# with the state of an earlier try
 	rm -rf edge2

@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import queue
-import re
 import select
 import shlex
 import subprocess
@@ -31,21 +30,17 @@ SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
 ASK = "check the cloud and which users can write to its spool, then start again"
 HOW = f" (this device has torch {torch.__version__})"
 AGAIN = "start this device again"
-# advice for messages after which a retry does not help: the first match counts
-ADVICE = (
-    ("a shard of run .* and the spool is of run",
-     "the first device of this spool began with another model or type of parameters, "
-     "mode, optimiser or number of steps.  If that device is right: give this one the "
-     "same seed or file, and remove {state}.  Otherwise begin anew: " + SEE),
-    ("neither model has a majority",
-     "half of the devices have other weights or optimiser states than the rest" + HOW +
-     ": give all devices the same torch and settings, and copy a checkpoint of one half "
-     "to the other half; " + SEE),
-    (": mismatch: ", "this device, {state} and the cloud belong to different runs: if "
-     "this device's model is right, remove the state of the earlier run; " + SEE),
-    ("^ace-expand: (non-finite|limit)", "nothing was applied; " + ASK),
-    (": equivocation: ", "two devices have this name, or {state} was removed after "
-     "something was sent: " + SEE))
+# Advice for errors after which a retry does not help, by the kind in the event of the error
+# or the result in that of a receipt.
+MISMATCH = ("this device, {state} and the cloud began with different models, types of "
+            "parameters, modes or numbers of steps, or compute differently" + HOW +
+            ".  If neither model has a majority, give all devices the same torch and "
+            "settings, and copy a checkpoint of one half to the other half.  Otherwise "
+            "correct this device and remove the state of the earlier run; " + SEE)
+OTHER = ("two devices have this name, or {state} was removed after something was sent: " + SEE)
+ADVICE = {"mismatch": MISMATCH, "invalid": MISMATCH, "equivocation": OTHER, "fenced": OTHER}
+UNUSABLE = "nothing was applied; " + ASK        # of an average that ace-expand refuses
+CUT = {"truncated": 1, "upstream": 2}   # kinds of error that another program caused
 STATUS = {2: "see the page of that program", 3: AGAIN, 4: AGAIN,
           5: f"a retry will be refused too: {SEE}",
           255: f"check the connection, then {AGAIN}"}
@@ -82,7 +77,7 @@ class Room:
 
 def carried(tensors: Iterable[Tensor], to: list[torch.device]) -> list[Tensor]:
     """Return each tensor on its device in `to`: the tensor itself if it is there, else a
-    copy.  All tensors of a type are copied in one transfer."""
+    copy.  Tensors of one type, source and destination are copied in one transfer."""
     got, far = [t.detach() for t in tensors], {}
     for i, (t, where) in enumerate(zip(got, to)):
         if t.device != where:
@@ -216,8 +211,8 @@ def output(words: list[str], given: bytes = b"") -> str:
 
 def _talks(words: list[str]) -> list[str]:
     """Let one of our programs write its events on standard error."""
-    says = os.path.basename(words[0]) in ("ace-ack", "ace-compress", "ace-recv",
-                                          "ace-step")
+    says = os.path.basename(words[0]) in ("ace-ack", "ace-compress", "ace-expand",
+                                          "ace-recv", "ace-step")
     return words + ["--events", "2"] * (says and "--events" not in words)
 
 
@@ -232,6 +227,7 @@ class Wait:
         self.late: set[int] = set()
         self.behind = True      # rounds may have passed without this device
         self.facts: dict[int, dict[str, int]] = {}
+        self.kinds: dict[str, str] = {}     # programs that failed, and the kind of error
         self.begin(0)
 
     def begin(self, step: int, command: str = "") -> None:
@@ -254,6 +250,11 @@ class Wait:
             facts.update(participants=event["participants"], received=event["bytes"])
         elif kind == "waits" and at >= self.round:
             self.text = event["text"]
+        elif kind == "error":       # a refused shard has a receipt, and then an error
+            program = event["program"]
+            self.kinds[program] = event["kind"] or self.kinds.get(program, "")
+        elif kind == "receipt" and event["result"] in ADVICE:
+            self.kinds[event["program"]] = event["result"]
         elif kind == "receipt" and event["result"] == "late" and at not in self.late:
             self.late.add(at)
             self.behind = True
@@ -360,7 +361,7 @@ def _feed(parts: queue.SimpleQueue, into: IO[bytes]) -> None:
 
 
 def _end(owner: int, processes: dict, threads: list, seconds: float) -> None:
-    """Wait for all programs; after `seconds` end the others, and note which."""
+    """Wait for all programs; end those that still run after `seconds`, and note which."""
     if os.getpid() != owner:
         return
     end = time.monotonic() + seconds
@@ -395,6 +396,7 @@ class Pipe:
     def __init__(self, way: Way, kind: str, device: str, run: str, step: int,
                  wait: Wait, weight: float = 1, samples: int = 0, ask: bool = False) -> None:
         self.wait, self.run = wait, run
+        wait.kinds.clear()
         self.far = " | ".join(" ".join(w) for w in way.connection) or "ace-edge"
         # without a cloud, what is sent comes back unchanged
         self.kinds = ("mean",) if way.connection else ("mean", kind)
@@ -550,8 +552,7 @@ class Pipe:
             status, at = p.returncode, len(self.said) if name in own else -1
             if status in (0, -13, 141) or ended:
                 continue
-            line = f"{name} ended with status {status}"
-            cut = 2 * (status == 3)
+            line, cut = f"{name} ended with status {status}", 2 * (status == 3)
             if status < 0:
                 line, at = f"{name} was killed by signal {-status}", -2
                 status = 4
@@ -559,21 +560,27 @@ class Pipe:
                 who = text.split(":")[0]
                 if at != -2 and (who == name or name not in own and who not in own):
                     line, at = text, k
-                    cut = (": truncated: " in text) + ("aborted upstream" in text)
+                    # some of our programs have no events
+                    cut = CUT.get(self.wait.kinds.get(who, ""), 0) or \
+                        who in own - {*self.wait.kinds} and status == 3
             found.append((cut, at, len(found), line, status))
         if not found:
             return Error("the pipeline ended without an answer: " + " | ".join(names) +
                          f" ({AGAIN})", 4)
         *_, line, status = min(found)
-        final = next((text for pattern, text in ADVICE if re.search(pattern, line)), "")
+        who = line.split(":")[0]
+        kind = self.wait.kinds.get(who, "")
+        final = ADVICE.get(kind, "")
+        if who == "ace-expand" and kind in ("", "limit") and status == 3:
+            final = UNUSABLE
         advice = final or STATUS.get(status, f"status {status}")
         state = " ".join(["its state", *(f"'{s}'" for s in sorted(self.states))])
         return Error(f"{line} ({advice.format(state=state)})", status,
                      bool(final))
 
     def close(self, seconds: float = 60) -> None:
-        """End a run with nothing under way: wait for all programs, and after `seconds`
-        end the others."""
+        """End a run with nothing under way: wait for all programs, and end those that
+        still run after `seconds`."""
         self.end.detach()
         self.queue.put(None)
         if self.ends:
