@@ -549,7 +549,7 @@ from_input(struct patch *x, struct err *e)
 	    memcmp(x->swap.ready.hash, last->after, MODEL_HASH) == 0 &&
 	    swap_still(&x->swap, &own) == 0)
 		return 0;
-	/* before reading the model: this removes hard links to its files */
+	/* before the model is read: removing hard links changes the ctime of its files */
 	if (last != NULL)
 		swap_discard(&x->swap);
 	if ((r = look_again(x, e)) < 0 || x->s.n == 0)

@@ -5,8 +5,8 @@
 #
 # results/claims.tsv has the sentences, with @ for each figure, and the places of the
 # figures: TABLE WAY KEY DIGITS, separated by semicolons.  KEY is mean, from or to (points
-# of top-1 lost against the table's reference, and the ends of their 95 % interval) or
-# ratio (of bytes).  All figures are computed again from results/TABLE-runs.tsv.
+# of top-1 lost against the table's reference, and the ends of their 95 % interval), ratio
+# (of bytes) or seeds.  All figures are computed again from results/TABLE-runs.tsv.
 # Prints each sentence, and below it each figure with its seeds.  The status is 1 when
 # README does not have the sentence, when the baseline of a table in RESULTS was not
 # swept at the length of its runs (swept.awk), or when the prose of RESULTS/README.md

@@ -588,7 +588,7 @@ static const struct tensor tensors[] = {
 	/* 21: 2^31 groups in a few hundred bytes */
 	{ .dim = { (uint64_t)1 << 32 }, .ndim = 1, .group = 2,
 	    .numel = (uint64_t)1 << 32, .total = (uint64_t)1 << 32 },
-	/* 22: 2^31 groups and the largest number of elements */
+	/* 22: nearly 2^32 groups, of 2^36 elements */
 	{ .dim = { (uint64_t)1 << 36 }, .ndim = 1, .group = 17,
 	    .numel = (uint64_t)1 << 36, .total = (uint64_t)1 << 36 }
 };
@@ -687,7 +687,7 @@ data(struct forge *s, unsigned long which)
 	/* 16: lossless with an empty body */ { 1, 2, { 0x13, 0 }, 0, 0 },
 	/* 17: a private codec */
 	    { 1, 5, { 0x1f, 0x80, 0x80, 0x01, 64 }, 0, 64 },
-	/* 18: a codec below 15 after the escape */
+	/* 18: a codec below 15 after 15, the escape to larger numbers */
 	    { 1, 3, { 0x1f, 3, 64 }, 0, 64 },
 	/* 19: a codec above the last */
 	    { 1, 5, { 0x1f, 0xff, 0xff, 0x03, 64 }, 0, 64 },

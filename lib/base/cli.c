@@ -543,7 +543,7 @@ cli_command(struct cli *c, int argc, char **argv, struct err *e)
 int
 cli_exit(const struct cli *c, int r, const struct err *e)
 {
-	/* only --help and text reports use stdio; data uses io */
+	/* text, such as --help and reports, is written by stdio; data by io */
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		if (errno != EPIPE)
 			(void)fprintf(stderr, "%s: '<stdout>': %s\n", c->prog,

@@ -11,8 +11,8 @@
  *   q2   a sign and 2 magnitudes a, a r
  *   mag  a sign, one magnitude a
  *
- *   body := varint k  ( head  positions and codes, below )  only k if k = 0
- *   head := int8 e: x = h * 2^e  |  bf16 a  bf16 r  |  bf16 a
+ *   body := varint k, and unless k = 0:  head  positions and codes (below)
+ *   head := f16: int8 e, x = h * 2^e;  q4, q2: bf16 a  bf16 r;  mag: bf16 a
  *
  * The record's parameter is the form.
  */

@@ -37,8 +37,8 @@ struct contraction {
 void contraction_group(struct contraction *c, double energy, double lost,
     size_t n, size_t bytes);
 
-/* Save the shard's value in the state, unless all values were zero. Set
- * c->growing to the number of consecutive shards that sent something with alpha <= 0. */
+/* Save the shard's alpha and share in the state, and set c->growing to the number of
+ * consecutive shards that sent something with alpha <= 0; nothing if ||p|| is 0. */
 int contraction_save(struct contraction *c, const struct statedir *s, struct err *e);
 
 #endif

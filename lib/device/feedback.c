@@ -213,8 +213,8 @@ feedback_keeps(const struct feedback *f, const struct residual *q)
 	    text_get(&reader_shard(q->d.r)->kv, FEEDBACK_KEY_KEEPS) != NULL);
 }
 
-/* Wait for receipts until the window of pending shards has room. Without receipts there
- * is nothing to wait for, and sent shards count as delivered. */
+/* Wait for receipts until the window of pending shards has room.  If the state has no file
+ * of receipts and never had a window, do not wait: sent shards count as delivered. */
 static int
 feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 {

@@ -65,7 +65,7 @@ struct link {
 	double rested;		/* when buffers were first full after a pause */
 	uint64_t bytes;		/* bytes written after `since' */
 	uint64_t total;		/* all bytes written */
-	size_t n;		/* number of all spans */
+	size_t n;		/* number of spans so far; w has the newest */
 	struct link_span {
 		double spell;		/* value of `rested', which changes only at a pause */
 		double from, to;

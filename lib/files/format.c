@@ -144,7 +144,7 @@ format_straight(struct format_source *s, float *x, size_t n, size_t *done,
 	return 0;
 }
 
-/* Read at most one chunk of the open tensor; set *done to the number of values. */
+/* Read 1 to n values of the open tensor; set *done to their number. */
 static int
 format_some(struct format_source *s, float *x, size_t n, size_t *done, struct err *e)
 {

@@ -22,7 +22,7 @@ struct child {
 	int own_voice;		/* 1: it writes to our standard error itself */
 	pid_t pid;		/* 0: it has ended, or was not started */
 	int status;		/* status from waitpid */
-	int stopped;		/* 1: this process ended it after another one failed */
+	int stopped;		/* 1: it ran on after a failure or a signal, and was killed */
 };
 
 struct children {

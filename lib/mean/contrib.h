@@ -40,7 +40,7 @@ struct contrib {
 	struct sketch like;		/* like.of, like.clusters: see contrib_look */
 };
 
-extern const char *const contrib_bys[];	/* the words of `by' */
+extern const char *const contrib_bys[];	/* names of enum contrib_by, for options */
 
 void contrib_init(struct contrib *c, const struct contrib_opts *o,
     const struct kern *kern);

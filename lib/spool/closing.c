@@ -548,8 +548,8 @@ closing_done(struct closing *r, struct err *e)
 	size_t i;
 	int k = 0;
 
-	/* keep the shards that wait for the next average, and this step's until the next
-	 * step is closed, since a power cut may reopen this step */
+	/* keep shards that wait for the next average, and those that this step counted: a
+	 * power cut may reopen it until the next step is closed */
 	for (i = 0; i < r->list.n; i++)
 		if (r->list.line[i].r.step < before)
 			before = r->list.line[i].r.step;

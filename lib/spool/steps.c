@@ -182,7 +182,7 @@ steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
 
 /* ---- removing ---- */
 
-/* Remove a file of a step's directory.  Files with other names are not ours. */
+/* Remove a file of a step's directory if it is ours: *.aceg* or *.no. */
 static int
 steps_remove_file(void *arg, const char *path, const char *name, struct err *e)
 {

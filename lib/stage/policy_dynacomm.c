@@ -11,7 +11,7 @@
 #include "stage/policy_dynacomm.h"
 #include "sync/dynacomm.h"
 
-#define POLICY_DYNACOMM_LONGEST 1e7	/* longest transmission of a shard, in seconds */
+#define POLICY_DYNACOMM_LONGEST 1e7	/* seconds to compute and send a shard, at most */
 enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* limit on the list of cuts, in bytes */
 
 int
@@ -55,8 +55,8 @@ policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)
 	return 1;
 }
 
-/* Set up the problem in whole nanoseconds.  Return 1, or 0 when the link is so slow
- * that a shard takes more than POLICY_DYNACOMM_LONGEST. */
+/* Set up the problem in whole nanoseconds.  Return 1, or 0 if computing and sending
+ * a shard takes more than POLICY_DYNACOMM_LONGEST. */
 static int
 policy_dynacomm_model(const struct policy_dynacomm *c, const struct schema *sc, double bits,
     struct dynacomm *d, struct err *e)

@@ -24,7 +24,7 @@ struct stage_compress_opts {
 	int have_codec;			/* 1: code all groups with `codec' (-c) */
 	struct codec_plan codec;
 	struct feedback_opts fb;
-	const struct filter *f;		/* filter of the program, set by make */
+	const struct filter *f;		/* filter of the program; stage_new sets it */
 };
 #define STAGE_COMPRESS_INIT { .fb = { .gamma = 1, .momentum = 0.9, \
 	.decay = 0.9 } }

@@ -154,8 +154,8 @@ looks() {
 	tar -cf - --sort=name --mtime=@0 --transform "s/^$1/model/" "$1" | cksum
 }
 
-# changed FROM WAY CHANGE: make CHANGE at every moment of a patch.  The model is then the
-# old or the new one, whole, plus the change, and is not mistaken for another.
+# changed FROM WAY CHANGE: patch a copy of FROM, and make CHANGE before every $every-th call.
+# The old or the new model plus CHANGE is left, and third is not taken for the new model.
 changed() {
 	local n got from=$1 way=$2 change=$3
 	rm -rf was will
@@ -519,7 +519,7 @@ left() {
 	same m old
 }
 
-# renamed MODEL: make m the next model, with the process killed right after the exchange
+# renamed MODEL: patch m, a copy of MODEL; --commit is killed once the new model is in place
 renamed() {
 	local n
 	for n in {1..400}; do

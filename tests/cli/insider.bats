@@ -9,8 +9,8 @@ sends() {
 	exits 0 ace-recv -v --spool spool --sync none --device "$1" "${@:4}" in
 }
 
-# coded STEP: average the step and code it as the cloud does, which keeps the residual; f16
-# values end at 65504
+# coded STEP: average the step and code it with a residual, as the cloud does; what f16
+# cannot hold, beyond 65504, goes into the residual
 coded() {
 	exits 0 ace-aggregate --spool spool --devices 3 --quorum 2 --rounds 1 \
 	    --sync none

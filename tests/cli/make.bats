@@ -214,7 +214,7 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 	exits 0 built "$PWD/b/lib/base/sandbox.o" CPPFLAGS="-I$PWD/none" DEPS=no
 	[ -s b/lib/base/sandbox.o ]
 	! grep -q landlock b/lib/base/sandbox.d || false
-	# before a header of the machine, if there is one
+	# pkg-config's xxhash.h is found before the machine's, if the machine has one
 	printf '#define ACE_FROM_ELSEWHERE\n#include_next <xxhash.h>\n' >elsewhere/xxhash.h
 	printf 'Name: x\nDescription: x\nVersion: 0.8.1\nLibs: -lxxhash\nCflags: -I%s\n' \
 	    "$PWD/elsewhere" >pc/libxxhash.pc

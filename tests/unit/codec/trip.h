@@ -67,7 +67,7 @@ trip_nmse(const struct trip *t, size_t n)
 	return d / s;
 }
 
-/* Check that the mean of `runs' steps has the squared error of one, divided by runs. */
+/* Check that the mean of `runs' steps has less than 2 / runs of one step's squared error. */
 static inline void
 trip_unbiased(struct trip *t, const char *spec, size_t n, size_t runs)
 {

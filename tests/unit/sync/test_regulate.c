@@ -180,8 +180,8 @@ TEST(test_cannot)
 	ok(run(&l) == 0 && l.bytes <= l.budget, "more than enough");
 }
 
-/* However few the groups, none is coded at a rate far from the others' to use the last
- * bytes. */
+/* To use the last bytes of a budget, no group is coded at a rate far from that of the
+ * others, neither of 60 groups nor of 120. */
 TEST(test_beside)
 {
 	double lo, hi, most = 1;
