@@ -600,8 +600,8 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n != 1)
-		return err_set(e, ERR_USAGE, "expected the folder of a run, on the "
-		    "cloud or on a device");
+		return err_set(e, ERR_USAGE, "expected one folder of a run, on the "
+		    "cloud or on a device, found %zu", n);
 	if ((r = place_open(&x->folder, path[0], 0, e)) < 0)
 		return r;
 	do {

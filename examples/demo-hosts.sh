@@ -31,7 +31,7 @@ if [ "${1:-}" != inside ]; then
 	[ "$(id -u)" -eq 0 ] || die 'making network namespaces needs root: run this as root'
 	for p in ssh sshd ssh-keygen ip tc unshare "$bin/examples/train" \
 	    "$bin/ace-recv"; do
-		command -v "$p" >/dev/null || die "program missing: $p"
+		command -v "$p" >/dev/null || die "program missing: $p (make, make examples; openssh, iproute2, util-linux)"
 	done
 	if [ -n "${CORPUS:-}" ]; then
 		CORPUS=$(realpath -e "$CORPUS") || exit 4
@@ -247,7 +247,7 @@ relay_inputs() {
 	for d in relay/run/spool/[0-9]*; do
 		now
 		ace-aggregate --device relay -o "relay/in/${d##*/}" "$d"/edge*.aceg ||
-		    die 'the relay has made no average'
+		    die "cannot average the relay's shards in '$d'"
 	done
 	untell
 }

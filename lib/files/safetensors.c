@@ -589,8 +589,8 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 	if (r < 0)
 		return r;
 	if (!io_can_seek(io))	/* a pipe: copy it, since ace-diff reads it for both models */
-		r = err_set(e, ERR_USAGE, "'%s' is not a regular file: expected an "
-		    "index of slices (JSON)", path);
+		r = err_set(e, ERR_USAGE, "'%s' is not a regular file: save the "
+		    "index of slices in a file first", path);
 	else if (io_size(io) == 0)
 		r = err_set(e, ERR_DATA, "truncated: '%s' is empty", path);
 	else if (io_size(io) > SAFETENSORS_MAX_HEADER)

@@ -75,8 +75,8 @@ data_entry(struct data_pos *pos, const struct chain *c, const struct schema *s,
 	if (g >= s->ngroups)
 		return chain_corrupt(c, e, "a group is beyond the schema's last one");
 	if (!codec_known(codec))
-		return err_set(e, ERR_DATA, "unsupported: unknown codec %llu of "
-		    "group %llu", (unsigned long long)codec, (unsigned long long)g);
+		return err_set(e, ERR_DATA, "unsupported: codec %llu of group %llu is "
+		    "unknown: a newer release of ace may read it", (unsigned long long)codec, (unsigned long long)g);
 	rec->codec = (uint8_t)codec;
 	rec->param = *param;
 	rec->group = (uint32_t)g;

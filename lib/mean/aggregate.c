@@ -592,9 +592,9 @@ aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 		return gather_window(x->g, 0, e);
 	x->surplus = n > fits ? n - fits : 0;
 	if (x->surplus != 0)
-		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards in "
-		    "memory, which has room for %zu, but %zu came (%llu MiB)",
-		    x->o->who.rule_text, fits, n, (unsigned long long)(bytes >> 20));
+		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards open "
+		    "at once, at most %zu here, but %zu came: raise the limit on open files "
+		    "(ulimit -n; at most 4096 are used)", x->o->who.rule_text, fits, n);
 	if (bytes > memlimit_limit() / 2)
 		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards in "
 		    "memory: %zu shards take %llu MiB, but the limit is %llu MiB "

@@ -172,9 +172,9 @@ journal_drop(struct journal *j)
 static int
 journal_strange(const struct io *f, const struct model *m, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "journal '%s' was left by an interrupted "
-	    "patch of another model, not of '%s': remove it only if that other model "
-	    "no longer exists", io_name(f), m->path);
+	return err_set(e, ERR_REFUSED, "journal '%s' does not fit '%s', which was "
+	    "replaced or changed after a patch was interrupted: put that model back or, if "
+	    "it is lost, remove the journal", io_name(f), m->path);
 }
 
 static int

@@ -91,7 +91,8 @@ receivers_read(struct receivers *b, const char *path, struct err *e)
 
 	if (r > 0)
 		r = strlen(text) <= RECEIVERS_BYTES ? 0 : err_set(e, ERR_DATA, "limit: "
-		    "'%s' has more than 2^24 bytes", path);
+		    "'%s' has more than 16 MiB: remove the lines of receivers that no "
+		    "longer exist", path);
 	for (rest = text; r == 0 && (line = strsep(&rest, "\n")) != NULL &&
 	    (rest != NULL || *line != '\0');) {
 		at++;

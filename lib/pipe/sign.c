@@ -173,11 +173,11 @@ sign_key_read(const char *path, struct err *e)
 	to = from != NULL ? strstr(from, last) : NULL;
 	if (to == NULL)
 		(void)err_set(e, ERR_DATA, "'%s' is not a PEM file with a "
-		    "private key", path);
+		    "private key without a passphrase", path);
 	else if (sign_der(seed, sign_secret, sizeof(sign_secret),
 	    from + sizeof(first) - 1, (size_t)(to - from) - sizeof(first) + 1) < 0)
 		(void)err_set(e, ERR_DATA, "the key in '%s' is not an Ed25519 "
-		    "key without a passphrase", path);
+		    "key: make one by openssl genpkey -algorithm ed25519", path);
 	else if ((k = alloc_get(1, sizeof(*k), e)) != NULL)
 		(void)crypto_sign_seed_keypair(k->public, k->secret, seed);
 	sodium_memzero(seed, sizeof(seed));

@@ -439,8 +439,8 @@ limits_room(const struct limits *a, const struct spool *s,
 	if (k < 0 || p.known)
 		return k < 0 ? k : 0;
 	if (p.steps >= a->open)
-		return err_set(e, ERR_REFUSED, "limit: %llu steps of this device "
-		    "are open (limits: open)", (unsigned long long)p.steps);
+		return err_set(e, ERR_REFUSED, "limit: shards of %llu steps of this "
+		    "device wait for an average (limits: open)", (unsigned long long)p.steps);
 	if ((sh->flags & SHARD_PREDICTED) != 0)
 		p.bytes += sc->total * sizeof(float);	/* see limits_step */
 	if (p.bytes >= a->quota)

@@ -480,8 +480,8 @@ receive_published(const struct shard *sh, const char *path,
 
 	if (r <= 0 || memcmp(had.digest, digest, SHARD_DIGEST) == 0)
 		return r;
-	return err_set(e, ERR_REFUSED, "step %llu already has a different "
-	    "average", (unsigned long long)sh->step);
+	return err_set(e, ERR_REFUSED, "step %llu already has a different average, "
+	    "which stays: let one ace-aggregate publish to a spool", (unsigned long long)sh->step);
 }
 
 static int

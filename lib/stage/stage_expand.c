@@ -131,8 +131,8 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 	if (x->o->feedback == NULL)
 		return 0;
 	if (x->absurd) {
-		cli_say(x->o->f->cli, 0, "a value of step %llu is not finite: the "
-		    "residual is not added", (unsigned long long)x->sh.shard->step);
+		cli_say(x->o->f->cli, 0, "a value of step %llu is not finite: "
+		    "ace-score learns nothing from this step", (unsigned long long)x->sh.shard->step);
 		return 0;
 	}
 	shard_hex(x->sh.schema->id, id);

@@ -257,8 +257,9 @@ stage_score_energy(struct stage_score *x, struct reader *r, float *energy,
 		goto out;
 	while ((k = values_next(&v, e)) > 0) {
 		if (stat_group_of(v.x, v.n, &s) != 0) {
-			k = err_set(e, ERR_REFUSED, "file '" STAGE_SCORE_TOLD "': a "
-			    "value of group %lu is not finite", (unsigned long)v.group);
+			k = err_set(e, ERR_REFUSED, "a value of group %lu is not "
+			    "finite: correct the trainer, which measured it",
+			    (unsigned long)v.group);
 			goto out;
 		}
 		energy[v.group] = v.n > 0 ? s.sumsq / (float)v.n : 0;

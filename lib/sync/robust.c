@@ -342,8 +342,8 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	robust_limits(q, t, tmp);
 	t->none = robust_left(o, k) == 0;
 	if (t->none)
-		r = err_set(e, ERR_REFUSED, "the rules exclude all %zu "
-		    "contributions", k);
+		r = err_set(e, ERR_REFUSED, "all %zu contributions are left "
+		    "out: not finite, beyond a limit, or repeated", k);
 	else if (robust_centered(q))
 		r = robust_center(q, t, tmp, e);
 	else if (robust_elements(q))

@@ -91,7 +91,7 @@ fleet() {
 @test "a rule that sees all values at once says what that takes" {
 	fleet 300 -n 64
 	exits 5 few ace-aggregate --rule median d/*
-	says "limit: rule 'median' needs all shards in memory, which has room for 16, but 300 came \\([0-9]* MiB"
+	says "limit: rule 'median' needs all shards open at once, at most 16 here, but 300 came"
 	# a soft limit on open files is raised
 	exits 0 bash -c 'ulimit -S -n 64; exec ace-aggregate --rule median "$@"' \
 	    aggregate d/*
@@ -112,7 +112,7 @@ fleet() {
 	same out want
 	# where all shards must be open, those beyond the limit wait for the next average
 	exits 0 bash -c 'ulimit -n 134; exec "$@"' bash "${agg[@]}" --spool median --rule median
-	says "^ace-aggregate: step [0-9]+: 35 of 70 shards wait for the next average: limit: rule 'median' needs all shards in memory, which has room for 35, but 70 came"
+	says "^ace-aggregate: step [0-9]+: 35 of 70 shards wait for the next average: limit: rule 'median' needs all shards open at once, at most 35 here, but 70 came"
 	ace-inspect list out | grep -q '^contributors  35$'
 }
 

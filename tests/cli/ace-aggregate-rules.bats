@@ -92,7 +92,7 @@ values() {
 	[ "$(field weight out)" = 4 ]
 	for i in a b c; do device $i nan 0 0; done
 	exits 5 ace-aggregate --rule finite a b c
-	says 'the rules exclude all 3 contributions'
+	says 'all 3 contributions are left out'
 }
 
 @test "what an aggregate says of itself is of those that count" {

@@ -77,7 +77,7 @@ gets() {
 		ace-compress -S state -c f32 --window 4 in$s >sent$s
 		[ $s = 1 ] || ace-recv --spool spool sent0 | ace-ack -S state >rest
 	done
-	waits 'limit: 1 steps of this device are open \(limits: open\)$' <sent1
+	waits 'limit: shards of 1 steps of this device wait for an average \(limits: open\)$' <sent1
 	exits 4 ace-ack -S state < <(cat out)
 	says 'no answer: .*run the same command again later'
 	exits 0 ace-aggregate --spool spool --rounds 1

@@ -220,7 +220,7 @@ lessons() {
 		mkshards -n 256k -g 16k -k $k >bad
 		learn st bad
 		exits 0 ace-expand --feedback st bad
-		says "a value of step 0 is not finite: the residual is not added"
+		says "a value of step 0 is not finite: ace-score learns nothing from this step"
 		[ ! -e st/feedback ]
 	done
 }

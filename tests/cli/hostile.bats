@@ -255,7 +255,7 @@ cuts.seconds=1" >in
 
 @test "the quota limits bytes and open steps of one device, not of others" {
 	mkshards -N 12 >in
-	limited 'open 5' waits "limit: 5 steps of this device are open" -v in
+	limited 'open 5' waits "limit: shards of 5 steps of this device wait for an average" -v in
 	[ "$(grep -c accepted err)" -eq 5 ]
 	[ "$(ls -d spool/[0-9]* | wc -l)" -eq 5 ]
 	limited 'open 5' gets accepted 9 edge2
@@ -280,7 +280,7 @@ cuts.seconds=1" >in
 		gets "step $s: invalid: non-finite" $s edge1 -k nan
 	done
 	shard 3 >in
-	limited 'open 3' waits "limit: 3 steps of this device are open" <in
+	limited 'open 3' waits "limit: shards of 3 steps of this device wait for an average" <in
 	bytes=$(cat spool/[0-9]*/edge1.no | wc -c)
 	limited 'quota 1' waits "limit: $bytes bytes of this device wait" <in
 	limited 'open 4' recv "step 3: accepted" <in
@@ -496,11 +496,11 @@ let_go() {
 	mkshards -N 3 >in
 	recv accepted <in
 	shard 3 >in
-	limited 'open 3' waits "limit: 3 steps of this device are open" <in
+	limited 'open 3' waits "limit: shards of 3 steps of this device wait for an average" <in
 	limited 'open 4' recv "step 3: accepted" <in
 	printf '7\n8\nx\n0' >>spool/device/edge1.open
 	shard 4 >in
-	limited 'open 4' waits "limit: 4 steps of this device are open" <in
+	limited 'open 4' waits "limit: shards of 4 steps of this device wait for an average" <in
 	limited 'open 5' recv "step 4: accepted" <in
 }
 

@@ -518,7 +518,7 @@ lies() {
 	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' has another shape than 'bad' says"
 	lies 'x["layer.77"] = w' "tensor 'layer.77' of 'bad' is not in '(old|new).r1'"
 	lies 'x["layer.00.bf16"] = 3' "needs \"offset\", \"shape\" and \"of\""
-	lies 'del x["__metadata__"]' "lacks \"rank\" and"
+	lies 'del x["__metadata__"]' "lacks a \"__metadata__\" with \"rank\" and"
 	lies 'x["__metadata__"]["rank"] = 2' "needs a \"rank\" smaller than its \"ranks\""
 	lies 'x["__metadata__"] = {"rank": 0, "ranks": 5000}' "more than 1024 ranks"
 	lies 'x["layer.04.f4"] = {"offset": [0, 1], "shape": [3, 2], "of": [3, 4]}' \
@@ -533,7 +533,7 @@ lies() {
 	refuses 3 "truncated: 'bad' is empty" ace-diff --part bad old.r1 new.r1
 	# the index is read twice, for both models
 	exits 2 ace-diff --part <(cat old.r1.json) old.r1 new.r1
-	says "is not a regular file: expected an index of slices"
+	says "is not a regular file: save the index of slices in a file first"
 	refuses 4 "none" ace-diff --part none old.r1 new.r1
 	"$ROOT/tests/mkgguf" m.gguf
 	echo '{}' >bad

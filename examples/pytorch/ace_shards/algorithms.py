@@ -843,9 +843,9 @@ class Replay(Run):
             self.sum = [torch.zeros(p.shape, dtype=torch.float32, device=p.device)
                         for _, p in self.params]
         if self._options() != self.options:
-            raise Error("the optimiser's options changed between two steps, as by a "
-                        "scheduler, and mode=\"replay\" cannot repeat the change: give "
-                        "schedule=, a function of the step's number that makes it")
+            raise Error("the optimiser's options changed between two steps, and "
+                        "mode=\"replay\" cannot repeat that: remove the scheduler, and "
+                        "give schedule=f, where f(step) sets the options")
         for s, (n, p) in zip(self.sum, self.params):
             if p.grad is not None:
                 why = refuse(p.grad)
