@@ -288,12 +288,9 @@ open_slices(struct diff *d, struct err *e)
 	if ((r = parts_model(&d->new, o->part, d->rank, e)) < 0 || (!d->whole &&
 	    (r = parts_model(&d->old, o->part, d->rank, e)) < 0))
 		return r;
-	if (d->rank[1] == 0)
-		return err_set(e, ERR_DATA, "mismatch: '%s' lacks a \"__metadata__\" "
-		    "with \"rank\" and \"ranks\"", o->part);
-	if (d->rank[1] > SERIES_MOST)
-		return err_set(e, ERR_DATA, "limit: '%s' has more than %d ranks", o->part,
-		    SERIES_MOST);
+	if (d->rank[1] == 0 || d->rank[1] > SERIES_MOST)
+		return err_set(e, ERR_DATA, "mismatch: the \"__metadata__\" of '%s' needs "
+		    "\"rank\", and \"ranks\" from 1 to %d", o->part, SERIES_MOST);
 	if (o->whom != NULL && (r = parts_for(&d->new, o->whom, &d->theirs, e)) < 0)
 		return r;
 	d->slice = o->whom != NULL ? d->theirs : d->new.slice;

@@ -91,8 +91,7 @@ receivers_read(struct receivers *b, const char *path, struct err *e)
 
 	if (r > 0)
 		r = strlen(text) <= RECEIVERS_BYTES ? 0 : err_set(e, ERR_DATA, "limit: "
-		    "'%s' has more than 16 MiB: remove the lines of receivers that no "
-		    "longer exist", path);
+		    "'%s' has more than 16 MiB: remove lines of old receivers", path);
 	for (rest = text; r == 0 && (line = strsep(&rest, "\n")) != NULL &&
 	    (rest != NULL || *line != '\0');) {
 		at++;

@@ -518,9 +518,9 @@ lies() {
 	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' has another shape than 'bad' says"
 	lies 'x["layer.77"] = w' "tensor 'layer.77' of 'bad' is not in '(old|new).r1'"
 	lies 'x["layer.00.bf16"] = 3' "needs \"offset\", \"shape\" and \"of\""
-	lies 'del x["__metadata__"]' "lacks a \"__metadata__\" with \"rank\" and"
+	lies 'del x["__metadata__"]' "needs \"rank\", and \"ranks\" from 1 to 1024"
 	lies 'x["__metadata__"]["rank"] = 2' "needs a \"rank\" smaller than its \"ranks\""
-	lies 'x["__metadata__"] = {"rank": 0, "ranks": 5000}' "more than 1024 ranks"
+	lies 'x["__metadata__"] = {"rank": 0, "ranks": 5000}' "needs \"rank\", and \"ranks\" from 1 to 1024"
 	lies 'x["layer.04.f4"] = {"offset": [0, 1], "shape": [3, 2], "of": [3, 4]}' \
 	    "'layer.04.f4' begins or ends between the two f4 values of a byte"
 	sed 's/"layer.01.bool"/"layer.00.bf16"/' old.r1.json >bad
