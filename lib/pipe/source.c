@@ -134,8 +134,11 @@ source_each(void *arg, const char *path, const char *name, struct err *e)
 	else if (S_ISDIR(st.st_mode))
 		k = source_folder(s, path, w->depth + 1, e);
 	else if (S_ISREG(st.st_mode) && (k = source_is_stream(path, e)) > 0 &&
-	    (k = alloc_grow(&s->file, &s->cap, s->n + 1, sizeof(*s->file), e)) == 0)
-		k = (s->file[s->n++] = alloc_dup(path, e)) != NULL ? 0 : -ERR_SYS;
+	    (k = alloc_grow(&s->file, &s->cap, s->n + 1, sizeof(*s->file), e)) == 0) {
+		if ((s->file[s->n] = alloc_dup(path, e)) == NULL)
+			return -ERR_SYS;
+		s->n++;
+	}
 	return k < 0 ? k : 0;
 }
 

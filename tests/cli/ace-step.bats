@@ -99,7 +99,7 @@ ace-select --bits 1 | ace-compress" ]
 		alike $with --bits 8 --schema model
 	done
 	exits 3 ace-step --bits 8 --max-elements 2999 model
-	says 'limit: 3000 elements, at most 2999'
+	says 'limit: the schema has 3000 elements, at most 2999'
 	exits 0 ace-step --bits 1 -o out.aceg --omit provenance,schema \
 	    --max-elements 900 -T 2 --sync none --print "it's"
 	[ "$(cat out)" = "ace-score --max-elements 900 'it'\\''s' | \

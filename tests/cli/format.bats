@@ -94,7 +94,7 @@ every() {
 		exits 0 $how --schema in in
 		refuses 3 '^ace-[a-z]*: mismatch: ' $how --schema other in
 		exits 0 $how --max-elements 336 in
-		refuses 3 'limit: 336 elements, at most 335' $how --max-elements 335 in
+		refuses 3 'limit: the schema has 336 elements, at most 335' $how --max-elements 335 in
 	done <programs
 }
 
@@ -145,7 +145,7 @@ every() {
 	mkshards -t w:3000,1000,1000 -c none >in
 	exits 0 ace-inspect verify in
 	exits 3 ace-inspect verify --max-elements 2000000000 in
-	says 'limit: 3000000000 elements'
+	says 'limit: the schema has 3000000000 elements'
 }
 
 @test "the largest group fits a frame" {
