@@ -560,9 +560,10 @@ class Pipe:
                 who = text.split(":")[0]
                 if at != -2 and (who == name or name not in own and who not in own):
                     line, at = text, k
-                    # some of our programs have no events
-                    cut = CUT.get(self.wait.kinds.get(who, ""), 0) or \
-                        who in own - {*self.wait.kinds} and status == 3
+                    cut = CUT.get(self.wait.kinds.get(who, ""), 0)
+                    if status == 3 and who in own - {*self.wait.kinds}:
+                        # no events; what ace-export reads comes from the others
+                        cut = 2 if who == "ace-export" else 1
             found.append((cut, at, len(found), line, status))
         if not found:
             return Error("the pipeline ended without an answer: " + " | ".join(names) +
