@@ -46,13 +46,12 @@ struct feedback {
 
 /* ---- opening ---- */
 
-/* Sync the state before a shard is sent again: the process that committed it may have
- * been killed before its sync. */
+/* Sync the state again: who committed it may have been killed before the sync. */
 static int
-feedback_durable(const struct feedback *f, struct err *e)
+feedback_durable(const struct feedback *f, const struct residual *q, struct err *e)
 {
-	return f->o.sync == IO_SYNC_FULL ?
-	    fd_sync_dir(f->state.dir, f->state.dir, e) : 0;
+	return f->o.sync == IO_SYNC_FULL && q->d.r != NULL ?
+	    fd_sync_name(reader_name(q->d.r), e) : 0;
 }
 
 int
@@ -624,7 +623,7 @@ feedback_resume(struct feedback *f, uint64_t before, struct writer *w, struct er
 	reader_skip_checks(q.d.r);
 	pending_judge(&f->pending, &rc, reader_shard(q.d.r));
 	if (pending_owed(&f->pending, before))
-		r = feedback_durable(f, e);
+		r = feedback_durable(f, &q, e);
 	if (r == 0)
 		r = pending_copy(&f->pending, &q, w, before, e);
 out:
@@ -640,10 +639,12 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e
 
 	feedback_drop(f);
 	f->sent = 1;
-	if ((r = memory_flush(&f->state, e)) < 0 || (r = feedback_durable(f, e)) < 0 ||
+	if ((r = memory_flush(&f->state, e)) < 0 ||
 	    (r = residual_open(&q, &f->state, e)) < 0)
 		return r;
-	while ((r = residual_pending(&q, e)) > 0 && reader_shard(q.d.r)->step != step)
+	r = feedback_durable(f, &q, e);
+	while (r >= 0 && (r = residual_pending(&q, e)) > 0 &&
+	    reader_shard(q.d.r)->step != step)
 		continue;
 	if (r > 0)
 		r = residual_send(&q, w, e);

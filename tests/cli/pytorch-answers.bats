@@ -13,7 +13,7 @@ hostile() {
 	cat <&3 >/dev/null &
 	for n in 0 1 2 3; do
 		until [ -e go.$n ]; do
-			kill -0 $! || exit 0    # the input has ended
+			kill -0 $! || exit 0    # all input was read
 			sleep 0.05
 		done
 		. ./go.$n || exit
@@ -28,12 +28,15 @@ hostile() {
 	from common import *
 	from ace_shards.transport import Pipe
 
-	made = []       # answers that the cloud gives when the next round has been sent
+	made = []       # (N, text of go.N): the cloud answers when the next round has been sent
 
 	def send(pipe, *parts, real=Pipe.send):
 	    real(pipe, *parts)
 	    while made:
-	        os.rename(made[0] + ".new", made.pop(0))
+	        n, text = made.pop(0)
+	        with open("new", "w") as f:
+	            f.write(text)
+	        os.rename("new", f"go.{n}")
 
 	Pipe.send = send
 
@@ -52,27 +55,20 @@ hostile() {
 	    lines = [(f"mkshards -k {bad} -H kind=3 -r {run} -s {step} {shapes}" if bad else
 	              f"ace-import --many -k {sent} -d edge1 -r {run} -s {step} "
 	              f"<values.{n} {after}") + f" {then}\n" for _ in range(times)]
-	    with open(f"go.{n}.new", "w") as f:
-	        f.writelines(lines)
-	    made.append(f"go.{n}")
-
+	    made.append((n, "".join(lines)))
 
 	def values(model):
 	    return [(n, torch.full(p.shape, 0.001)) for n, p in model.named_parameters()]
-
 
 	def one(tensors, x):
 	    dict(tensors)["2.bias"][3] = x
 	    return tensors
 
-
 	def bits(model):
 	    return [p.detach().clone() for p in model.parameters()]
 
-
 	def same(model, had):
 	    return all(torch.equal(a, b) for a, b in zip(model.parameters(), had))
-
 
 	def begin():
 	    made.clear()
@@ -188,8 +184,7 @@ hostile() {
 	    probe = ace.Local(m, None, "cat", "edge1", run="demo")
 	    for n, (tensors, how) in enumerate(answers):
 	        said(probe, n, tensors(m), **how)
-	    with open(f"go.{len(answers)}", "w") as f:
-	        f.write("exec >&-\n")
+	    made.append((len(answers), "exec >&-\n"))
 	    probe.close()
 	    torch.manual_seed(1)
 	    m = mlp()
@@ -237,11 +232,7 @@ hostile() {
 	l = local(m)
 	model = bits(m)
 	said(l, 1, values(m), step=0)
-	with open("go.1.new") as f:
-	    again = f.read()
-	made.clear()
-	with open("go.0", "w") as f:
-	    f.write("while " + again + "do :; done\n")
+	made.append((0, "while " + made.pop()[1] + "do :; done\n"))
 	with fails("round 2 took more than 3 s", 4):
 	    l.sync()
 	assert same(m, model) and l.round == 1

@@ -111,19 +111,16 @@ load pytorch
 
 	model = nn.Linear(3, 1)
 
-
 	@torch.no_grad()
 	def add(x):
 	    for p in model.parameters():
 	        p.add_(x)
-
 
 	def join():
 	    """As the same line again does, which begins with the first weights."""
 	    nn.init.zeros_(model.weight), nn.init.zeros_(model.bias)
 	    return ace.Local(model, None, through("edge1"), "edge1", outer_rate=0.5,
 	                     checkpoint="edge1.pt")
-
 
 	local, came = join(), 0
 	for n in range(1, 25):

@@ -100,7 +100,6 @@ export WAY=Replay
 	Hidden.step = torch.no_grad()(Hidden.step)
 	Noisy.step = torch.no_grad()(Noisy.step)
 
-
 	def replay(optimizer, steps=2, **more):
 	    model = mlp()
 	    o = optimizer(model.parameters(), lr=1e-2)

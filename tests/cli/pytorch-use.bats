@@ -133,12 +133,10 @@ load pytorch
 	    kill_at("_save:" + die[0][4:])
 	nets = {"generator": nn.Linear(6, 20), "critic": mlp()}
 
-
 	def local(name):
 	    inner = torch.optim.SGD(nets[name].parameters(), lr=0.05)
 	    return ace.join(nets[name], inner, f"run-{name}", name=device,
 	                    dir=f"{device}-{name}", every=99)
-
 
 	generator, critic = local("generator"), local("critic")
 	while critic.round < int(rounds):

@@ -127,7 +127,6 @@ two() {
 	    with fails(why):
 	        ace.Local(mlp(), None, bad, "edge1")
 
-
 	class FullyShardedDataParallel(nn.Module):
 	    def __init__(self, m):
 	        super().__init__()
@@ -337,7 +336,6 @@ two() {
 	where = {"edge1": "cpu", "edge2": "lazy"}[device]
 	copies = {"to": 0, "back": 0, "copy_": 0}
 
-
 	def counted(name):
 	    old = getattr(torch.Tensor, name)
 
@@ -346,7 +344,6 @@ two() {
 	        copies["back"] += t.device.type == "cpu" and args == (torch.device("lazy", 0),)
 	        return old(t, *args)
 	    setattr(torch.Tensor, name, new)
-
 
 	model = mlp().to(where)
 	sgd = torch.optim.SGD(model.parameters(), lr=0.1)
