@@ -3,7 +3,6 @@
  * bytes and how long receipts take, and writes both into the state for ace-policy.  It
  * works on bytes and not on shards, so it is not a stage.
  */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

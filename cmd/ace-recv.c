@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/temp.h"

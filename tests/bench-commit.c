@@ -16,7 +16,6 @@
 #include "codec/codec.h"
 #include "device/pending.h"
 #include "device/residual.h"
-#include "format/values.h"
 #include "kern/kern.h"
 #include "unit/model.h"
 

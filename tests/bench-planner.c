@@ -17,7 +17,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "codec/codec.h"
-#include "codec/estimate.h"
 #include "codec/stat.h"
 #include "format/values.h"
 #include "pipe/size.h"

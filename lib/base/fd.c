@@ -9,7 +9,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
 #include "base/fd.h"

@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/io.h"
-#include "base/temp.h"
 #include "files/seekable.h"
 
 int

@@ -1,5 +1,4 @@
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +7,6 @@
 #include "base/scan.h"
 #include "format/receipt.h"
 #include "format/shard.h"
-#include "format/text.h"
 #include "pipe/pick.h"
 #include "report/report.h"
 #include "spool/spool.h"

@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -15,7 +15,6 @@
 #define FORGED_AT 1
 #include "forged.h"
 
-#include "base/alloc.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "device/pending.h"

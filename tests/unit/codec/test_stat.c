@@ -1,7 +1,6 @@
 #include <float.h>
 
 #include "../tap.h"
-#include "base/bytes.h"
 #include "codec/stat.h"
 
 int

@@ -5,7 +5,6 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "files/dtype.h"
-#include "format/text.h"
 
 #include "files.h"
 

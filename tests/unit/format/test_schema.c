@@ -1,5 +1,4 @@
 /* The tensor table: groups, limits and differences. */
-#include "base/bytes.h"
 #include "base/err.h"
 #include "format/schema.h"
 
