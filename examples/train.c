@@ -188,6 +188,8 @@ static const char usage[] =
 "                          if it is wrong\n"
 "      --blas              print which library multiplies the matrices\n";
 
+static char expected[96];	/* what an option takes whose value was refused; for the message */
+
 static int
 size_arg(size_t *x, const char *s, size_t least, size_t most)
 {
@@ -196,9 +198,11 @@ size_arg(size_t *x, const char *s, size_t least, size_t most)
 
 	errno = 0;
 	v = strtoull(s, &end, 10);
-	if (end == s || *end != '\0' || *s == '-' || errno != 0 || v < least ||
-	    v > most)
+	if (end == s || *end != '\0' || *s == '-' || errno != 0 || v < least || v > most) {
+		(void)snprintf(expected, sizeof(expected), "an integer from %zu to %zu", least,
+		    most);
 		return -1;
+	}
 	*x = (size_t)v;
 	return 0;
 }
@@ -209,8 +213,10 @@ real_arg(double *x, const char *s, double least, double most)
 	char *end;
 	double v = strtod(s, &end);
 
-	if (end == s || *end != '\0' || !(v >= least && v <= most))
+	if (end == s || *end != '\0' || !(v >= least && v <= most)) {
+		(void)snprintf(expected, sizeof(expected), "a number from %g to %.6g", least, most);
 		return -1;
+	}
 	*x = v;
 	return 0;
 }
@@ -222,8 +228,11 @@ sense_name(struct run_options *o, const char *s)
 
 	while (i < SENSE_FILES && o->moment[i] != NULL)
 		i++;
-	if (i == SENSE_FILES)
+	if (i == SENSE_FILES) {
+		(void)snprintf(expected, sizeof(expected), "the option at most %d times",
+		    SENSE_FILES);
 		return -1;
+	}
 	o->moment[i] = s;
 	return 0;
 }
@@ -355,8 +364,8 @@ parse(struct opts *o, int argc, char **argv)
 		if (r > 0)
 			r = set_size(o, key, optarg);
 		if (r < 0)
-			(void)fprintf(stderr, "train: --%s '%s' is not valid: see "
-			    "train --help\n", option_name(key), optarg);
+			(void)fprintf(stderr, "train: --%s '%s' is not valid: expected %s\n",
+			    option_name(key), optarg, expected);
 		if (r != 0)
 			return -1;
 	}

@@ -850,9 +850,9 @@ io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e)
 
 	for (*size = 0; r == 0 && got != 0; *size += got)
 		if ((r = io_read(in, p, IO_BUF, &got, e)) == 0)
-			r = fd_write(*fd, p, got, "<temporary>", e);
+			r = fd_write(*fd, p, got, TEMP_UNNAMED, e);
 	if (r == 0 && lseek(*fd, 0, SEEK_SET) < 0)
-		r = err_sys(e, "'<temporary>'");
+		r = err_sys(e, "'%s'", TEMP_UNNAMED);
 	alloc_free(p);
 	if (r < 0 && *fd >= 0) {
 		(void)close(*fd);

@@ -23,7 +23,8 @@
 struct err;
 
 /* Open an empty file without a name in $TMPDIR (or /tmp), so that nothing remains however
- * the program ends. */
+ * the program ends.  Messages call it TEMP_UNNAMED. */
+#define TEMP_UNNAMED "temporary file in TMPDIR or /tmp"
 int temp_open(int *fd, struct err *e);
 
 /* temp_create: create a file with this mode, less the umask; path ends with TEMP_NAME.  The

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/temp.h"
 #include "device/residual.h"
 #include "kern/kern.h"
 #include "pipe/filter.h"
@@ -80,7 +81,7 @@ static int
 residual_empty(int fd, struct err *e)
 {
 	return ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0 ? 0 :
-	    err_sys(e, "<scratch>");
+	    err_sys(e, TEMP_UNNAMED);
 }
 
 /* Create the next residual file, by overwriting the file `spare' if that is allowed. */
@@ -164,7 +165,7 @@ residual_read(const struct residual_new *n, struct reader **r, struct err *e)
 	int k;
 
 	*r = NULL;
-	if ((k = io_open_at(&io, n->scratch, 0, "<scratch>", e)) < 0 ||
+	if ((k = io_open_at(&io, n->scratch, 0, TEMP_UNNAMED, e)) < 0 ||
 	    (k = reader_open(r, io, &o, e)) < 0)
 		return k;
 	return reader_to_shard(*r, e);

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/lz4_block.h"
+#include "base/temp.h"
 #include "codec/codec.h"
 #include "format/frame.h"
 #include "format/reader.h"
@@ -205,7 +206,7 @@ writer_fd(struct writer **out, int fd, const char *tool, struct err *e)
 {
 	const struct writer_opts o = { tool, NULL, 0 };
 	struct io *io;
-	int r = io_create_fd(&io, fd, "<temporary>", e);
+	int r = io_create_fd(&io, fd, TEMP_UNNAMED, e);
 
 	*out = NULL;
 	return r < 0 ? r : writer_open(out, io, &o, e);

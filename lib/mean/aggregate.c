@@ -299,9 +299,8 @@ aggregate_part(const struct aggregate *x, uint64_t first, size_t n,
 {
 	const off_t at = (off_t)(first * sizeof(double));
 
-	return put ? fd_write_at(x->part, at, x->sum.acc, n * sizeof(double),
-	    "<temporary>", e) : fd_read_all(x->part, at, x->sum.acc,
-	    n * sizeof(double), "<temporary>", e);
+	return put ? fd_write_at(x->part, at, x->sum.acc, n * sizeof(double), TEMP_UNNAMED, e) :
+	    fd_read_all(x->part, at, x->sum.acc, n * sizeof(double), TEMP_UNNAMED, e);
 }
 
 /* Add all groups of the contributions in window w of n. */

@@ -103,7 +103,7 @@ gather_copy_begin(struct gather *g, struct writer **w, uint64_t *at, struct err 
 		return k;
 	}
 	if ((end = lseek(g->fd, 0, SEEK_END)) < 0)
-		return err_sys(e, "<temporary>");
+		return err_sys(e, TEMP_UNNAMED);
 	*at = (uint64_t)end;
 	return writer_fd(w, g->fd, "ace-aggregate", e);
 }
@@ -139,7 +139,7 @@ gather_in_open(const struct gather *g, struct gather_in *in, struct err *e)
 	if (in->stays)
 		return 1;
 	if ((k = in->path != NULL ? io_open(&io, in->path, e) :
-	    io_open_at(&io, g->fd, in->place, "<temporary>", e)) < 0 ||
+	    io_open_at(&io, g->fd, in->place, TEMP_UNNAMED, e)) < 0 ||
 	    (k = reader_open(&in->r, io, &g->o, e)) < 0)
 		return k;
 	for (i = 0, k = 1; i <= skip && k > 0; i++)
@@ -363,7 +363,7 @@ gather_drop(struct gather *g, struct err *e)
 	schema_release(&g->schema);
 	g->schema = (struct schema)SCHEMA_INIT;
 	if (g->fd >= 0 && (ftruncate(g->fd, 0) < 0 || lseek(g->fd, 0, SEEK_SET) < 0))
-		return err_sys(e, "<temporary>");
+		return err_sys(e, TEMP_UNNAMED);
 	return 0;
 }
 

@@ -62,10 +62,8 @@ policy_merge_collect(struct asked *a, struct gather *g, int policy, const char *
 }
 
 /* Compute the median.  Return 1, or 0 unless more than half of the contributors state a
- * number.  Of an even number take the one of the middle two that does less harm, since
- * half of the devices may be bad: it may cost time or bytes, but must not harm the model.
- * This is the smaller one for a delay, an interval, seconds and the norm of a model (by
- * which a drift is divided), and the larger one (up 1) for KEYS_FORCE. */
+ * number.  Of an even number take the middle value that cannot harm the model, since half
+ * of the devices may be bad: the smaller one, or for KEYS_FORCE the larger one (up 1). */
 static int
 policy_merge_median(const struct asked *a, int up, double *median, struct err *e)
 {
@@ -191,8 +189,7 @@ policy_merge_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct 
 	}
 	if (most < 0)		/* all lists of cuts are too long */
 		return 0;
-	r = text_set(kv, KEYS_CUTS, text_get(gather_policy(g, last), KEYS_CUTS),
-	    e);
+	r = text_set(kv, KEYS_CUTS, text_get(gather_policy(g, last), KEYS_CUTS), e);
 	return r < 0 ? r : text_set(kv, KEYS_CUTS_SECONDS,
 	    text_get(gather_policy(g, last), KEYS_CUTS_SECONDS), e);
 }

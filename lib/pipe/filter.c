@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "base/pool.h"
+#include "base/temp.h"
 #include "base/version.h"
 #include "pipe/filter.h"
 
@@ -271,7 +272,7 @@ filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w, struct err
 {
 	struct reader *r = NULL;
 	struct io *io;
-	int k = io_open_at(&io, fd, 0, "<temporary>", e);
+	int k = io_open_at(&io, fd, 0, TEMP_UNNAMED, e);
 
 	if (k == 0)
 		k = reader_open(&r, io, o, e);

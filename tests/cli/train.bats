@@ -543,7 +543,7 @@ by_name() {
 	for k in --gradient '-H 3' '-H 3 --muon 0.02 --delay 1' '-H 3 --muon 0.02 --replay'; do
 		refuses 2 '^train: --re' train $k --realign 0.5 $small text
 	done
-	exits 2 train -H 3 --muon 0.02 --realign 1.5 $small text
+	refuses 2 "--realign '1.5' is not valid: expected a number from 0 to 1$" train --realign 1.5 text
 }
 
 @test "--still: what is not trained stays, and is not sent" {
