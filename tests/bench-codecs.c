@@ -1,5 +1,5 @@
 /*
- * Measure each codec on the data sets of bench.h beside its peers, and ECQ's length.
+ * Measure each codec on the data sets of bench.h beside its peers, and the bytes of ECQ.
  *
  * bench-codecs [SPEC...]  for the named codecs, or for all codecs and their peers:
  *                      the ratio of bytes (f32 input to bodies), NMSE =

@@ -306,8 +306,8 @@ rules[RULES] = {
 	{ "center", ROBUST_CENTER, 0, 0, 1 }, { "tolerate", ROBUST_CENTER, 3, 0, 1 },
 	{ "alone", ROBUST_CENTER, 3, 0, 0 }, { "pairs", ROBUST_CENTER, 3, 1, 0 } };
 
-/* Run a rule for all steps. F is the rule's own, except for pairs: they leave fewer than
- * 2F + 1 shards, but the radius is still a median. */
+/* Run a rule for all steps.  The rule knows f, except with pairs, which leave fewer than
+ * 2f + 1 shards; the radius is a median there, too. */
 static void
 cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 {

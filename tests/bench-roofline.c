@@ -1,8 +1,8 @@
 /*
  * The distance of each codec from a lower bound on its time on this machine, in
- * nanoseconds per f32 value, on one core and in one run.  Our time is that with values in
- * memory. Before it the speed with values in the cache is printed, where they are in our
- * programs.
+ * nanoseconds per f32 value, on one core and in one run.  The codec's time is that with
+ * values in memory.  Before it, the speed with values in the cache is printed: our programs
+ * have them there.
  *
  * A bound is the sum of the work that the format prescribes.  The shortest loop that
  * does one kind of work and nothing else measures its time:
@@ -20,8 +20,8 @@
  *
  * These loops are sequential; work that another unit of the core does at the same
  * time is free.  More tables have the passes of ECQ in each of its three modes, at half a
- * bit and at about 6 bits per value: they are many and short, and the first pass runs in
- * all modes for a sample.  The sum of their times is the lower bound of a coding.
+ * bit and at about 6 bits per value.  The passes are many and short, and the first one runs
+ * in all modes for a sample.  The sum of their times is the lower bound of a coding.
  */
 #include <stdio.h>
 #include <stdlib.h>

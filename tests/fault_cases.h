@@ -21,8 +21,8 @@ enum {
 	SILENT = 64	/* its last input appears in no line of its output */
 };
 
-/* Run the setup in an empty directory. The last step of each device is not done. Programs
- * without a state have only their output compared. */
+/* Setups, run in an empty directory.  Most leave the last step of each device to the call
+ * under test.  Programs without a state have only their output compared. */
 #define MADE "mkshards -s 0 >in0; mkshards -s 1 >in1; "
 #define CODED MADE "ace-compress -S S -c topk:0.2 --window 4 in0 >sent0; "
 #define BOTH CODED "ace-recv --spool D sent0 >rcpt0; " \

@@ -1,6 +1,6 @@
 /*
- * Start programs from a test in C: pipelines with a page of clip.so, waited for with a
- * time limit, and killed.
+ * Start pipelines from a test in C, with a page of clip.so; wait for them with a time
+ * limit; kill them.
  *
  * CLIP_PRELOAD: their LD_PRELOAD; BUILD: the directory that holds the programs.
  */

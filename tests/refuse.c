@@ -67,8 +67,8 @@ static struct asked {
 } *asked;
 
 /*
- * Places in the code that make calls: the last few functions on the stack. Each
- * place fails at least once; of all other calls every N-th fails.
+ * Hashes of the places in the code that make calls.  The last few functions on the stack
+ * are a place.  Each place fails at least once; of all other calls every N-th fails.
  */
 static uint64_t places[REFUSE_PLACES];
 

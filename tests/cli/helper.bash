@@ -150,7 +150,7 @@ hears() {
 }
 
 # wait_of PID CMD...: as wait_for CMD, but fails as soon as process PID cannot make CMD
-# succeed any more: it has ended, or has read all of its input pipe and waits for more.
+# succeed any more, because PID has ended or waits for more input in an empty pipe.
 wait_of() {
 	local pid=$1
 	shift
@@ -168,8 +168,8 @@ asleep() {
 	    vec($r, fileno(F), 1) = 1; exit(select($r, undef, undef, 0) != 0)' "$1"
 }
 
-# tries N CMD...: checks that CMD succeeds in one of N tries; for a CMD that a busy machine
-# may make fail, but never succeed.  In CMD each command needs its own &&.
+# tries N CMD...: checks that CMD succeeds in one of N tries; for a CMD that may fail on
+# a busy machine, and that never succeeds wrongly.  In CMD each command needs its own &&.
 tries() {
 	local n=$1 try
 	shift
@@ -333,7 +333,7 @@ synced() {
 
 # meanwhile N SHELL CMD...: stops CMD before its N-th call that changes or looks at a file
 # ("exchange": before it exchanges two names), lets the shell run SHELL, and continues CMD.
-# Returns CMD's status; the file `stopped' says that CMD came so far.
+# Returns CMD's status; the file `stopped' exists if CMD was stopped.
 meanwhile() {
 	rm -f stopped
 	# 2 and 1 are WUNTRACED and WNOHANG; loading POSIX would take most of the time

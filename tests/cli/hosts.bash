@@ -1,6 +1,6 @@
 # Hosts on this machine, for tests of network programs: namespaces for network,
-# processes and mounts.  They end with the test, and so does all that runs in
-# them.  No file of the system is touched.
+# processes and mounts.  They end with the test, and so do the processes in them.
+# No file of the system is changed.
 
 # need COMMAND...: skips the test where one is missing or we may not use them.
 need() {

@@ -36,8 +36,8 @@ cloud() {
 	    timeout "$HANG" ace-recv --spool spool --publish --sync none 3>&-
 }
 
-# pair FILE [WORD...]: runs python FILE edge1 WORD..., and the same for edge2, with a cloud
-# of two, and checks that both print the same.
+# pair FILE [WORD...]: runs python FILE edge1 WORD... and python FILE edge2 WORD... at the
+# same time, for a cloud of two devices, and checks that both print the same.
 pair() {
 	py "$1" edge1 "${@:2}" >one 3>&- 2>err1 &
 	py "$1" edge2 "${@:2}" >two 2>err2 || { cat err1 err2; false; }

@@ -31,7 +31,7 @@ export unlz4='sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
 			$y .= substr($y, -$d, 1) for 1 .. $m + 4 } $y }
 '
 
-# shards FILE: prints for each shard a line of what SHRD, mEMb and SEND say:
+# shards FILE: prints a line for each shard, from its frames SHRD, mEMb and SEND:
 #   [contributors=NAME,NAME...] NAME=VALUE... of every key, then the fields,
 #   then those of SEND
 shards() {

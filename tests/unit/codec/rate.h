@@ -62,7 +62,7 @@ rate_find(struct trip *t, uint32_t codec, double bits, double nmse, struct rate 
 }
 
 /* Fill t->x with a matrix of rows of `cols' values.  by[0] and by[1] say how far apart the
- * scales of rows and of columns are; their numbers are of the keys from `key' on. */
+ * scales of rows and of columns are.  The random numbers have the keys key to key + 2. */
 static inline void
 rate_matrix(struct trip *t, uint32_t cols, uint32_t key, const double by[2])
 {

@@ -163,9 +163,9 @@ test_sizes(const char *spec)
 }
 
 /*
- * Zeros and equal values take as few bytes as the codec allows. One huge value among
- * small ones comes back well if the codec has a scale per block (sign and mag have one
- * for many).
+ * Zeros and equal values take as few bytes as the codec allows.  One huge value among
+ * small ones is decoded with a small error if the codec has a scale per block; sign and
+ * mag have one scale for many blocks.
  */
 TEST(test_hard)
 {

@@ -266,8 +266,8 @@ TEST(test_longer)
 	    "qsgd: 257 is a code of 129 levels and none of 128");
 }
 
-/* A body holds only the upper 24 bits of the step: try all steps of this kind in a valid
- * body. */
+/* A body holds only the upper 24 bits of the step.  Put steps at both ends of the valid
+ * range, and just outside it, into a valid body. */
 static void
 steps_of(uint32_t codec, const char *plan)
 {

@@ -194,9 +194,9 @@ send(struct sim *s, double bytes, double rest)
 	return took;
 }
 
-/* Shards as large as the link is believed to carry within the deadline, while it falls
- * from 200 to 5 Mbit/s: of the next three the first was planned before, the others must
- * be in time. */
+/* Send shards as large as the estimated rate allows within the deadline.  The link falls
+ * from 200 to 5 Mbit/s.  The first of the next three shards was planned before the fall;
+ * the other two must be in time. */
 TEST(falls)
 {
 	static const double deadline[] = { 0.4, 1, 3, 10 };

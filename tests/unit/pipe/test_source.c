@@ -1,6 +1,6 @@
 /*
  * A folder as operand: a file removed after the listing is skipped; any other failure to
- * open one is an error, since a skipped shard would be lost gradient.
+ * open a file is an error, since skipping its shard would lose gradient.
  */
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -180,8 +180,8 @@ TEST(test_cannot)
 	ok(run(&l) == 0 && l.bytes <= l.budget, "more than enough");
 }
 
-/* To use the last bytes of a budget, no group is coded at a rate far from that of the
- * others, neither of 60 groups nor of 120. */
+/* Using the last bytes of a budget must not give a group a rate far from those of the
+ * others, with 60 groups or with 120. */
 TEST(test_beside)
 {
 	double lo, hi, most = 1;
