@@ -74,7 +74,6 @@ count_each(void *n, const char *path, const char *name, struct err *e)
 	return 0;
 }
 
-/* Return the number of devices that were admitted. */
 static uint64_t
 members(const struct opts *x)
 {
@@ -102,7 +101,6 @@ receiver(const struct opts *x, const char *name, const char *how,
 	return c->r;
 }
 
-/* Let a device join a run that has begun, or leave it. */
 static int
 operate(const struct opts *x, const char *name, const char *how,
     struct err *e)
@@ -233,7 +231,6 @@ keep_running(struct opts *x, struct err *e)
 	}
 }
 
-/* Print the pipeline, or run it. */
 static int
 begin(struct opts *x, const char *who, const char *above, struct err *e)
 {

@@ -276,7 +276,6 @@ child_reap(struct children *c)
 	return left;
 }
 
-/* Pass on each complete line. */
 static void
 child_lines(struct children *c, const struct child_ear *ear)
 {
@@ -343,7 +342,6 @@ child_watch(struct children *c, const struct child_ear *ear)
 		child_hear(c, ear, c->hear < 0 ? 200 : 500);
 		ear->tick(ear->arg, c->first >= 0);
 	}
-	/* read the last lines that the programs wrote */
 	while (c->hear >= 0) {
 		const size_t had = c->held;
 		struct pollfd p = { .fd = c->hear, .events = POLLIN };

@@ -234,6 +234,11 @@ verdict_schema(const char *path, const struct schema *sc,
 		}
 	}
 	reader_free(r);
+	if (k == -ERR_DATA && e->kind != ERR_MISMATCH) {
+		e->kind = ERR_CORRUPT;
+		(void)err_before(e, k, "'%.200s' (remove it: the next shard makes it "
+		    "anew): ", path);
+	}
 	return k < 0 ? k : differs;
 }
 

@@ -29,14 +29,12 @@ load front
 	ends edge1
 	shows '^mkfifo back$' ace edge run --name edge1 --print -- "$train" 1 4
 	cp out pipe.sh
-	# the reader of the last answer ends before its stream does
 	ACE_NAME=edge1 bash pipe.sh 2>/dev/null || [ $? -eq 141 ]
 	averaged edge1 4 1
 	exits 0 ace cloud other --devices 3 --print
 	grep -q 'ace-aggregate --spool .*/other/spool .*--devices 3' out
 }
 
-# variant SED: write a variant of the trainer
 variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 
 @test "a trainer that writes something else, or another model: one sentence, and the right one goes on" {
@@ -55,7 +53,6 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 		*) bad=(bash -c "$what") ;;
 		esac
 		exits "$code" timeout "$HANG" ace edge run --name edge1 -- "${bad[@]}"
-		# a program that the trainer started may have the last word
 		[ "$(grep '^ace-edge: ' err | tail -n 1 | grep -cE "$line")" -eq 1 ] || { cat err; false; }
 		# the invalid shard was not accepted, and the usual command continues the run
 		r=$((r + 1))
@@ -96,7 +93,6 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	edge edge2 4 1
 	exits 0 ace edge run --name edge1 -- "$train" 2 1
 	ends edge2
-	# no average comes before the other device sends
 	variant 's/into.stdin.write(.*/&; &/'
 	exits 5 timeout "$HANG" ace edge run --name edge1 -- ./variant 2 3
 	says "^ace-edge: ace-step: step 2 of 'edge1' came before the average of step 1: the training program has to send one shard per round"
@@ -201,7 +197,6 @@ on_small() {
 		done
 		wait_for test -e hangs
 		echo 1 >when
-		# a COMMAND that hangs is named, and so is a waiting cloud
 		if [ $way = LATER ]; then
 			wait_for grep -qx 'ace-edge: round 2/3: ./trains has been computing for 277.8 h' edge1.err
 			wait_for grep -q 'ace-cloud: round 2/3: waiting for .* for 277.8 h' cloud.err

@@ -73,7 +73,6 @@ ends() {
 		grep -q 'done: ' "$name.err" || { tail "$name.err"; return 1; }
 	done
 }
-# lines FILE: prints how many lines it has.
 lines() { [ ! -e "$1" ] && echo 0 || grep -c '' "$1"; }
 has() { [ "$(lines "$1")" -ge "$2" ]; }
 # averaged NAME ROUNDS VALUE: checks that NAME got that average in each of its rounds.
