@@ -314,11 +314,14 @@ example() {
 	done
 }
 
-@test "ace-troubleshooting: each message on the page is one that a program prints" {
-	cat "$ROOT"/lib/*/*.[ch] "$ROOT"/cmd/*.c |
-	    perl -0777 -pe 's/"\s*\n\s*"//g; s/%s/X/g' >sources
+@test "each message on ace-troubleshooting and ace-pytorch is one that we print" {
+	cat "$ROOT"/lib/*/*.[ch] "$ROOT"/cmd/*.c "$ROOT"/examples/pytorch/*/*.py |
+	    perl -0777 -pe 's/"\s*\n\s*f?"//g; s/%s/X/g' >sources
 	sed -n 's/^\.It Li //p' "$ROOT/man/ace-troubleshooting.7" >messages
-	[ "$(wc -l <messages)" -gt 20 ]
+	sed -En '/^\.Sh WHEN SOMETHING/,/^\.Sh FILES/s/^\.It //p' "$ROOT/man/ace-pytorch.7" |
+	    sed -E 's/\b([XYN]|NAME|checkpoint|the (run|answer))\b|\.\.\.|, | or /\n/g' |
+	    grep '[^ ] [^ ]' >>messages
+	[ "$(wc -l <messages)" -gt 32 ]
 	while read -r m; do
 		grep -qF -e "$m" sources || { echo "nobody prints '$m'"; false; }
 	done <messages

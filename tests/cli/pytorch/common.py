@@ -6,14 +6,14 @@ from torch import nn
 from torch.nn import functional as F
 import logging
 import ace_shards
-from ace_shards import algorithms, checkpoint, front, transport
+from ace_shards import algorithms, checkpoint, front, tensors, transport
 
 
 class Inside:
     """The module for tests that look inside of it: all names of its parts, which
     are set wherever they are."""
 
-    parts = ace_shards, algorithms, checkpoint, front, transport
+    parts = ace_shards, algorithms, checkpoint, front, tensors, transport
 
     def __getattr__(self, name):
         return next(getattr(m, name) for m in self.parts if hasattr(m, name))
