@@ -27,7 +27,7 @@ pending() {
 	[ "$(pending)" = 1 ]
 }
 
-@test "without receipts shards are kept, and sent again by who comes next" {
+@test "shards without a receipt are kept, and the next --resend sends them again" {
 	step 0
 	step 1
 	step 2
@@ -39,7 +39,7 @@ pending() {
 	[ "$(pending)" = 3 ]
 }
 
-@test "the same receipt twice, receipts in any order" {
+@test "a receipt may come twice, and receipts may come in any order" {
 	local s
 	for s in 0 1 2; do
 		step $s
@@ -54,7 +54,7 @@ pending() {
 	[ "$(pending)" = 3 ]
 }
 
-@test "a duplicate behind the receipt it repeats: what is kept says accepted" {
+@test "the receipt 'duplicate' does not replace the earlier receipt 'accepted'" {
 	step 0
 	ace-recv --spool spool sent >first
 	ace-recv --spool spool sent >again
@@ -66,7 +66,7 @@ pending() {
 @test "a receipt, and the directory that it is in, survive a power cut" {
 	step 0
 	ace-recv --spool spool sent >receipt
-	# sync the parent even of an existing directory: a killed process may have made it
+	# the parent is synced, too: a killed process may have made the directory
 	mkdir -p on/state
 	chmod 700 on/state
 	synced ace-ack -S on/state receipt >/dev/null
@@ -75,7 +75,7 @@ pending() {
 	done
 }
 
-@test "receipts that come together are synced together, each before more is waited for" {
+@test "receipts that come together are synced together, and before the next input is read" {
 	local s n
 	for s in 0 1 2; do
 		step $s
@@ -85,7 +85,7 @@ pending() {
 	n=$(grep -c '^state/receipts' synced)
 	[ "$n" -le 2 ] || { cat synced; false; }
 	[ "$(ace-inspect --format json state/receipts | grep -o accepted | wc -l)" -eq 3 ]
-	# the first stream's state lock is held while the second stream has not come
+	# a receipt is stored although the rest of its stream has not come yet
 	mkfifo slow
 	ace-ack -S other slow >/dev/null &
 	exec 7>slow
@@ -98,7 +98,7 @@ pending() {
 	kept
 }
 
-@test "what is no receipt goes on" {
+@test "shards in the input are passed on" {
 	mkshards -N 3 -a -p >in
 	exits 0 ace-ack -S state in
 	ace-inspect diff in out
@@ -107,7 +107,7 @@ pending() {
 # average OPTION...: write a shard of kind mean, as mkshards makes it
 average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 
-@test "an average of what was sent goes on; any other is refused, and the state stays" {
+@test "the average of the last step is passed on; any other is refused, and the state stays" {
 	average -s 1 >mean
 	exits 3 ace-ack -S state mean
 	says "mismatch: the average is of step 1 of run 'test', but state 'state' has sent nothing"
@@ -143,7 +143,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	[ -s out ]
 }
 
-@test "equivocation: status 5, all stays" {
+@test "equivocation: status 5, and the shard stays pending" {
 	step 0
 	mkshards -x 9 | ace-recv --spool spool >/dev/null
 	ace-recv --spool spool sent >receipt
@@ -155,7 +155,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	[ "$(pending)" = 0 ]
 }
 
-@test "a receipt about another run, device or shard is passed over, and said" {
+@test "a receipt for another run, device or shard is skipped with a message" {
 	local v
 	step 0
 	mkshards -x 9 | ace-recv --spool spool >/dev/null
@@ -182,7 +182,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	refuses 5 "step 0: equivocation" ace-ack -S state all
 }
 
-@test "invalid: said, status 5, taken back; the rest of the receipts on the next call" {
+@test "the receipt 'invalid': a message, status 5, once; the other receipts count, too" {
 	step 0
 	cp sent first
 	limited 'shard 100' ace-recv --spool spool first >receipts
@@ -193,7 +193,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	[ "$(wc -l <err)" -eq 1 ]
 	exits 0 ace-ack -S state receipts
 	[ "$(sort -u err)" = "ace-ack: step 0: invalid: limit: the shard is larger than 100 bytes (limits: shard)" ]
-	# nor does a receipt for the same bytes made at another time end it
+	# a second receipt 'invalid' for the same bytes does not change the status
 	limited 'shard 100' ace-recv --spool spool first >later
 	exits 0 ace-ack -S state later
 	[ "$(cat err)" = "ace-ack: step 0: invalid: limit: the shard is larger than 100 bytes (limits: shard)" ]
@@ -204,7 +204,7 @@ step 1: accepted" ]
 	[ "$(pending)" = 2 ]
 }
 
-@test "late is said without -v, and is no failure" {
+@test "the receipt 'late' is printed without -v, with status 0" {
 	mkshards -d edge2 | ace-recv --spool spool >/dev/null
 	ace-aggregate --spool spool --rounds 1 >/dev/null
 	step 0
@@ -220,7 +220,7 @@ step 1: accepted" ]
 	notes "^ace-ack: step 1: accepted" ace-ack -v -S state receipt
 }
 
-@test "two at a time on one state: status 5" {
+@test "a second ace-ack on the same state: status 5" {
 	mkfifo in
 	ace-ack -S state <in >/dev/null &
 	exec 9>in
@@ -230,17 +230,17 @@ step 1: accepted" ]
 	wait || true
 }
 
-@test "a state that is restarted is nobody else's meanwhile" {
+@test "--restart is refused while another process uses the state" {
 	mkfifo slow
 	ace-compress -S state -c q8 slow >c 3>&- &
-	exec 9>slow	# it opens the pipe `slow' once it has locked the state
+	exec 9>slow	# returns when ace-compress has locked the state and opens the pipe
 	exits 5 ace-ack -S state --restart 1
 	says "state 'state' is in use by another process"
 	exec 9>&-
 	wait $! || true
 }
 
-@test "--sync says whether a receipt is waited for" {
+@test "with --sync rename or none a receipt is stored without a sync" {
 	step 0
 	ace-recv --spool spool sent >receipt
 	for s in rename none; do
@@ -254,7 +254,7 @@ step 1: accepted" ]
 	exits 2 ace-ack </dev/null
 }
 
-@test "a cloud that cannot be reached: status 4, the same again later" {
+@test "no receipt from the cloud: status 4, and the shard stays pending" {
 	step 0
 	false | exits 4 ace-ack -S state || { cat err; false; }
 	says '^ace-ack: no answer: the receiver was not reached'

@@ -2,7 +2,7 @@ load helper
 
 t() { printf '%b' "$1" >in; }
 
-@test "each command has its own options; another's is refused" {
+@test "each command has its own options; options of other commands are refused" {
 	exits 0 ace-advise --help
 	for c in ratio profile dynacomm deco cluster; do
 		grep -qE "^  $c  +[A-Z]" out
@@ -37,7 +37,7 @@ t() { printf '%b' "$1" >in; }
 	exits 2 ace-advise --cluster 3 cluster </dev/null
 }
 
-@test "no command, and one that is not" {
+@test "a missing or unknown command is refused" {
 	refuses 2 "^ace-advise: the command is missing" ace-advise
 	exits 2 ace-advise -v
 	refuses 2 "^ace-advise: command 'clusters' is unknown" ace-advise clusters
@@ -61,7 +61,7 @@ t() { printf '%b' "$1" >in; }
 	[ "$(tail -n 1 out)" = "$(printf '5000000\t151\t0.211921')" ]
 }
 
-@test "as text: aligned columns, with units that people read" {
+@test "text has aligned columns with units" {
 	exits 0 ace-advise ratio --ratio 2,300,5Mbit
 	grep -qxE ' 2\.5 Mbit/s +212\.718 +0\.150434' <(sed 's/^ */ /' out)
 	[ "$(awk '{ print length }' out | sort -u | wc -l)" -eq 1 ]
@@ -77,18 +77,17 @@ t() { printf '%b' "$1" >in; }
 	    awk '$2 == "optimal" { print $NF }')" ]
 }
 
-@test "the curve falls" {
+@test "a table of ratio has one row per octave, and its ratios fall" {
 	exits 0 ace-advise ratio --format tsv
 	[ "$(wc -l <out)" -eq 12 ]
 	[ "$(head -n 1 out | tr '\t' ' ')" = "bandwidth ratio bits" ]
-	# one row per octave around HALF
 	[ "$(tail -n +2 out | cut -f 1 | paste -sd ' ')" = "156250 312500 625000 1250000 \
 2500000 5000000 10000000 20000000 40000000 80000000 160000000" ]
 	grep -qx "$(printf '10000000\t151\t0.211921')" out
 	tail -n +2 out | cut -f 2 | sort -g -r -c
 }
 
-@test "today's point, behind the curve" {
+@test "-S adds a row for the link of a state after the curve" {
 	mkdir -m 700 st
 	exits 0 ace-advise ratio --format tsv -S st
 	[ "$(tail -n 2 out)" = "$(printf '%s\n0\t300\t0.106667' \
@@ -103,7 +102,7 @@ t() { printf '%b' "$1" >in; }
 	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
 	exits 2 ace-advise ratio -S st --bandwidth 0bit
 	says 'expected one of --state and --bandwidth'
-	# a state directory that is only read is not created
+	# ace-advise does not create a state directory
 	refuses 4 "state 'typo'" ace-advise ratio -S typo
 	[ ! -s out ]
 	[ ! -e typo ]
@@ -175,7 +174,7 @@ step speedup phi steps faster" ]
 	    END { exit bad }' out
 }
 
-@test "deco: a delay of 64 steps at most, and a ratio of 1e5" {
+@test "deco: the delay is at most 64 steps, and the ratio at most 1e5" {
 	# rule N: print its delay and its ratio
 	rule() { awk -v r="$1" '$4 == r { print $5, $6 }' out; }
 	t 'compute bandwidth latency values\n1ms 1Mbit 63.5ms 1e3\n'
@@ -195,7 +194,7 @@ step speedup phi steps faster" ]
 	[ "$(rule paper)" = "2 100000" ]
 }
 
-@test "profile: means over the shards, of the times over those that say them" {
+@test "profile: means of all shards; means of times only of shards that have times" {
 	mkshards -t 'a#b:3' -t 'x:4' -T 1,2 >in
 	mkshards -s 1 -t 'a#b:3' -t 'x:4' -T 2,5 >>in
 	mkshards -s 2 -c f16 -t 'a#b:3' -t 'x:4' >>in
@@ -209,10 +208,10 @@ step speedup phi steps faster" ]
 	ace-advise dynacomm --cuts 1s --bandwidth 1Mbit out
 }
 
-@test "cluster: how many tiers, and how slow each of them is" {
-	# a second tier pays if it saves more waiting than the mean round.  Times 1, 1, 2.4 s:
-	# mean round 1.47 s, waiting 2.8 s; 1, 1, 1.7 s: 1.23 and 1.4 s; but 1, 1, 1.5 s: 1.17
-	# and 1 s only
+@test "cluster: the number of tiers, and the time of a round in each" {
+	# a second tier pays if the devices wait longer than a mean round without it: with times
+	# of 1, 1 and 2.4 s they wait 2.8 s, and the mean is 1.47 s; with 1, 1 and 1.7 s 1.4 and
+	# 1.23 s; but with 1, 1 and 1.5 s only 1 s, and the mean is 1.17 s
 	for k in 2.4:2 1.7:2 1.5:1; do
 		t "device time\na 1s\nb 1s\nc ${k%:*}s\n"
 		shows "^# ${k#*:} tier" ace-advise cluster --format tsv in
@@ -239,9 +238,8 @@ step speedup phi steps faster" ]
 	exits 0 ace-advise cluster --format tsv in
 }
 
-@test "cluster: what devices are compared by" {
+@test "cluster: bandwidths are compared by logarithm, other columns by value" {
 	groups() { grep -v '#' out | tail -n +2 | cut -f 4 | tr -d '\n'; }
-	# bandwidth counts by its logarithm, other columns by their values
 	t 'time bandwidth\n1 1\n1 8\n1 16\n'
 	exits 0 ace-advise cluster --format tsv --cluster 1 in
 	[ "$(groups)" = 122 ]
@@ -258,7 +256,7 @@ step speedup phi steps faster" ]
 	[ "$(groups)" = 122 ]
 }
 
-@test "cluster: tiers, then groups in them" {
+@test "cluster: devices are put into tiers, and each tier into groups" {
 	cat >in <<-'END'
 	device compute bandwidth rtt bytes jitter
 	slow1 3 1Mbit 100ms 1e6 1
@@ -320,7 +318,7 @@ slow2 11.000000000 2 1 " ]
 	refuses 2 "cuts is missing" ace-advise dynacomm in
 }
 
-@test "contradictions, and numbers that are none" {
+@test "options that exclude each other, and invalid numbers, are refused" {
 	while read -r options; do
 		exits 2 ace-advise $options </dev/null
 	done <<-'END'

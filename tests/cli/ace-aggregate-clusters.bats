@@ -2,8 +2,8 @@
 load helper
 load values
 
-# device NAME DIRECTION SEED [WEIGHT]: write a shard of 2,000 values near a direction, plus
-# the device's own noise of half that size
+# device NAME DIRECTION SEED [WEIGHT]: write a shard of 2,000 values: a direction, plus
+# noise of half its size from SEED
 device() {
 	perl -e 'my ($d, $seed) = @ARGV; binmode STDOUT; my $n = 2000;
 	    my $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,8000]}});
@@ -32,7 +32,7 @@ clusters() {
 	done | sort
 }
 
-@test "those that are alike are found, whatever their order" {
+@test "similar devices are put into one cluster, whatever their order" {
 	six
 	notes 'clusters: ' ace-aggregate -v --omit provenance --cluster 0.7 a b c d e f
 	clusters out >got
@@ -68,7 +68,7 @@ clusters() {
 	printf '%s\n' a,c,f b,e d | cmp - got
 }
 
-@test "who does not count is in no cluster" {
+@test "a device that a rule leaves out is in no cluster" {
 	six
 	perl -e 'binmode STDOUT; $h = qq({"w":{"dtype":"F32","shape":[2000],) .
 	    qq("data_offsets":[0,8000]}}); $h .= " " while length($h) % 8;
@@ -83,7 +83,7 @@ clusters() {
 	raw want --device aggregate.0 | cmp - with
 }
 
-@test "what makes no sense is refused" {
+@test "invalid uses of --cluster are refused" {
 	six
 	exits 2 ace-aggregate --cluster :mean a b
 	exits 2 ace-aggregate --cluster 0.7:mean --rule sum a b

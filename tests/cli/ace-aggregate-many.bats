@@ -1,5 +1,5 @@
-# More devices than a process may have open files: each way to pass their shards gives the
-# same bytes and takes no more memory.
+# More devices than a process may have open files: files, a stream, a spool and relays
+# give the same bytes.
 load helper
 load values
 
@@ -20,7 +20,7 @@ fleet() {
 	cat d/* >all
 	exits 0 few ace-aggregate --omit provenance all
 	same out files
-	# the reference: all in one window
+	# the reference: all files are open at the same time
 	exits 0 bash -c 'ulimit -n 4096 2>/dev/null || exit 0
 	    ace-aggregate --omit provenance all'
 	[ ! -s out ] || same out files
@@ -38,7 +38,7 @@ fleet() {
 	perl -ne '/"nmse":([^,}]*)/ and $1 > 1e-12 and die "$_"' differs
 }
 
-@test "who was cut is named while the names take less than 16 KiB" {
+@test "devices whose shards were clipped are named while the names take less than 16 KiB" {
 	local n
 	for n in 200 300; do
 		rm -rf d
@@ -52,7 +52,7 @@ fleet() {
 }
 
 # bats test_tags=long,asan
-@test "200 files with several steps each, and their ends" {
+@test "200 files with several steps each, one of them short or damaged" {
 	local i
 	fleet 200 -n 64
 	mv d one
@@ -88,7 +88,7 @@ fleet() {
 	done
 }
 
-@test "a rule that sees all values at once says what that takes" {
+@test "a rule that needs all files open says how many open files that takes" {
 	fleet 300 -n 64
 	exits 5 few ace-aggregate --rule median d/*
 	says "limit: rule 'median' needs all shards open at once, at most 16 here, but 300 came"
@@ -100,7 +100,7 @@ fleet() {
 	says "rule 'median' needs all shards in memory: 300 shards, [0-9]* MiB"
 }
 
-@test "differences to a history, each of which is two files" {
+@test "differences to a history, for each of which two files are open" {
 	fleet 70 -n 64 -H flags=16 -K predict=ef21 -K history=none
 	cat d/* >all
 	agg=(ace-aggregate --omit provenance --spool s --sync none --devices 70 --rounds 1)

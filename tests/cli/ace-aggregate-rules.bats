@@ -42,7 +42,7 @@ values() {
 	says 'trim cuts 2 values at each end, which leaves none of 4 contributions'
 }
 
-@test "clip cuts and names" {
+@test "clip shortens large shards and names their devices" {
 	device a 3 4
 	device b 30 40
 	notes "step 1: 'b' cut: clipped, norm 50$" ace-aggregate -v --rule clip:5 a b
@@ -56,7 +56,7 @@ values() {
 	[ -z "$(field clipped out)" ]
 }
 
-@test "the model's norm is the mean of those that count" {
+@test "key model.norm of the average is the mean over the devices that count" {
 	NORM=2 device a 1 2 3
 	NORM=4.5 device b 1.5 2.25 2.5
 	NORM=1000 device z 1000 -2000 9000
@@ -80,7 +80,7 @@ values() {
 	[ "$(field model.norm out)" = 1.23456789 ]
 }
 
-@test "limits of the norm leave out, and name" {
+@test "limits of the norm leave devices out, and name them" {
 	five
 	exits 0 ace-aggregate a b c d
 	values >want
@@ -95,7 +95,7 @@ values() {
 	says 'all 3 contributions are left out'
 }
 
-@test "what an aggregate says of itself is of those that count" {
+@test "the weight, samples and base version of an aggregate are those of devices that count" {
 	mkshards -s 9 -d b -H base=5 -H samples=30 -w 0.5 >b
 	mkshards -s 9 -d c -H base=4 -H samples=12 -H contributors=3 >c
 	# the bad device is left out wherever it comes in the order of devices
@@ -113,7 +113,7 @@ values() {
 	[ ! -s err ]
 }
 
-@test "a rule and its limits are one word list" {
+@test "--rule takes a rule and limits in one list" {
 	five
 	device y 30 30 30
 	exits 0 ace-aggregate --rule median,finite,norm-ratio:20 a b c d y z
@@ -123,7 +123,7 @@ values() {
 	[ "$(values)" = "1.125 2.125 3" ]
 }
 
-@test "nonfinite: the device that sent it is left out" {
+@test "rule finite leaves out a device that sent NaN" {
 	mkshards -d a -x 1 >a
 	mkshards -d b -x 2 >b
 	mkshards -d c -k nan >c
@@ -179,7 +179,7 @@ values() {
 	says '3 of 5 devices sent more zeros than other values'
 }
 
-@test "no order and no way in changes a bit" {
+@test "files, pipes or one stream, in any order: the same bits" {
 	for i in 1 2 3 4 5; do
 		mkshards -d "e$i" -x "$i" -n 70000 -N 2 >"e$i"
 		mkshards -d "e$i" -x "$i" -n 70000 >"o$i"
@@ -199,14 +199,14 @@ values() {
 	done
 }
 
-@test "from a spool" {
+@test "rule trim in a spool" {
 	five
 	for f in a b c d z; do ace-recv --spool box "$f" >/dev/null; done
 	exits 0 ace-aggregate -v --rule trim:1 --spool box --devices 5 --rounds 1
 	[ "$(values)" = "1.25 2 3.16667" ]
 }
 
-@test "what is set aside twice leaves nothing behind; bad input is still named" {
+@test "no temporary files are left; a truncated or corrupt input is named" {
 	five
 	mkdir tmp
 	export TMPDIR=$PWD/tmp
@@ -222,7 +222,7 @@ values() {
 	says 'nowhere'
 }
 
-@test "calls that are wrong" {
+@test "invalid rules and weights are refused" {
 	five
 	for rule in '' mode clip:0 median:1 'mean,' median,trim:1 mean:senders; do
 		exits 2 ace-aggregate --rule "$rule" a b
@@ -271,14 +271,14 @@ steps() {
 	done | paste -sd' '
 }
 
-@test "center: from the step before, no device moves it further than most do" {
+@test "center: a bad device moves the result no further than most devices do" {
 	growing a 3 3 3
 	growing b 3 3 3
 	growing c -30 -30 3
-	# step 0: (3 + 3 - 3) / 3 = 1.  Step 1, from center 1: c is clipped to -1.  Its past is
-	# 6 from the centers and a's 2, so a third of its difference -2 is left:
-	# (3 + 3 + 1/3) / 3.  Step 2: c sends the same as the others, but its past is 2.37 from
-	# the centers and a's 1.42, so it is clipped again
+	# step 0: (3 + 3 - 3) / 3 = 1.  Step 1, from center 1: c is clipped to -1.  Its past
+	# shards are 6 from the centers and a's are 2, so a third of its difference -2 is left:
+	# (3 + 3 + 1/3) / 3.  Step 2: c sends the same as the others, but its past shards are
+	# 2.37 from the centers and a's are 1.42, so c is clipped again
 	exits 0 ace-aggregate -v --rule center a b c
 	[ "$(steps)" = "1 2.11111 2.88031" ]
 	says "step 1: 'c' cut: clipped, norm 30$"
@@ -293,7 +293,7 @@ steps() {
 	[ "$(steps)" = "1 2.11111 2.60494" ]
 }
 
-@test "--tolerate: so many bad devices of twice as many and one, each with one voice" {
+@test "--tolerate N: N of 2 N + 1 devices may be bad, and all have the same weight" {
 	WEIGHT=1 device a 3
 	WEIGHT=1 device b 3
 	WEIGHT=1000000 device c -8
@@ -321,7 +321,7 @@ steps() {
 	[ "$(values)" = "0.585786 2" ]
 }
 
-@test "center in a spool: it lasts, a step made again is the same, damage is seen" {
+@test "center in a spool: its history survives a kill, and a damaged history is refused" {
 	growing a 3 3 3 3
 	growing b 3 3 3 3
 	growing c -8 -8 3 -8
@@ -382,7 +382,7 @@ part() {
 	    ace-import -f raw --shape 300 --name w -d "$1" -s "$2"
 }
 
-@test "center: what another device sent in a step before is left out, and named" {
+@test "center: a copy of another device's earlier shard is left out, and its device named" {
 	local s d
 	for s in 1 2 3 4 5; do
 		for d in 1 2 3 4; do
@@ -436,7 +436,7 @@ part() {
 	[ -z "$(field left-out out)" ]
 }
 
-@test "one loud device is left out; the others are summed, by the rule or the nearest to it" {
+@test "norm-ratio leaves a device out; if too few remain, the rule trims fewer values" {
 	local d rule
 	for d in 1 2 3 4 5 6 7; do
 		mkshards -d edge$d -x $d >e$d
@@ -448,11 +448,11 @@ part() {
 	done
 	exits 0 ace-aggregate --rule norm-ratio:2,trim:1 e1 e2 loud
 	says "too few shards remain for rule 'norm-ratio:2,trim:1': using F 0$"
-	# too few contributions, even before any is left out
+	# too few contributions even if none is left out
 	exits 5 ace-aggregate --rule norm-ratio:2,trim:2 e1 e2 e3 loud
 }
 
-@test "who is in the aggregates of two relays, or beside one, counts once or not at all" {
+@test "no device counts twice: in two relays' aggregates, or in one and by itself" {
 	local d e
 	for d in edge1 evil edge3; do
 		mkshards -d $d >$d
@@ -468,7 +468,7 @@ part() {
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2 --quorum 1
 	says "1 of 2 shards are deferred: 'evil' would count twice: it contributed to 'relay[12]' and to"
 	ace-inspect list out | grep -q "^contributors  2$"
-	# a device that lists other devices as contributors excludes nobody, whatever its name
+	# a device that claims the contributions of others excludes nobody, whatever its name
 	for d in edge1 edge2 edge3; do
 		mkshards -d $d -k zeros >as$d
 	done
@@ -482,7 +482,7 @@ part() {
 		[ "$(grep -c deferred err)" -eq 1 ]
 		ace-inspect list out | grep -q "^contributors  3$"
 	done
-	# nor does a device that lists one other device, whose own shard is here
+	# a device that claims the contribution of one other device does not exclude it
 	for d in a m z 0 1 2; do
 		exits 0 ace-aggregate -d $d -o claims asedge1
 		exits 5 ace-aggregate claims edge1
@@ -494,7 +494,7 @@ part() {
 		says "^ace-aggregate: step [0-9]+: 1 of 2 shards are deferred: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
 		ace-inspect diff out edge1
 	done
-	# nor can it exclude a whole relay: the contribution for fewer devices is left out
+	# it does not exclude a whole relay either: the aggregate of fewer devices is left out
 	mkshards -d edge1 | ace-aggregate -d a -o alone
 	exits 0 ace-aggregate -d relay -o group edge1 edge3
 	cat alone group | ace-recv --spool both >/dev/null

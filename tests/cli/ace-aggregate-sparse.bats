@@ -1,11 +1,11 @@
-# Sparse shards are added by their listed values.  The result is sparse where the mean
-# is, and has the same bits as with dense shards.
+# Only the listed values of sparse shards are added.  The result is written sparse if few
+# of its values are not zero, and has the same bits as with dense shards.
 
 load helper
 load values
 
-# edges N OPTION...: write e1 ... eN, the same step of N devices, and the same shards
-# dense as d1 ... dN
+# edges N OPTION...: write the same step of N devices to e1 ... eN, and dense copies of
+# these shards to d1 ... dN
 edges() {
 	local i
 	for i in $(seq "$1"); do
@@ -27,7 +27,7 @@ alike() {
 	[ "$(shards "$1")" = "$(shards "$2")" ]
 }
 
-@test "sparse shards and the same shards dense: the same average, sum, rule" {
+@test "sparse shards and dense copies have the same average, sum, median and trimmed mean" {
 	for codec in topk:0.02 topk:0.05:q4 topk:0.05:q2 \
 	    topk:0.05:mag chunk:2/64 nonzero; do
 		edges 3 -n 70000 -g 4096 -k layered -c "$codec" -w 0.3
@@ -45,7 +45,7 @@ alike() {
 	done
 }
 
-@test "zeros of both signs, and what is smaller than any f32 but not zero" {
+@test "zeros of both signs, and the smallest values of f32" {
 	perl -e 'binmode STDOUT; print pack("V*", 0, 1 << 31, 1, (1 << 31) + 1,
 	    (0) x 60)' >f
 	for i in 1 2 3; do
@@ -63,7 +63,7 @@ alike() {
 	same one.f32 want
 }
 
-@test "written sparse up to a quarter, dense beyond, nothing where nobody sent" {
+@test "sparse if at most a quarter is not zero, else dense; groups that nobody sent are absent" {
 	for k in 0 1 16 17 64; do
 		perl -e 'binmode STDOUT; print pack("f<*", (1.5) x $ARGV[0],
 		    (0) x (64 - $ARGV[0]))' "$k" >f
@@ -78,14 +78,14 @@ alike() {
 	mkshards -d edge1 -n 1000 -c none >none
 	exits 0 ace-aggregate none
 	[ "$(field records out)" = 0 ]
-	# the size: at most that of the devices' shards, plus a word per value
+	# at most 6 bytes for each of the 4,000 values that were sent, and 2,000 bytes
 	edges 4 -n 100000 -k gauss -c topk:0.01
 	exits 0 ace-aggregate e1 e2 e3 e4
 	[ "$(codecs out)" = nonzero ]
 	[ "$(wc -c <out)" -lt $((4000 * 6 + 2000)) ]
 }
 
-@test "what reads an aggregate reads a sparse one" {
+@test "every program that reads dense aggregates reads sparse ones" {
 	edges 4 -n 70000 -k layered -c topk:0.03
 	exits 0 ace-aggregate -o sparse e1 e2 e3 e4
 	[ "$(codecs sparse)" = nonzero ]
@@ -119,7 +119,7 @@ alike() {
 	done
 }
 
-@test "a relay's sum stays sparse on the way up, and weighs the same" {
+@test "a relay's sum is sparse, too, and has the same weight" {
 	edges 6 -n 70000 -k ramp -c topk:0.02 -w 0.5
 	exits 0 ace-aggregate --rule sum -d west -o w e1 e2 e3
 	exits 0 ace-aggregate --rule sum -d east -o e e4 e5 e6
@@ -141,7 +141,7 @@ alike() {
 	[ "$(field weight deep)" = 3 ]
 }
 
-@test "by way of a spool, with the reply: the same" {
+@test "from a spool, and in the reply of ace-recv: the same bytes" {
 	edges 3 -n 70000 -k layered -c topk:0.02
 	makes want ace-aggregate --omit provenance e1 e2 e3
 	for i in 2 3; do exits 0 ace-recv --spool spool "e$i"; done

@@ -39,7 +39,7 @@ ones() {
 	each '$v[3] == f(($v[0] + $v[1] + $v[2]) / 3)' a.f32 b.f32 c.f32 q.f32
 }
 
-@test "the base version is the oldest of them, whichever comes first" {
+@test "the base version is the oldest of the contributions', in any order" {
 	mkshards -s 9 -d a -H base=4 >a
 	mkshards -s 9 -d b -H base=2 >b
 	mkshards -s 9 -d c -H base=7 >c
@@ -49,7 +49,7 @@ ones() {
 	done
 }
 
-@test "weights by samples" {
+@test "--weight-by samples" {
 	ones 1 | ace-import -f safetensors -d a -n 30 -w 5 -s 1 >a
 	ones 5 | ace-import -f safetensors -d b -n 10 -w 1 -s 1 >b
 	ones 2 | ace-import -f safetensors -d c -n 0 -s 1 >c
@@ -65,7 +65,7 @@ ones() {
 	says 'step 1 has no average, because its weights sum to 0'
 }
 
-@test "the order of arrival changes no bit, nor does the way in" {
+@test "files, pipes or one stream, in any order: the same bytes" {
 	edges 4 -n 70000 -c topk:0.2
 	mkshards -d edge5 -x 5 -n 70000 -w 0.3 >e5
 	makes want ace-aggregate e1 e2 e3 e4 e5
@@ -82,7 +82,7 @@ ones() {
 	same out want
 }
 
-@test "many steps at once, from files and from one stream" {
+@test "several steps, from files and from one stream" {
 	for i in 1 2 3; do
 		mkshards -d "edge$i" -x "$i" -s 7 -N 4 >"e$i"
 	done
@@ -132,7 +132,7 @@ ones() {
 	same flat.f32 deep.f32
 }
 
-@test "a group that was not sent is zero; one that nobody sent is not sent" {
+@test "a group that a device did not send counts as zero; one that nobody sent stays absent" {
 	mkshards -d a -n 256 -g 64 -L f32,none,none,f32 | ace-compress >a
 	mkshards -d b -n 256 -g 64 -L f32,none,f32,none | ace-compress >b
 	exits 0 ace-aggregate --rule sum a b
@@ -141,7 +141,7 @@ ones() {
 	each '$v[2] == f($v[0] + $v[1])' a.f32 b.f32 out.f32
 }
 
-@test "dense and coded in any mix" {
+@test "dense and coded shards in any mix" {
 	edges 6
 	raw e1 >e1.f32
 	n=1
@@ -161,7 +161,7 @@ ones() {
 	same out want
 }
 
-@test "--devices: so many, no fewer and no more" {
+@test "--devices N expects exactly N contributions" {
 	edges 3
 	refuses 5 '3 inputs, expected 4' ace-aggregate --devices 4 e1 e2 e3
 	refuses 5 '3 inputs, expected 2' ace-aggregate --devices 2 e1 e2 e3
@@ -176,7 +176,7 @@ ones() {
 	exits 5 ace-aggregate --devices 2 twice
 	says "'edge1' is one contribution too many for step 0, expected 2"
 	exits 3 ace-expand out
-	# another run has an aggregate of its own
+	# the same step of another run has its own aggregate
 	for i in 1 2; do mkshards -d "edge$i" -r other; done | cat e1 e2 - >runs
 	exits 0 ace-aggregate --devices 2 runs
 	# a stream that lacks one device, with and without --devices
@@ -185,7 +185,7 @@ ones() {
 	exits 5 ace-aggregate --devices 3 short
 }
 
-@test "what does not belong together is a mismatch, with both names" {
+@test "shards of different runs, steps or models: a mismatch, with both devices' names" {
 	mkshards -d a >a
 	mkshards -d b -r other >b
 	exits 3 ace-aggregate a b
@@ -208,7 +208,7 @@ ones() {
 	refuses 5 "step 0 of 'b' was recovered from a damaged file" ace-aggregate a b
 }
 
-@test "an input that breaks is named, and the output says aborted" {
+@test "a truncated or corrupt input is named, and the output is marked as aborted" {
 	for i in 1 2 3; do mkshards -d "edge$i" -n 600k -x "$i" >"e$i"; done
 	for at in 100 500 1000000 2400000 $(($(wc -c <e2) - 64)); do
 		head -c "$at" e2 >part
@@ -235,7 +235,7 @@ ones() {
 	exits 3 ace-expand out
 }
 
-@test "a value that is not finite is refused, and a sum that is not" {
+@test "values that are not finite are refused, in an input and in the sum" {
 	edges 2
 	mkshards -d edge3 -k inf -i 200 >e3
 	exits 5 ace-aggregate e1 e2 e3
@@ -264,7 +264,7 @@ piece() {
 	}
 }
 
-@test "long-lived pipes: a step is out before the next one is in" {
+@test "long-lived pipes: a step is written before the next one is read" {
 	mkfifo p1 p2
 	mkshards -d edge1 -x 1 -N 3 >e1
 	mkshards -d edge2 -x 2 -N 3 -c q8 >e2
@@ -298,7 +298,7 @@ piece() {
 	[ "$(field step out | tr '\n' ' ')" = "0 1 2 " ]
 }
 
-@test "shards set aside leave nothing behind" {
+@test "temporary copies of shards are removed" {
 	mkdir tmp
 	edges 3
 	cat e1 e2 e3 >all
@@ -312,7 +312,7 @@ piece() {
 # delay_of FILE: print the delay in its policy
 delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 
-@test "the delay that devices ask for: the largest, in every aggregate" {
+@test "the aggregate carries the largest delay that devices ask for" {
 	edges 3
 	exits 0 ace-aggregate e1 e2 e3
 	exits 1 delay_of out
@@ -346,7 +346,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	exits 2 ace-aggregate --delay -1 e2
 }
 
-@test "devices that diverge are heard: the least interval, and at once" {
+@test "a device that diverges shortens the interval; several force an average" {
 	# two of four models have moved far
 	for k in 1 2 3 4; do
 		mkshards -d edge$k -x $k | ace-policy \
@@ -379,7 +379,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 }
 
 # bats test_tags=plain
-@test "--interval own: each device gets its own, too, within a quarter and four times the median" {
+@test "--interval own: each device gets its own interval, from 1/4 to 4 times the median" {
 	local k n=0
 	# own OPTIONS...: print each device's own interval in the aggregate
 	own() {
@@ -422,7 +422,7 @@ interval.edge3=900' >e2
 	[ "$(own --interval own)" = "interval=1" ]
 }
 
-@test "what is asked for: medians, halves and factors of four, to the number" {
+@test "delay, interval, force and model.norm of an aggregate, for given requests" {
 	local want got one p
 	while read -r want p; do
 		rm -f e*
@@ -463,7 +463,7 @@ interval.edge3=900' >e2
 	E
 }
 
-@test "a spool that is not there is a mistake; --create makes it" {
+@test "a spool that is absent is refused; --create makes it" {
 	exits 4 timeout "$HANG" ace-aggregate --spool typo
 	says "^ace-aggregate: spool 'typo' is absent: make it with ace-recv --create$"
 	[ ! -e typo ]
@@ -475,12 +475,12 @@ interval.edge3=900' >e2
 }
 
 # bats test_tags=long
-@test "what is waited for is said: after a while, and to who asks" {
+@test "it says what it waits for: after a while, and at each signal USR1" {
 	mkshards -d 'ed ge' -s 5 >in
 	mkdir spool
 	ace-aggregate --spool spool --devices 2 --rounds 1 --publish 2>said 3>&- >got &
 	pid=$!
-	# its message shows that the signal arrived
+	# asked TEXT: send the signal, and check that it prints TEXT
 	asked() { kill -USR1 $pid && sleep 0.2 && grep -qxF "ace-aggregate: $1" said; }
 	wait_for hears $pid
 	wait_for asked "waiting for a first shard in 'spool' (ace-recv --spool)"
@@ -490,14 +490,14 @@ interval.edge3=900' >e2
 	mkshards -d edge2 -s 5 >in2
 	ace-recv --spool spool in2 >/dev/null
 	wait_for sent got 1
-	# it reports after a while without a signal
+	# without a signal it says so after a while
 	wait_for grep -qF "waiting for the average of step 5 in the spool" said
 	ace-aggregate in in2 | ace-recv --spool spool --publish
 	wait $pid
 	[ "$(grep -c 'average of step 5' said)" -eq 1 ]
 }
 
-@test "--publish: who reads has published it and ends, all while we slept" {
+@test "--publish: the reader publishes the average and ends while ace-aggregate is stopped" {
 	mkshards >in
 	ace-recv --spool spool in >/dev/null
 	ace-aggregate --omit provenance in >mean
@@ -515,7 +515,7 @@ interval.edge3=900' >e2
 	[ -e spool/done/0 ]
 }
 
-@test "of a spool all of a step waits where the rule does not hold" {
+@test "too few shards for the rule: all wait for the next average" {
 	for i in 1 2 3; do mkshards -d "edge$i"; done |
 	    ace-recv --spool spool --sync none >receipts
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1 --sync none --rule trim:2
@@ -543,7 +543,7 @@ leaves() {
 	[ "$(cat status)" -eq 141 ]
 }
 
-@test "when nobody reads what it writes, it does not wait for more" {
+@test "it ends with the reader of its output, although its input is still open" {
 	mkshards -d edge1 >e1
 	mkshards -d edge2 >e2
 	leaves ace-aggregate p

@@ -20,7 +20,7 @@ digests() {
 	ace-inspect --format json "$1" | grep -v '"verdict"' | grep -o '"digest":"[^"]*"' | sort
 }
 
-@test "every format and filter: what goes in comes out" {
+@test "every format and filter: extract gives back the archived shards" {
 	spool
 	digests spool >want
 	cp names want.names
@@ -51,7 +51,7 @@ digests() {
 	same <(digests out) <(digests there/demo/1/aggregate.aceg)
 }
 
-@test "by step, device and kind; through pipes" {
+@test "shards are chosen by step, device and kind; archives pass through pipes" {
 	spool
 	makes part.tar ace-archive create --format tar --step 1- --device 'edge*' spool
 	[ "$(ace-archive list part.tar | cut -f 1,2 | paste -sd ' ')" = \
@@ -99,7 +99,7 @@ digests() {
 	grep -q '^again.tar' synced
 }
 
-@test "an archive among the inputs of the one that takes its place: nothing twice" {
+@test "an archive is extended: it is an input and the output of create, and no shard is twice in it" {
 	spool 2
 	ace-archive create -o run.tar.zst --step 0 spool
 	exits 0 ace-archive create -o run.tar.zst -v run.tar.zst spool
@@ -116,7 +116,7 @@ digests() {
 	exits 2 ace-archive append -o run.tar.zst other
 }
 
-@test "extract leaves alone what is there" {
+@test "extract does not overwrite existing files" {
 	spool 1
 	ace-archive create -o run.tar spool
 	ace-archive extract -o into run.tar
@@ -139,7 +139,7 @@ digests() {
 	[ -z "$(ls away)" ]
 }
 
-# hostile CODE: write a tar with Python; the good shard is `good' there
+# hostile CODE: write bad.tar with Python; in CODE, `good' is the good shard
 hostile() {
 	python3 - "$@" <<-'END'
 	import io, sys, tarfile
@@ -192,7 +192,7 @@ long_name() {
 	head -c 40000000 /dev/zero | tr '\0' A
 }
 
-@test "packed twice, heads without an end, something after the end, a link too long" {
+@test "compressed twice; an endless head; bytes after the end; a link too long" {
 	mkshards -r demo >good
 	gzip -c good >once
 	gzip -c once >twice
@@ -209,7 +209,7 @@ long_name() {
 	done
 	exits 3 ace-inspect verify behind.gz
 	says 'limit: .* has a compressed head of more than'
-	# a truncated second member is not taken for the end of the file
+	# a truncated second gzip member is an error
 	for tail in 1 5 9 30; do
 		{ cat once; head -c $tail once; } >cut.gz
 		exits 3 ace-inspect verify cut.gz
@@ -233,7 +233,7 @@ long_name() {
 	refuses 3 '^ace-archive: corrupt: ' ace-archive list l.cpio
 }
 
-@test "a damaged head is not passed over, and old formats are known" {
+@test "an archive with a damaged head is refused; old formats are read" {
 	local f
 	spool 2
 	ace-archive create -o run.cpio spool
@@ -268,7 +268,7 @@ long_name() {
 		says '^ace-inspect: corrupt: not a gradient-shard stream: it begins with .*a.aceg'
 	done
 	exits 3 ace-archive extract -o cut some.tar
-	# in a zip's first entry: a longer length of its name
+	# a damaged name length in a zip's first entry
 	ace-archive create -o x.zip run.cpio
 	exits 0 ace-archive list x.zip
 	flip x.zip 27 0x7f
@@ -280,7 +280,7 @@ long_name() {
 	exits 0 ace-inspect verify name.tar
 }
 
-@test "a tar with holes at its end is whole" {
+@test "a tar of a sparse file with a hole at its end is whole" {
 	head -c 4000000 /dev/zero >zeros.f32
 	ace-import --name w -o dense zeros.f32
 	cp --sparse=always dense z.aceg
@@ -291,7 +291,7 @@ long_name() {
 }
 
 # bats test_tags=long
-@test "what changes while it is read: refused, or whole" {
+@test "files that change while they are archived: refused, or the archive is whole" {
 	local f i r
 	mkdir src
 	for i in 0 1 2 3; do
@@ -341,7 +341,7 @@ long_name() {
 	done
 }
 
-@test "calls that cannot be" {
+@test "invalid calls are refused" {
 	spool 1
 	exits 2 ace-archive
 	exits 2 ace-archive wrap
@@ -369,7 +369,7 @@ long_name() {
 }
 
 # bats test_tags=long,asan
-@test "the same shards give the same bytes" {
+@test "archives of the same shards have the same bytes" {
 	spool 2
 	local at f
 	for at in was is; do
@@ -404,7 +404,7 @@ gets() {
 	rm -r m m.ace-patch
 }
 
-@test "models of a run: any step, from the whole model that is the shortest way" {
+@test "models of a run: get takes the whole model that needs the fewest patches" {
 	models
 	[ "$(ace-archive list run.tar | cut -f 5 | sed 1d | paste -sd ' ')" = \
 	    "demo/0/trainer.aceg demo/1/trainer.from-0.aceg demo/2/trainer.from-1.aceg demo/3/trainer.from-2.aceg demo/4/trainer.from-3.aceg demo/5/trainer.from-4.aceg" ]
@@ -435,7 +435,7 @@ gets() {
 	gets 4 folder
 }
 
-@test "models of a run: in any order, and steps that changed nothing" {
+@test "models of a run: patches in any order, and patches that change nothing" {
 	models
 	ace-archive create -o back.tar 5.aceg 3.aceg 4.aceg 1.aceg 0.aceg 2.aceg
 	for s in 0 3 5; do
@@ -449,7 +449,7 @@ gets() {
 	same m m5
 }
 
-@test "models of a run: what is not there, and two of one step" {
+@test "models of a run: a missing step, and two models of one step" {
 	models
 	refuses 1 "the archive has no model of that step" ace-archive get --step 6 run.tar
 	mkshards -H kind=5 >plain

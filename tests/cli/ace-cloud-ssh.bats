@@ -31,7 +31,7 @@ start() {
 }
 got() { averaged "$1/$1" "$2" "$3"; }
 
-@test "one cloud and two devices over ssh, killed and typed again" {
+@test "one cloud and two devices over ssh, killed and started again" {
 	world
 	listens_ssh cloud
 	for h in edge1 edge2; do
@@ -42,7 +42,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	start edge1 ace edge root@cloud:run -- ./trainer 1 60
 	start edge2 ace edge cloud:run -- "$home/trainer" 3 60
 	wait_for has edge1/edge1.got 4
-	# the cloud is down for a while; the devices reconnect
+	# the cloud is down for a while, and the devices reconnect
 	halt cloud
 	wait_for grep -q 'failed: [^a]' edge1.err
 	wait_for grep -q 'failed: [^a]' edge2.err
@@ -69,7 +69,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	done
 }
 
-@test "a key that may do nothing else, and a banner of sshd" {
+@test "a key that is restricted to one device, and a banner of sshd" {
 	world
 	printf 'Authorized use only.\n\nround 1: 9 of 9 devices\n' >cloud.etc/banner
 	listens_ssh cloud "Banner $PWD/cloud.etc/banner"
@@ -81,7 +81,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 		cp $h/.ssh/id_ed25519.pub cloud/$h.pub
 		on cloud sh -c "ace add run $h $h.pub >>.ssh/authorized_keys"
 	done
-	# whatever the client asks for, the server treats it as the device of its key
+	# the server takes the device's name from the key, not from the client's command
 	exits 2 on edge1 ssh cloud touch planted
 	exits 5 on edge1 ace edge cloud:elsewhere --name edge2 --state no --bits 3 -- true
 	says "--bits 3 differs from the run in 'cloud:$home/run', which has 8"
@@ -98,7 +98,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	! grep -q '^ace-edge: .*9 of 9' edge1.err || false
 }
 
-@test "what is wrong with the way to the cloud is said, with the host" {
+@test "a failed connection to the cloud is reported with the host's name" {
 	world
 	exits 4 on edge1 ace edge cloud:run -- ./trainer 1 1
 	says "the cloud 'cloud' was not reached"
@@ -116,7 +116,7 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	says "'cloud' answers 'Hello and welcome', expected"
 }
 
-@test "ace-quickstart(7): its lines, typed on two machines; README has the same" {
+@test "ace-quickstart(7): its commands work on two machines; README has the same commands" {
 	/usr/bin/python3 -c 'import numpy' || skip 'no numpy here'
 	literals <"$ROOT/man/ace-quickstart.7" | grep . >lines
 	[ "$(wc -l <lines)" -eq 5 ]

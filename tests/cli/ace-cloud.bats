@@ -2,7 +2,7 @@
 load helper
 load front
 
-@test "two devices and a cloud: one line each, and all get the average" {
+@test "two devices and a cloud, each started by one command, get the average" {
 	cloud run --devices 2 --rounds 3 --bits 8
 	edge edge1 1 3
 	edge edge2 3 3
@@ -21,7 +21,7 @@ load front
 	[ "$(stat -c %a run ace-edge1 | sort -u)" = 700 ]
 }
 
-@test "the same lines again go on, after kill -9 on both sides" {
+@test "after kill -9 of the cloud and the devices, the same commands continue the run" {
 	local k program victims=0
 	cloud run --devices 2 --rounds 60 --bits 8
 	edge edge1 1 60
@@ -49,11 +49,11 @@ load front
 	averaged edge2 60 2
 }
 
-@test "INT ends a cloud and a device, and all that they started" {
+@test "TERM ends a cloud and a device, and all that they started" {
 	cloud run --devices 1
 	edge edge1 1 100000
 	wait_for has edge1.got 3
-	# a shell's background jobs ignore INT; TERM and HUP have the same handler
+	# TERM in place of INT, which has the same handler but which background jobs ignore
 	xargs kill -TERM <pids
 	wait
 	rm pids
@@ -61,7 +61,7 @@ load front
 	run ! pgrep -f "$BATS_TEST_TMPDIR/[a]ce-edge1"
 }
 
-@test "a name in use, a device too many, other bits, another run, the other kind of folder: refused with what to do" {
+@test "a name in use, a device too many, other bits, a folder of another kind: refused, with what to do" {
 	cloud run --devices 1 --rounds 2
 	edge edge1 1 2
 	ends edge1
@@ -86,7 +86,7 @@ load front
 	says "'$PWD/ace-edge1' belongs to another run than .*/run'.*--state"
 }
 
-@test "two clouds, or two devices, on one folder: the second is refused" {
+@test "a second cloud or a second device on the same folder is refused" {
 	cloud run --devices 1
 	wait_for grep -q 'on each device' cloud.err
 	refuses 5 "another ace-cloud works on '$(hostname):$PWD/run'" ace cloud run
@@ -96,7 +96,7 @@ load front
 	says "another ace-edge works on '$(hostname):$PWD/ace-edge1'"
 }
 
-@test "who is missing is named on both sides, and remove ends the waiting" {
+@test "cloud and devices name the missing device; ace remove ends the wait" {
 	cloud run --devices 2 --bits 8
 	edge edge1 1 3
 	edge edge2 3 1
@@ -108,7 +108,7 @@ load front
 	refuses 1 "'edge2' is not a device of the run" ace remove run edge2
 }
 
-@test "a device that is added in the middle gets the rounds before it" {
+@test "a device that is added during the run gets the rounds before" {
 	cloud run --devices 1 --bits 8
 	edge edge1 1 100000
 	wait_for has edge1.got 2
@@ -117,7 +117,7 @@ load front
 	grep -qx edge2 run/spool/devices
 }
 
-@test "a device that is added while the first shard comes takes part from the beginning" {
+@test "a device may be added while the first shard is received" {
 	local n=0 between=0
 	cloud run --devices 9 --bits 8
 	exits 0 ace add run edge1
@@ -136,7 +136,7 @@ load front
 	grep -qx new run/spool/devices
 }
 
-@test "add prints a line for a key that may do nothing else" {
+@test "ace add prints a line for authorized_keys that restricts the key to one device" {
 	cloud run --devices 1
 	echo 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB me@edge1' >key.pub
 	exits 0 ace add run edge1 key.pub
@@ -160,7 +160,7 @@ load front
 	exits 2 ace add none edge1
 }
 
-@test "a forced command does hello and sync for its own device, and nothing else" {
+@test "the forced command of a key permits hello and sync for its device alone" {
 	local id=0123456789abcdef0123456789abcdef
 	cloud run --devices 1 --rounds 7
 	SSH_ORIGINAL_COMMAND="ace-cloud serve 'x' 'other' 'hello' '$id'" \
@@ -185,7 +185,7 @@ load front
 	[ ! -e planted ]
 }
 
-@test "a relay's devices count as all of them" {
+@test "a relay counts as its number of devices" {
 	cloud run --devices 2 --rounds 2 --bits 16
 	exits 0 ace add run west --devices 2
 	exits 0 ace relay run west --name west --devices 2 --print
@@ -206,7 +206,7 @@ load front
 	exits 5 ace cloud west
 }
 
-@test "events: a line of JSON each, by the table" {
+@test "--events writes one line of JSON per event, with the members of the page's table" {
 	cloud run --devices 1 --rounds 2 --events events
 	edge edge1 1 2 --events mine
 	ends edge1 cloud
@@ -230,7 +230,7 @@ load front
 	exits 4 ace-step --bits 2 --events /none/there /dev/null
 }
 
-@test "watch: rounds from 1, who is missing, what failed, from the events alone; names of 60 letters" {
+@test "watch: rounds from 1, missing devices, failures, from the events alone; names of 60 letters" {
 	local a b name wide
 	name=$(printf "n%.0s" {1..59})
 	a=a$name b=b$name
@@ -240,7 +240,7 @@ load front
 	edge $b 3 1
 	ends $b
 	wait_for grep -q 'waiting for b' cloud.err $a.err
-	# the display does not depend on the log
+	# a line in the log is not shown
 	echo 'round 9/9: planted' | tee run/log >ace-$a/log
 	exits 0 ace watch run
 	[ "$(head -n 1 out)" = "run in $(hostname):$PWD/run: 2 devices, 8 bits per value" ]
@@ -264,7 +264,7 @@ load front
 	exits 2 ace watch none
 }
 
-@test "a device that comes after the end of the run says so; one that sends nothing, too" {
+@test "a device says that the run had ended before, or that its trainer sent no shard" {
 	cloud run --devices 1 --rounds 2 --bits 8
 	edge edge1 1 2
 	ends edge1 cloud
@@ -278,7 +278,7 @@ load front
 	says '^ace-edge: done: 0 rounds: the training program sent no shard$'
 }
 
-@test "words that are wrong are told, and nothing is begun" {
+@test "invalid arguments are refused, and no run is begun" {
 	exits 2 ace cloud
 	exits 4 ace cloud /dev/null --devices 1
 	says "^ace-cloud: '$(hostname):/dev/null' cannot be a run's folder: Not a directory: give another one$"
@@ -294,7 +294,7 @@ load front
 	exits 2 ace relay run west --devices 2
 }
 
-@test "the EXAMPLES of ace-operations(7) and ace-transports(7) run as they stand" {
+@test "the EXAMPLES of ace-operations(7) and ace-transports(7) run as printed" {
 	for page in operations transports; do
 		examples "$ROOT/man/ace-$page.7" |
 		    sed "s|/usr/local/share/ace/hosts|'$ROOT/examples/hosts'|"

@@ -25,7 +25,7 @@ records() {
 			$g++ } }' <"$1"
 }
 
-@test "the plan is obeyed, before or behind the data" {
+@test "the plan is obeyed, before or after the data" {
 	for l in -l -L; do
 		mkshards -n 640 -g 64 "$l" f16,none,topk:0.5,q8,f32 -a >in
 		exits 0 ace-compress in
@@ -52,7 +52,7 @@ records() {
 	[ "$(records out | wc -l)" -eq 10 ]
 }
 
-@test "norms and biases are not made sparse by -c, by a plan they are" {
+@test "-c does not make norms and biases sparse; a plan may" {
 	mkshards -g 128 -t w:16,16 -t w.bias:64 -t norm.weight:64 >in
 	for c in topk:0.05 topk:0.05:q2 chunk:2/32 ecq:2; do
 		exits 0 ace-compress -c "$c" in
@@ -99,7 +99,7 @@ records() {
 	[ "$(field records out)" -eq 0 ]
 }
 
-@test "nothing sent: all of it is in the residual, and comes later" {
+@test "values that are not sent stay in the residual and are sent later" {
 	mkshards -L none -s 1 -k ramp >g1
 	mkshards -L none -s 2 -k ramp >g2
 	mkshards -L f32 -s 3 -k ramp >g3
@@ -113,7 +113,7 @@ records() {
 	each '$v[3] == $v[0] + $v[1] + $v[2]' g1.f32 g2.f32 g3.f32 c3.f32
 	# the residual is empty
 	[ "$(field records st/residual | head -n 1)" -eq 0 ]
-	# the same where the input lacks a group
+	# the same if the input lacks a group
 	mkshards -s 4 -k ramp >g4
 	exits 0 ace-compress -S st -c none g4
 	mkshards -s 5 -c none >g5
@@ -121,7 +121,7 @@ records() {
 	raw out | cmp - <(raw g4)
 }
 
-@test "the same step again: the same bytes, whatever the input says now" {
+@test "the same step again gives the same bytes, even from another input" {
 	mkshards -s 1 -n 100k -a >g
 	mkshards -s 1 -n 100k -a -x 9 >other
 	makes once ace-compress -S st -c topk:0.1 g
@@ -131,7 +131,7 @@ records() {
 	exits 0 ace-compress -S st -c topk:0.1 other
 	same out once
 	same st/residual residual
-	# the residual is added once more, as when the pipe is run again
+	# the same with ace-expand before it, as when a pipe is run again
 	exits 0 ace-expand -S st -o e g
 	exits 0 ace-compress -S st -c q8 e
 	digest out | diff - <(digest once)
@@ -139,7 +139,7 @@ records() {
 	[ "$(ls st)" = "$(printf 'lock\nmemory\nmemory.lock\nresidual')" ]
 }
 
-@test "steps go on by one" {
+@test "a step that does not follow the last one is refused" {
 	mkshards -s 5 | ace-compress -S st -c q8 >c
 	cp st/residual residual
 	mkshards -s 4 >g
@@ -160,7 +160,7 @@ records() {
 	exits 5 ace-compress -S st -c q8 --allow-gap g
 }
 
-@test "another device, run, model: a mismatch that names it" {
+@test "a shard of another device, run or model: a mismatch that names it" {
 	mkshards | ace-compress -S st -c q8 >c
 	cp st/residual residual
 	mkshards -s 1 -d edge2 >g
@@ -178,14 +178,14 @@ records() {
 	same st/residual residual
 }
 
-@test "a stamp of another residual is refused" {
+@test "a shard to which another residual was added is refused" {
 	mkshards -s 1 | ace-compress -S st -c q4 >c
 	mkshards -s 2 >g2
 	mkshards -s 3 >g3
 	exits 0 ace-expand -S st -o e2 g2
 	exits 0 ace-expand -S st --allow-gap -o e3 g3
 	exits 0 ace-compress -S st -c q4 e2
-	# e3 has the residual of step 1 added
+	# in e3 the residual of step 1 was added
 	exits 5 ace-compress -S st -c q4 e3
 	says "step 3 of 'edge1' was compensated with another residual"
 	exits 0 ace-expand -S st -o e3 g3
@@ -195,7 +195,7 @@ records() {
 	exits 0 ace-compress -S st2 -c q4 g2
 	exits 0 ace-compress -S st2 -c q4 g3
 	same st/residual st2/residual
-	# a shard with a residual added, where there is no state
+	# a shard to which a residual was added, without a state
 	exits 5 ace-compress -S st3 -c q4 e3
 }
 
@@ -203,7 +203,7 @@ records() {
 	mkfifo slow
 	ace-compress -S st -c q8 slow >c 3>&- &
 	pid=$!
-	exec 9>slow	# it opens the pipe `slow' once it has locked the state
+	exec 9>slow	# returns when ace-compress has locked the state and opens the pipe
 	mkshards >in
 	refuses 5 "state 'st' is in use by another process" ace-compress -S st -c q8 in
 	cat in >&9
@@ -213,7 +213,7 @@ records() {
 	same out c
 }
 
-@test "a value that is not finite: refused by name and place" {
+@test "a value that is not finite is refused, with tensor and index" {
 	for k in nan inf; do
 		mkshards -k "$k" -i 200 >in
 		exits 5 ace-compress -S st -c q8 in
@@ -235,7 +235,7 @@ records() {
 	[ -z "$(ls tmp)" ] || false
 }
 
-@test "a budget, with feedback: met at every step, and nothing is lost" {
+@test "a budget is met at every step, and the residual keeps what is not sent" {
 	for s in 0 1 2 3; do
 		mkshards -n 200k -g 8192 -k layered -s $s >in
 		for kind in ef momentum ef21 cache; do
@@ -252,7 +252,7 @@ records() {
 	done
 }
 
-@test "a state goes on with the feedback it was begun with" {
+@test "a state keeps the kind of feedback that it was created with" {
 	mkshards -s 0 >in0
 	mkshards -s 1 >in1
 	ace-compress -S state -c q8 --error-feedback cache:0.5 in0 >rest
@@ -266,14 +266,14 @@ records() {
 		says "was made with feedback cache:0.5, not $other"
 		diff -r state was
 	done
-	# ace-expand has added the residual already, so momentum is refused
+	# momentum is refused if ace-expand has added the residual
 	ace-compress -S other -c q8 --error-feedback momentum in0 >rest
 	ace-expand -S other in1 >added
 	exits 2 ace-compress -S other -c q8 --error-feedback momentum added
 	says "remove ace-expand -S from the pipeline"
 }
 
-@test "the numbers of the kinds of feedback" {
+@test "the factors of ef, momentum and cache, and their defaults" {
 	mkshards -s 1 >g1
 	mkshards -s 2 -x 5 >g2
 	raw g1 >f1
@@ -296,7 +296,7 @@ records() {
 	ace-expand --cache h c2 >out
 	raw out >half
 	each 'abs($v[1] - 0.5 * $v[0]) <= 1e-6 * (1 + abs($v[0]))' f1 half
-	# the default numbers
+	# the default factors
 	mkshards -s 3 >g3
 	for how in ef:1 momentum:0.9 cache:0.9; do
 		for as in "$how" "${how%:*}"; do
@@ -312,13 +312,13 @@ records() {
 	    sixteen-characters:1; do
 		exits 2 ace-compress -S st --error-feedback "$bad" -c q8 g1
 	done
-	# where ace-expand added the residual, the number is an option of that program
+	# ef's factor is refused if ace-expand added the residual: there it is --gamma
 	mkshards -s 3 -x 2 | ace-expand -S ef:0.5 >added
 	refuses 2 "--gamma" ace-compress -S ef:0.5 -c q4 --error-feedback ef:0.5 added
 	exits 0 ace-compress -S ef:0.5 -c q4 --error-feedback ef:1 added
 }
 
-@test "a stream that has ended, without a shard: what has no receipt goes out" {
+@test "a stream without a shard: shards without a receipt are sent again" {
 	mkshards >in
 	exits 0 ace-compress -S st --window 4 -c q8 in
 	digest out >want
@@ -338,7 +338,7 @@ sized() {
 	frames "$1" | awk '$2 == "SHRD" { a = $1 } $2 == "TAIL" { print $1 - a }'
 }
 
-@test "groups of 3 to 12 values at low budgets use them, and never more" {
+@test "groups of 3 to 12 values use a low budget, and never exceed it" {
 	local kind n g b got
 	while read -r kind n g b; do
 		mkshards -n "$n" -g "$g" -k "$kind" >in
@@ -359,7 +359,7 @@ sized() {
 	E
 }
 
-@test "what --window kept stays when it is forgotten once" {
+@test "shards that --window keeps stay kept in a call without --window" {
 	for k in 0 1 2 3; do
 		mkshards -s $k >in
 		window=(--window 8)
@@ -371,7 +371,7 @@ sized() {
 	    '"step":0 "step":1 "step":2 "step":3' ]
 }
 
-@test "--resend reads and codes nothing, and is of a state that is there" {
+@test "--resend reads and codes nothing, and needs an existing state" {
 	mkshards >in
 	exits 0 ace-compress -S st -c q8 in
 	exits 2 ace-compress -S st --resend in
@@ -381,7 +381,7 @@ sized() {
 	[ ! -e ts ] && [ ! -s out ]
 }
 
-@test "what a state has absorbed is in the output, also when a later shard fails" {
+@test "a shard that the state has absorbed is in the output, even if a later shard fails" {
 	for k in 0 1 2; do
 		mkshards -s $k
 	done >in
@@ -400,7 +400,7 @@ sized() {
 	[ ! -e none ]
 }
 
-@test "a score that cannot be is corrupt, whoever weighs by it" {
+@test "a score of NaN is corrupt, for every program that uses scores" {
 	for p in ace-compress "ace-select -b 1k"; do
 		exits 3 $p "$ROOT/tests/golden/note-corrupt-score-nan.aceg"
 		says 'corrupt: the score of group 0'

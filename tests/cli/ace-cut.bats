@@ -15,7 +15,7 @@ shards() {
 	ace-inspect list --format json "${1:--}" | sed -E 's/.*"device":"([^"]*)","step":([0-9]+).*"digest":"([0-9a-f]+)".*/\2 \1 \3/'
 }
 
-@test "shards by step, device and kind; each with the digest that it had" {
+@test "shards are chosen by step, device and kind, and keep their digests" {
 	for s in 1 2 3 12; do
 		for d in edge1 edge2 cloud; do
 			mkshards -d $d -s $s -x $s -a
@@ -44,7 +44,7 @@ shards() {
 	[ "$(frames out | grep -c priV)" -eq "$(($(frames all | grep -c priV) / 13))" ]
 }
 
-@test "no such shard: status 1, and nothing is left; wrong calls" {
+@test "no such shard: status 1, and no output file; invalid calls are refused" {
 	mkshards -s 1 >in
 	refuses 1 'ace-cut: no such shard in the input: ' ace-cut --step 2 -o out2 in
 	[ ! -e out2 ]
@@ -53,7 +53,7 @@ shards() {
 	done
 }
 
-@test "every kind by its name, one step alone, a pattern over slashes and dots" {
+@test "--kind takes each name; --step one step; * matches slashes and dots" {
 	local k n=0
 	for k in gradient delta sum mean residual model history; do
 		mkshards -d $k -H kind=$n >>all
@@ -69,7 +69,7 @@ shards() {
 	exits 0 ace-cut --step 3- --tensor embed in
 	[ "$(shards out | cut -d' ' -f1 | paste -sd ' ')" = "3 4" ]
 	exits 1 ace-cut --step 0 in
-	# names of devices and tensors with slashes and dots, also as first character
+	# names of devices and tensors with slashes and dots, some with a leading dot
 	mkshards -d a/b.c -t a/b.c:3 -t .a:4 -t b:5 >in
 	exits 0 ace-cut --device 'a*c' in
 	exits 1 ace-cut --device 'a' in
@@ -81,7 +81,7 @@ shards() {
 	done
 }
 
-@test "what stands between the shards is left out, where they come from is kept" {
+@test "frames between shards are left out, and provenance is kept" {
 	mkshards -A -p -N 2 >in
 	[ "$(frames in | grep -c xyZz)" -gt 0 ]
 	makes cut ace-cut in
@@ -100,7 +100,7 @@ shards() {
 	[ ! -e both ]
 }
 
-@test "a shard that was cut has the name of the whole one, which a spool has" {
+@test "some tensors of a shard: a spool that has the whole shard refuses them as an equivocation" {
 	mkshards -c q8 >in
 	exits 0 ace-recv --spool S in
 	makes cut ace-cut --tensor embed in
@@ -113,7 +113,7 @@ shards() {
 	ace-export -f raw out | cmp - <(ace-export -f raw in)
 }
 
-@test "tensors: their bodies as they are, the others not sent" {
+@test "chosen tensors are copied as they are, and the others are absent" {
 	mkshards -c q8 >in
 	makes cut ace-cut --tensor 'layer.*' in
 	exits 0 ace-inspect verify cut
@@ -126,7 +126,7 @@ shards() {
 	cmp <(head -c 768 cut.raw) <(head -c 768 /dev/zero)
 	cmp <(tail -c +769 cut.raw) <(tail -c +769 in.raw)
 	refuses 1 "no tensor 'nothing' in the input: " ace-cut --tensor nothing in
-	# annotations about all values are dropped, others are kept
+	# annotations about the whole shard are dropped, others are kept
 	mkshards -c q8 -a | ace-score >scored
 	exits 0 ace-cut --tensor embed scored
 	frames scored | grep -q sTAT
@@ -137,7 +137,7 @@ shards() {
 	exits 0 ace-cut --tensor embed absent
 }
 
-@test "large frames: what is not chosen is not read" {
+@test "shards that are not chosen are not read from a file" {
 	mkshards -n 2M -k fast -N 20 >in
 	shards in | sed -n 7p >want
 	ace-cut --step 6 in | shards >got
@@ -149,7 +149,7 @@ shards() {
 	awk '/^[0-9]+ +p?read/ { n += $NF } END { exit !(n > 8e6 && n < 2e7) }' trace
 }
 
-@test "large frames: a tensor of them, by skipping the rest" {
+@test "tensors that are not chosen are skipped, in a file and in a pipe" {
 	mkshards -t a:300000 -t b:70000 -t c:300000 -c q8 >in
 	ace-cut --tensor b in | ace-export --tensor b -f raw >got
 	ace-export --tensor b -f raw in >want
@@ -166,7 +166,7 @@ shards() {
 	refuses 3 "the payload's checksum does not match" ace-cut in
 }
 
-@test "folders in folders: eight deep and no more, each before its longer namesakes" {
+@test "folders may be eight deep; the order of their names is that of bytes, a slash before all" {
 	local d at=deep/1/2/3/4/5/6/7/8
 	mkdir -p $at
 	mkshards -s 1 >$at/x.aceg
@@ -186,7 +186,7 @@ shards() {
 	[ "$(shards out | cut -d' ' -f2 | paste -sd ' ')" = "a0 a.b a/c" ]
 }
 
-@test "in a folder: what a name says is a stream is one, what is being written is none" {
+@test "in a folder, files named *.aceg are read; temporary and hidden files are not" {
 	mkshards -r r -d a >a.aceg
 	mkdir -p box elsewhere
 	cp a.aceg box
@@ -197,7 +197,7 @@ shards() {
 	ln -s ../elsewhere box/folder
 	ln -s ../elsewhere/b.aceg box/b.aceg
 	[ "$(shards box)" = "$(shards a.aceg)" ]
-	# a damaged file does not hide its sibling
+	# a file that is named like a stream but is none is an error
 	for end in aceg aceg.gz aceg.xz aceg.zst aceg.bz2 aceg.lz4 aceg.lzma; do
 		echo 'no stream, whatever it was' >"box/c.$end"
 		refuses 3 "'box/c.$end'" ace-cut box
@@ -234,7 +234,7 @@ shards() {
 	done
 }
 
-@test "tensors of a patch of a model are not cut, its shard is" {
+@test "a patch of a model can be chosen as a shard, but not some of its tensors" {
 	mkmodel old -n 100
 	mkmodel new -n 100 -s 1
 	ace-diff -s 1 old new >1.aceg

@@ -21,7 +21,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	same err said
 }
 
-@test "every type of safetensors; a few bytes for a few bits" {
+@test "a patch of every type of safetensors, of a few bytes if few bits changed" {
 	mkmodel a -n 200000
 	mkmodel b -n 200000 -s 1
 	exits 0 ace-diff a b
@@ -34,7 +34,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	[ "$(wc -l <is)" -eq 19 ]
 }
 
-@test "whole, without an old model" {
+@test "without an old model, the patch has the whole model" {
 	mkmodel a
 	mkmodel b -s 1
 	notes "from nothing to" ace-diff -v b
@@ -43,7 +43,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	same a b
 }
 
-@test "who knows the page alone makes the same model" {
+@test "a decoder that was written from the page alone makes the same model" {
 	mkmodel a -n 6000
 	mkmodel b -n 6000 -s 1
 	makes step.aceg ace-diff a b
@@ -54,7 +54,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	same b c
 }
 
-@test "the same of words that are anything, level after level" {
+@test "that decoder reads random words of every pattern, too" {
 	python3 - <<-'END'
 	import json, random, struct
 	random.seed(1)
@@ -77,7 +77,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	same a b
 }
 
-@test "the same bytes by however many threads" {
+@test "the same bytes with any number of threads" {
 	mkmodel a -f 2
 	mkmodel b -f 2 -s 1
 	makes want ace-diff --omit provenance a b
@@ -87,7 +87,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	done
 }
 
-@test "who reads values refuses a patch" {
+@test "programs that read values refuse a patch" {
 	mkshards -s 0 -k ramp | ace-export -o a
 	mkshards -s 1 -k ramp | ace-export -o b
 	one w BF16 40000 80000 >bf16.old
@@ -110,7 +110,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	done
 }
 
-@test "other tensors, types or shapes: status 3, the tensor's name" {
+@test "two models with other tensors, types or shapes: status 3, with the tensor's name" {
 	one w F32 4 16 >a
 	for other in "v F32 4 16" "w BF16 8 16" "w F32 2,2 16" "w F32 3 12"; do
 		one $other >b
@@ -122,8 +122,8 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	exits 3 ace-diff b a
 }
 
-# test_safetensors has every lie of a header
-@test "headers that lie" {
+# test_safetensors tests every invalid header
+@test "invalid headers of safetensors files are refused" {
 	one w F32 4 16 >a
 	one w F32 4 12 >b
 	exits 3 ace-diff a b
@@ -136,7 +136,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	refuses 3 "odd number of f4" ace-diff a b
 }
 
-@test "an index that lies" {
+@test "an invalid index of a model directory is refused" {
 	mkmodel d -f 2
 	mkmodel a
 	i=d/model.safetensors.index.json
@@ -170,7 +170,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	says "'d' has neither model.safetensors.index.json nor model.safetensors"
 }
 
-@test "neither a file nor a directory; no model at all" {
+@test "a missing file, a shard, a pipe, or a wrong number of models is refused" {
 	mkmodel a
 	exits 4 ace-diff a gone
 	exits 2 ace-diff

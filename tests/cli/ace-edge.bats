@@ -2,7 +2,7 @@
 load helper
 load front
 
-@test "what comes before the answer of another host is quoted" {
+@test "text that another host prints before its answer is quoted" {
 	printf '#!/bin/sh\necho "Welcome to Linux!"\n' >through
 	chmod 755 through
 	exits 3 ace edge h:run --name edge1 --through ./through -- true
@@ -11,19 +11,19 @@ load front
 	says "the cloud 'h' was not reached"
 }
 
-@test "--through takes the place of ssh" {
+@test "--through replaces ssh" {
 	cloud run --devices 1 --rounds 2 --bits 8
 	printf '#!/bin/sh\nexec ace-cloud serve %s "$@"\n' "$PWD/run" >through
 	chmod 755 through
 	exits 0 ace edge far:away --name edge1 --through ./through -- "$train" 5 2
 	averaged edge1 2 5
-	# the message of ace-step is taken as the cause, although the connection fails, too
+	# ace-step's message is printed, although the connection fails, too
 	sed -i '2i [ "$2" != sync ] || { cat >all; exit 255; }' through
 	exits 3 ace edge far:away --name edge1 --through ./through -- echo hello
 	says '^ace-edge: echo wrote no shard: '
 }
 
-@test "--print shows the pipeline, with which the run goes on" {
+@test "--print prints the pipeline, and this pipeline continues the run" {
 	cloud run --devices 1 --rounds 4 --bits 8
 	edge edge1 1 2
 	ends edge1
@@ -37,7 +37,7 @@ load front
 
 variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 
-@test "a trainer that writes something else, or another model: one sentence, and the right one goes on" {
+@test "a trainer that fails, or writes other things: one message; the right trainer continues" {
 	local r line what bad
 	cloud run --devices 1 --bits 8
 	exits 3 env "LD_PRELOAD=$(preload)" ACE_FASTER=5 ACE_ONLY=ace-edge \
@@ -80,7 +80,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	says "^ace-edge: ace-step: mismatch: .*: correct the training program or, if it is right, remove '$PWD/other/state'"
 	rm -r other/state
 	exits 0 timeout "$HANG" ace edge run --name edge1 --state other -- "$train" 2 $((r + 1))
-	# one that is new to a run of many rounds, in which the answer is of the first
+	# a new device in a run of many rounds; the first answer is the first round's average
 	ace remove run edge1
 	exits 3 timeout "$HANG" ace edge run --name late -- ./variant 2 99
 	says "^ace-edge: ace-ack: mismatch: the shard of 'aggregate' is of another model .* remove '$PWD/ace-late/state'"
@@ -88,7 +88,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	exits 0 timeout "$HANG" ace edge run --name late -- "$train" 2 $((r + 2))
 }
 
-@test "a trainer that sends two shards in a round is refused before the second is sent, and the right one goes on" {
+@test "a second shard in a round is refused before it is sent; the right trainer continues" {
 	cloud run --devices 2 --bits 8
 	edge edge2 4 1
 	exits 0 ace edge run --name edge1 -- "$train" 2 1
@@ -100,18 +100,18 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	exits 0 timeout "$HANG" ace edge run --name edge1 -- "$train" 2 2
 	ends edge2
 	averaged edge1 2 3
-	# all averages are counted, also those that came after the next shard was sent
+	# an average that came after the next shard was sent is counted, too
 	begin ace cloud other --devices 1 --bits 8 2>other.err
 	wait_for test -e other/run
 	exits 0 timeout "$HANG" ace edge other --name edge3 -- ./variant 2 1
 	says 'done: [12] rounds?$'
 }
 
-@test "COMMAND may read the events, of which the first comes before its shard; begins knows the round" {
+@test "COMMAND may read the events; the first one comes before its shard, and has the round" {
 	cloud run --devices 1 --bits 8
 	variant 's/^into = /import json\ntold = json.loads(open(int(os.environ["ACE_EVENTS"]), closefd=False).readline())\n'\
 'assert (told["event"], told["round"]) == ("begins", begun + 1), told\n&/'
-	# more events than a pipe holds, which nobody reads
+	# nobody reads these events, which are more than a pipe holds
 	exits 0 timeout "$HANG" ace edge run --name edge1 -- ./variant 2 2
 	exits 0 timeout "$HANG" ace edge run --name edge1 -- ./variant 2 100
 	averaged edge1 100 2
@@ -129,7 +129,7 @@ on_small() {
 	timeout "$HANG" unshare --mount bash within
 }
 
-@test "a full disk of the device: status 4, and with room it goes on" {
+@test "a full disk of the device: status 4; with room the same command continues" {
 	on_small 200k <<-'END'
 		ace cloud run --devices 1 --bits 8 2>cloud.err &
 		until [ -e run/run ]; do sleep 0.1; done
@@ -147,7 +147,7 @@ on_small() {
 	averaged edge1 3 2
 }
 
-@test "a full disk of the cloud: a line again and again, and with room it goes on by itself" {
+@test "a full disk of the cloud: a message again and again; with room the run continues" {
 	on_small 300k <<-'END'
 		ace cloud small/run --devices 1 --bits 8 2>cloud.err &
 		until [ -e small/run/run ]; do sleep 0.1; done
@@ -164,7 +164,7 @@ on_small() {
 	averaged edge1 60 2
 }
 
-@test "the cloud's folder is moved while a device waits: both say which one, and go on when it is back" {
+@test "the cloud's folder is moved during a run: both sides name it, and continue when it is back" {
 	cloud run --devices 2 --bits 8
 	edge edge1 1 1
 	wait_for eval 'find run/spool -name edge1.aceg | grep -q .'
@@ -178,7 +178,7 @@ on_small() {
 	averaged edge1 1 2
 }
 
-@test "twelve days pass at once, or the time of day is set back: who is waited for is said, and it goes on" {
+@test "clocks that jump twelve days forward, or back: both sides say whom they wait for, and continue" {
 	local way
 	variant 's/^for step.*/&\n    while step == 1 and not os.path.exists("go"): open("hangs", "w"); import time; time.sleep(0.1)/'
 	printf '#!/bin/sh\nunset LD_PRELOAD\nexec ./variant "$@"\n' >trains
@@ -209,7 +209,7 @@ on_small() {
 	done
 }
 
-@test "a run that goes well is silent for 10 s at most, on either side" {
+@test "each side of a run prints a line at least every 10 s" {
 	local k
 	# the clocks of ace-cloud and ace-edge run fast only while they wait
 	variant 's/^for step.*/&\n    import time; time.sleep(1000)/'
@@ -227,7 +227,7 @@ on_small() {
 	done
 }
 
-@test "on a terminal a line is drawn over and over, in 80 columns, and a round's line takes its place" {
+@test "on a terminal one line of at most 80 columns is redrawn, until a round's line replaces it" {
 	local long edge k
 	long=./$(printf 'x%.0s' {1..90})
 	cloud run --devices 1 --rounds 2 --bits 8
@@ -237,8 +237,7 @@ on_small() {
 	begin env "LD_PRELOAD=$(preload)" ACE_FASTER=0 ACE_ONLY=ace-edge \
 	    pty sh -c 'exec "$@" 2>&1' sh ace-edge run --name edge1 -- "$long" -u LD_PRELOAD ./variant 1 2 >screen
 	wait_for eval 'grep -aoE "round 2/2: ./x+" screen | has /dev/stdin 9'
-	# a terminal that blocks for a while, as over ssh: no line is lost when programs end
-	# meanwhile
+	# the terminal blocks for a while, as over ssh; no line is lost although programs end
 	kill -STOP $last
 	edge=$(pgrep -P $last)
 	wait_for grep -q '^State:.S' "/proc/$edge/status"
@@ -256,7 +255,7 @@ on_small() {
 	log = ["ace-edge: " + line[20:] for line in open("ace-edge1/log").read().splitlines()]
 	drawn = re.findall(r"\r(ace-edge: [^\r\x1b]*)\x1b\[K", raw)
 	assert len(drawn) >= 9 and max(map(len, drawn)) == 80, drawn
-	# each update overwrites the line before, and only the lines of the log stay
+	# each update overwrites the line; only the lines of the log stay
 	assert not re.search(r"[^\r]\x1b\[K(?!\r)", raw), raw
 	assert re.sub(r"\r(ace-edge: [^\r\x1b]*)?\x1b\[K", "", raw).splitlines() == log, raw
 	assert [line[10:19] for line in log[1:3]] == ["round 1/2", "round 2/2"], log
@@ -264,7 +263,7 @@ on_small() {
 	END
 }
 
-@test "Ctrl-C while it says hello, computes, hears no signal, waits: it ends by the signal, and goes on" {
+@test "Ctrl-C at any time, even if COMMAND ignores it: ace-edge ends by INT; the same command continues" {
 	local where
 	cloud run --devices 2 --bits 8
 	printf '#!/bin/sh\n: >slow; exec sleep 1000\n' >slow.sh

@@ -1,7 +1,7 @@
 load helper
 load values
 
-@test "coded becomes dense: every group is there, values as they decode" {
+@test "coded shards become dense: every group is present, with its decoded values" {
 	mkshards -n 200k -c topk:0.1 -N 2 >in
 	exits 0 ace-expand in
 	[ ! -s err ]
@@ -29,7 +29,7 @@ load values
 		G=$g each '$v[3] == f($v[2] + f($ENV{G} * f($v[0] - $v[1])))' \
 		    g1.f32 c1.f32 g2.f32 e2.f32
 	done
-	# the sums at the shard's end are those of the new values
+	# the sums in the shard's end frame fit the new values
 	makes e2 ace-expand -S st g2
 	exits 0 ace-inspect verify e2
 	exits 2 ace-expand -S st --gamma 1.5 g2
@@ -37,7 +37,7 @@ load values
 	exits 2 ace-expand -S st --gamma -0.5 g2
 }
 
-@test "-S stamps the shard: none, then the residual's" {
+@test "-S writes which residual was added into the shard" {
 	mkshards -s 1 >g1
 	exits 0 ace-expand -S st g1
 	[ "$(field residual out)" = none ]
@@ -55,7 +55,7 @@ load values
 	[ "$(field flags out)" -eq 0 ]
 }
 
-@test "one long pipe: each step waits for the one before it" {
+@test "a pipe of many steps: each step waits until the step before is coded" {
 	mkshards -n 100k -N 12 >in
 	ace-expand -S st --wait 10m in 2>err1 |
 	    ace-compress -S st -c topk:0.05 >out 2>err2
@@ -72,7 +72,7 @@ load values
 	same st/residual st2/residual
 }
 
-@test "the step before was not committed: refused after --wait" {
+@test "if the step before is not committed within --wait, the step is refused" {
 	mkshards -N 2 >in
 	exits 5 ace-expand -S st --wait 0 in
 	says "state 'st': ace-compress committed no step before 1"
@@ -108,7 +108,7 @@ load values
 	exits 4 ace-expand -S st in
 }
 
-@test "--cache undoes differences; without it they are refused" {
+@test "--cache decodes differences to a history; without it they are refused" {
 	for how in ef21 cache; do
 		rm -rf st st.here before after
 		for s in 1 2; do
@@ -149,7 +149,7 @@ load values
 	done
 }
 
-@test "a difference to what nobody knows is refused: status 3" {
+@test "a difference of an unknown kind, or without its history: status 3" {
 	local how
 	for how in other cache:x cache: cache:1.5 cache:-1 cache:nan; do
 		mkshards -H flags=16 -K "predict=$how" -K history=0 >in
@@ -161,7 +161,7 @@ load values
 	says "corrupt: the shard is a difference, but does not name its history"
 }
 
-@test "an average that no device could have sent is refused: status 3, the state stays" {
+@test "an average with values beyond any device's is refused: status 3, and the state stays" {
 	local k x
 	mkshards -s 3 -x 1 -H kind=3 >mean
 	exits 0 ace-expand --cache cache --feedback st mean
@@ -192,7 +192,7 @@ load values
 	exits 0 ace-expand in
 }
 
-@test "where the output goes is not in the provenance, however it is said" {
+@test "no spelling of -o and -T is in the provenance" {
 	mkshards -c q8 >in
 	makes want ace-expand in
 	for o in "-o made" -omade "--output made" --output=made "-T 2 -o made" \
@@ -208,7 +208,7 @@ load values
 	run ! cmp -s want out
 }
 
-@test "with --allow-gap, too, it waits until the shard before was coded" {
+@test "with --allow-gap, too, a step waits until the step before is coded" {
 	for k in 0 1 2 5 6; do
 		mkshards -s $k
 	done >in

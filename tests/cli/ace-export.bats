@@ -1,6 +1,6 @@
 load helper
 
-@test "one shard of many: --step and --device, else the choices are named" {
+@test "--step and --device choose one shard of many; without them the choices are listed" {
 	for d in a b; do for s in 1 2; do
 		mkshards -d $d -s $s
 	done; done >all
@@ -16,7 +16,7 @@ load helper
 	[ ! -e y.npz ]
 }
 
-@test "--tensor: the tensors whose name matches; a star matches dots and slashes, too" {
+@test "--tensor chooses tensors by name; * matches dots and slashes, too" {
 	mkshards -t a/b.w:4 -t a/c:8 -t b/w:2 >in
 	ace-export -f raw in >all
 	exits 0 ace-export -f raw --tensor 'a*w' in
@@ -27,14 +27,14 @@ load helper
 	exits 1 ace-export -f raw --tensor w in
 }
 
-@test "a stream that is cut behind the shard is seen" {
+@test "a stream that is truncated after the chosen shard is refused" {
 	mkshards -N 2 >in
 	head -c -300 in >part
 	exits 3 ace-export --step 0 -o y.safetensors part
 	[ ! -e y.safetensors ]
 }
 
-@test "--many there and back: the step in the metadata of a file is that of its shard" {
+@test "ace-import --many takes the steps from the metadata that ace-export --many writes" {
 	for s in 3 9; do mkshards -s $s; done >in
 	ace-export --many in >files
 	exits 0 ace-import --many -s 2 --base-version 1 <files
@@ -43,7 +43,7 @@ load helper
 	refuses 2 "step in the file's metadata '3'" ace-import --many -s 4 <files
 }
 
-@test "--many: each shard a file, behind each other, as soon as it is whole" {
+@test "--many writes each shard as one file after another, as soon as the shard is whole" {
 	mkshards -s 3 -N 3 -n 100000 >in
 	for s in 3 4 5; do
 		ace-export --many --step $s in
@@ -75,7 +75,7 @@ load helper
 	[ "$(wc -c <got)" -lt $((2 * size)) ]
 }
 
-@test "--many: a file whose end was not verified is not whole" {
+@test "--many: the file of a shard with a damaged end stays incomplete" {
 	mkshards -N 2 -n 100000 >in
 	ace-export --many --step 0 in >one
 	ace-export --many --step 1 in >two
@@ -99,7 +99,7 @@ load helper
 	same out want
 }
 
-@test "the format is told by the name, by -f, or is safetensors" {
+@test "the format comes from -f or the file's name, or is safetensors" {
 	mkshards -t w:4 >in
 	exits 0 ace-export -o x.npy in
 	[ "$(head -c 6 x.npy | tail -c 5)" = NUMPY ]
@@ -130,7 +130,7 @@ load helper
 	says "unsupported: npy holds one tensor, but the shard has 2"
 }
 
-@test "dtypes of the model; --f32 leaves them" {
+@test "values have the dtypes of the model, or f32 with --f32" {
 	perl -e 'binmode STDOUT; $h = q({"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)
 	    . q("b":{"dtype":"BF16","shape":[2],"data_offsets":[4,8]}});
 	    print pack("Q<", length $h), $h, pack("v4", 0x3c00, 0xc100, 0x3f80, 0xc020)' \
@@ -149,7 +149,7 @@ load helper
 	same got want
 }
 
-@test "beyond the range of the dtype: refused by name and index" {
+@test "a value beyond the range of its dtype is refused, with tensor and index" {
 	perl -e 'binmode STDOUT; $h = q({"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}});
 	    print pack("Q<", length $h), $h, pack("v2", 0, 0x7bff)' >in.safetensors
 	ace-import -d a -o a.aceg in.safetensors
@@ -161,7 +161,7 @@ load helper
 	exits 0 ace-export --f32 -o x.safetensors sum.aceg
 }
 
-@test "metadata of safetensors comes back" {
+@test "metadata of safetensors is kept" {
 	perl -e 'binmode STDOUT; $h = q({"__metadata__":{"format":"pt"},)
 	    . q("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}});
 	    $h .= " " while length($h) % 8;

@@ -11,7 +11,7 @@ npy() {
 }
 # pack TEMPLATE VALUES...: print packed values
 pack() { perl -e 'binmode STDOUT; print pack(shift, @ARGV)' "$@"; }
-# shrd STREAM TEMPLATE: print a field of the head of every shard
+# shrd STREAM TEMPLATE: unpack a field of the SHRD frame of each shard, as Perl does, and print it
 shrd() {
 	frames "$1" | awk '$2 == "SHRD" { print $1 }' | while read -r o; do
 		tail -c +$((o + 65)) "$1" | perl -e 'local $/; binmode STDIN;
@@ -21,7 +21,7 @@ shrd() {
 # raw_of STREAM [OPTIONS...]: print its values as f32
 raw_of() { ace-export -f raw "${@:2}" "$1"; }
 
-@test "values, names, shapes and dtypes come back equal" {
+@test "values, names, shapes and dtypes are the same after ace-import and ace-export" {
 	safetensors >in.safetensors
 	exits 1 ace-import --tensor typo -o s.aceg in.safetensors
 	says "^ace-import: no tensor 'typo' in 'in.safetensors': "
@@ -31,13 +31,13 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 	same in.safetensors out.safetensors
 }
 
-# noted FILE METADATA: write a file of one tensor with this metadata
+# noted FILE METADATA: write a safetensors file of one tensor with this metadata
 noted() {
 	perl -e '$h = qq({"__metadata__":$ARGV[0],"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}});
 	    print pack("Q<", length $h), $h, pack("f<", 1)' "$2" >"$1"
 }
 
-@test "metadata that no shard or patch carries is said to be lost" {
+@test "a message says which metadata is lost" {
 	noted a.safetensors '{"format":"pt","step":"7"}'
 	noted b.safetensors "{\"format\":\"pt\",\"Step\":\"7\",\"x\":\"$(printf 'y%.0s' {1..300})\"}"
 	exits 0 ace-import a.safetensors
@@ -55,7 +55,7 @@ noted() {
 	[ ! -s err ]
 }
 
-@test "npz: a comment behind it is named as what it may be" {
+@test "npz: the message for a trailing comment says that it may be one" {
 	safetensors >in.safetensors
 	ace-import in.safetensors | ace-export -o c.npz
 	python3 -c "import zipfile
@@ -85,7 +85,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	done
 }
 
-@test "the format is told by the name, by -f, or is safetensors on a pipe" {
+@test "the format comes from the file's name or -f; a pipe is taken for safetensors" {
 	safetensors >in
 	exits 0 ace-import in
 	exits 0 ace-import -f safetensors in
@@ -131,7 +131,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	ace-import -f safetensors -d e -s 5 --base-version 7 -o want.aceg one two one
 	exits 0 ace-inspect diff want.aceg all.aceg
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
-	# versions count from the first model, or are unknown
+	# with --base-version versions count from there; else they are 0, unknown
 	for o in '0 1 2 --base-version 0' '0 0 0'; do
 		ace-import --many -d e ${o:6} <many | ace-inspect -v - >is
 		[ "$(sed -n 's/^base version *//p' is | paste -sd ' ')" = "${o::5}" ]
@@ -155,7 +155,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	refuses 2 "safetensors" ace-import --many -f npz <many
 }
 
-@test "--many: a shard leaves as soon as its file is whole" {
+@test "--many: a shard is written as soon as its file is whole" {
 	mkfifo p
 	timeout "$HANG" ace-import --many <p >steps 3>&- &
 	exec 9>p
@@ -168,7 +168,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 0 ace-inspect verify steps
 }
 
-@test "what a shard says of itself" {
+@test "options set the fields of a shard: device, run, step, weight, samples, kind" {
 	pack 'f<4' 1 2 3 4 >v.raw
 	exits 0 ace-import -d 'edge 7' -r big -s 9 -w 2.5 -n 640 -k delta \
 	    --name layer.w --shape 2,2 -o s.aceg v.raw
@@ -195,7 +195,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	done
 }
 
-@test "what f32 does not hold is refused by name and index, or rounded" {
+@test "values that f32 cannot hold are refused, with tensor and index, or rounded on request" {
 	pack 'd<3' 0.5 0.1 2 | npy "'<f8'" '(3,)' >d.npy
 	exits 3 ace-import --name w d.npy
 	says "unsupported: tensor 'w' at index 1 in 'd.npy': f64 0.10000000000000001 is not exact in f32 \(--f32 rounds it\)$"
@@ -220,7 +220,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	says "unsupported: .* at index 1 .* bool 2 is neither 0 nor 1$"
 }
 
-@test "Fortran order of several dimensions is refused, and what to do is said" {
+@test "Fortran order of several dimensions is refused, with what to do" {
 	pack 'f<6' 1 2 3 4 5 6 | npy "'<f4'" '(2, 3)' >c.npy
 	ace-import --name w c.npy | ace-export -f npz -o c.npz
 	for f in c.npy c.npz; do
@@ -243,7 +243,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	same c.aceg f.aceg
 }
 
-@test "a pipe is spooled in TMPDIR, and nothing is left there" {
+@test "an npz from a pipe is copied to TMPDIR, and the copy is removed" {
 	safetensors >in.safetensors
 	ace-import in.safetensors | ace-export -o a.npz
 	mkdir spool
@@ -256,7 +256,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 0 env TMPDIR="$PWD/none" ace-import -f npz <a.npz
 }
 
-@test "raw: as long as the file, or as the shape says" {
+@test "raw: the number of values is the file's, or must fit --shape" {
 	pack 'f<6' 1 2 3 4 5 6 >v.raw
 	exits 0 ace-import -o a.aceg v.raw
 	exits 0 ace-export -o a.npy a.aceg
@@ -277,7 +277,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 }
 
 # bats test_tags=long
-@test "64 MiB are enough for 256 MiB of values and for 50,000 tensors" {
+@test "memory: 64 MiB are enough for 256 MiB of values or 50,000 tensors" {
 	sanitized && skip "the sanitizer's own memory"
 	perl -e 'binmode STDOUT; $h = q({"w":{"dtype":"F32","shape":[67108864],) .
 	    q("data_offsets":[0,268435456]}}); print pack("Q<", length $h), $h' \
@@ -301,7 +301,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	[ "$(cat rss)" -gt 65536 ] && [ "$(cat rss)" -lt 196608 ]
 }
 
-@test "an entry of a header that is all header: refused before it is read as JSON" {
+@test "a header that is one huge entry is refused before it is parsed" {
 	perl -e 'binmode STDOUT; $h = q({"w":{"dtype":"F32","shape":[) .
 	    join(",", (1) x 400000) . q(],"data_offsets":[0,4]}});
 	    print pack("Q<", length $h), $h, "\0" x 4' >x.safetensors
@@ -310,7 +310,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	sanitized || [ "$(cat rss)" -lt 16384 ]
 }
 
-@test "a file that is something else is named, and what to do" {
+@test "a message names the format of a file that is no input, and what to do" {
 	mkshards >in.aceg
 	gzip -k in.aceg
 	tar -cf in.tar in.aceg
@@ -368,7 +368,7 @@ st() {
 	    pack "C*", map { $_ & 127 } 1 .. $ARGV[1]' "$1" "$2"
 }
 
-@test "raw is what its name says only if nothing else is in it" {
+@test "a file whose name says raw is refused if it begins like another format" {
 	safetensors >a.safetensors
 	ace-import a.safetensors >a.aceg
 	ace-export -f npz -o a.npz a.aceg
@@ -386,7 +386,7 @@ st() {
 	E
 	truncate -s %4 in.raw
 	exits 0 ace-import -f raw in.raw
-	# without a suffix, the format is detected from the contents, for these formats
+	# the format of a file without a suffix is detected from its first bytes
 	for f in safetensors npz npy; do
 		cp a.$f model
 		exits 0 ace-import --omit provenance --name data -o b.aceg model
@@ -395,8 +395,8 @@ st() {
 	done
 }
 
-# every kind of file is in test_magic
-@test "what is given in place of a file is called by its name" {
+# test_magic tests every format
+@test "messages name a Git LFS pointer, an index or a text in place of a model" {
 	printf 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 484192\n' >lfs
 	printf '{"metadata": {"total_size": 8}, "weight_map": {"w": "a.safetensors"}}' >index
 	mkshards >stream
@@ -429,7 +429,7 @@ st() {
 	done
 }
 
-@test "metadata that is null, an npz as a Mac packs it, zstd behind a frame that is passed over" {
+@test "metadata null, macOS's ._ files in folders, a skippable zstd frame, 7z from a pipe" {
 	st '{"__metadata__":null,"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}' 16 >n.safetensors
 	exits 0 ace-import n.safetensors
 	for bad in nul 7 '"x"' '[]'; do
@@ -474,7 +474,7 @@ part() {
 	    map { pack "v", $_ % 9 * 16 } 1 .. $ARGV[1] / 2' "$h" $at >"$f"
 }
 
-@test "the folder of a model in several files is one shard" {
+@test "a folder with a model in several files becomes one shard" {
 	mkdir m
 	part m/model-00001-of-00002.safetensors z BF16 b F32
 	part m/model-00002-of-00002.safetensors a F32 y BF16
@@ -514,7 +514,7 @@ part() {
 	exits 3 ace-import m
 }
 
-@test "--tensor leaves the others out, whatever their type is" {
+@test "tensors that --tensor does not choose may have any type" {
 	part m.safetensors a F32 q C64 b BF16 r U16 c F32 s I64
 	exits 3 ace-import m.safetensors
 	says "tensor 'q' in 'm.safetensors' has unknown dtype 'C64'"
@@ -548,7 +548,7 @@ zipfile.ZipFile(sys.argv[1], "a").write(sys.argv[2], sys.argv[3])' "$@"; }
 	same x y
 }
 
-@test "npy: orders that are the same, and other ways to say f32" {
+@test "npy: Fortran order that equals C order, and other spellings of f32" {
 	pack 'f<6' 1 2 3 4 5 6 | npy "'<f4'" '(6,)' >want.npy
 	ace-import want.npy | ace-export -f raw -o want
 	for shape in '(6, 1)' '(1, 6)' '(1, 6, 1, 1)' '(6,)'; do

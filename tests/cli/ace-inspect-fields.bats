@@ -1,5 +1,5 @@
-# The fields that ace-inspect prints for a shard.  Each has a value of its own here, so
-# that no field can be printed under another's name.
+# The fields that ace-inspect prints for a shard.  All values are different, so that a
+# field with the name of another is noticed.
 load helper
 load values
 
@@ -17,7 +17,7 @@ fields() {
 	    -H policy=34 -H previous=51 -H dropped=9 -K color=red -a "$@"
 }
 
-@test "every field of a shard's head and end, as text and as JSON" {
+@test "every field of a shard's first and last frame, as text and as JSON" {
 	fields >in
 	exits 0 ace-inspect -v in
 	told run big
@@ -58,7 +58,7 @@ fields() {
 	json '$j->{tensors}[0]{groups_sent} == 3 && $j->{tensors}[1]{groups} == 1'
 	json '$j->{annotations}[0]{frames} == 1 && $j->{annotations}[0]{bytes} == 5'
 	json "\$j->{framed_bytes} == $sum"
-	# ids are hashes of the names: another device or run has another id
+	# ids are hashes of names: another device or run has another id
 	cp out one
 	mkshards -d edge8 -r big >other
 	exits 0 ace-inspect --format json other
@@ -68,7 +68,7 @@ fields() {
 	[ "$(hash run out)" != "$(hash device out)" ]
 }
 
-@test "a line of --format tsv and of brief --format json: each column its own" {
+@test "each column of --format tsv and member of brief --format json has its own value" {
 	fields -c q8 >in
 	exits 0 ace-inspect list --format json in
 	bytes=$(sed 's/.*"framed_bytes":\([0-9]*\).*/\1/' out)
@@ -95,7 +95,7 @@ fields() {
 	printf '%s\n' '5000000|' '"bandwidth":5000000}' '|7' '"interval":7}' | diff - policy
 }
 
-@test "codecs of a line: the most bytes first; a heading where another run begins" {
+@test "brief lists codecs by their bytes, and prints a heading for each run" {
 	mkshards -g 100 -t a:1000 -L q8,none,f32,none -s 1 | ace-compress >in
 	exits 0 ace-inspect brief in
 	grep -qE ' f32 [0-9]+,q8 [0-9]+$' out
@@ -110,7 +110,7 @@ fields() {
 	[ "$(wc -l <out)" -eq 11 ]
 }
 
-@test "eight shards are shown at length, nine a line each, unless it is said" {
+@test "up to eight shards are shown in full, nine in one line each, if no option says otherwise" {
 	mkshards -N 8 >eight
 	mkshards -N 9 >nine
 	exits 0 ace-inspect eight
@@ -123,7 +123,7 @@ fields() {
 	[ "$(grep -c '^shard ' out)" -eq 8 ]
 	exits 0 ace-inspect --format json nine
 	[ "$(grep -c '"tensors":' out)" -eq 9 ]
-	# the number of shards in a pipe is not known in advance
+	# shards from a pipe are shown in full, since their number is not known in advance
 	exits 0 ace-inspect < <(cat nine)
 	[ "$(grep -c '^shard ' out)" -eq 9 ]
 	# the full line needs 64 columns
@@ -134,7 +134,7 @@ fields() {
 	sed -n 2p out | grep -qE '^ *step device +bytes +bits$'
 }
 
-@test "COLUMNS counts from 40 to 1000; else a terminal's width does, or 80" {
+@test "the width is COLUMNS, from 40 to 1000, or the terminal's, or 80" {
 	mkshards -t w:8 -N 9 >in
 	# wide ARGS...: print 1 if the line has all columns, which takes 64 characters
 	wide() { exits 0 "$@" && tr -d '\r' <out | sed -n 2p | grep -c norm || :; }
@@ -147,7 +147,7 @@ fields() {
 	[ "$(wide env LC_ALL=C pty sh -c 'stty cols 39 <&1; ace-inspect in')" -eq 1 ]
 }
 
-@test "diff: what is not finite always counts; a tolerance is up to and with it" {
+@test "diff: values that are not finite always differ; an NMSE equal to the tolerance passes" {
 	perl -e 'print pack("f<*", 1, 2, 3, 9 ** 9 ** 9)' >x
 	perl -e 'print pack("f<*", 1, 2, 3, -9 ** 9 ** 9)' >y
 	perl -e 'print pack("f<*", 1, 2, 4, 0)' >z
@@ -191,7 +191,7 @@ fields() {
 	json '$j->{total}{max_abs_difference} == 10 && $j->{total}{differ} == 2'
 }
 
-@test "a receipt as JSON: whose, of what, when, at which model" {
+@test "a receipt as JSON has its device, shard, time and model" {
 	mkshards -d edge1 -r demo >one
 	SOURCE_DATE_EPOCH=1234567890 ace-recv --spool spool one >first
 	ace-aggregate --spool spool --rounds 1 >mean
@@ -216,7 +216,7 @@ fields() {
 	[ ! -s out ]
 }
 
-@test "the audit as JSON: each number under its own name" {
+@test "audit as JSON: each number has its own name" {
 	for s in 0 1 2; do
 		mkshards -s $s -x $s -t w:40 >in$s
 		ace-compress -S state -c q4 --window 4 in$s >sent$s
@@ -244,7 +244,7 @@ fields() {
 	exits 0 ace-inspect audit -S state --spool spool in0 in1 in2 in3
 }
 
-@test "options that do not go together, and the worst of several files" {
+@test "options that exclude each other; the status of several files is the highest" {
 	mkshards >in
 	mkdir folder
 	cp in folder/in.aceg

@@ -1,7 +1,7 @@
 load helper
 load values
 
-@test "the list: one line per tensor, sizes from the directory" {
+@test "list: one line per tensor, with sizes from the shard's directory" {
 	mkshards -t wide.weight:50,30 -t b:7 -t s: -t none:0,4 -g 512 -c q8 -s 5 -w 2.5 >in
 	exits 0 ace-inspect in
 	[ ! -s err ]
@@ -18,7 +18,7 @@ load values
 	grep -qE '^total +1508 +5/5 +1606 +8.5199  q8$' out
 }
 
-@test "what was not sent is counted, and is zero" {
+@test "values of groups that were not sent are counted as zeros" {
 	mkshards -c none >none
 	exits 0 ace-inspect none
 	grep -qE '^total +336 +0/3 +0 +0.0000  -$' out
@@ -26,7 +26,7 @@ load values
 	grep -qE '^total +336 +0 +0 +0 +0 +0 +0 +336 +0 +0 +0.0000  -$' out
 }
 
-@test "a mix of codecs, provenance, keys and annotations" {
+@test "shards with several codecs, provenance, keys and annotations" {
 	mkshards -g 64 -p -a >dense
 	makes scored ace-score dense
 	makes planned ace-select -p 0.5 scored
@@ -53,7 +53,7 @@ load values
 	exits 0 ace-inspect diff nan nan
 }
 
-@test "--tensor: only those that match, totals too" {
+@test "--tensor: tables and totals have only the tensors that match" {
 	mkshards >in
 	exits 0 ace-inspect --tensor 'layer.*' in
 	run ! grep -q '^embed' out
@@ -63,7 +63,7 @@ load values
 	exits 1 ace-inspect --tensor 'nothing*' in
 }
 
-@test "verify: one line a file; the worst status; damage is named" {
+@test "verify: one line per file; the highest status; a message for damage" {
 	mkshards >a
 	mkshards -N 3 -c q8 >b
 	cat a b >c
@@ -85,7 +85,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	json '$j->{ok} ? $j->{status} == 0 : $j->{status} == 3 && $j->{error} =~ /^corrupt/'
 }
 
-@test "diff: equal is 0, different is 1, NMSE as q8 and q4 have it" {
+@test "diff: status 0 if equal, 1 if different; the NMSE of q8 and of q4" {
 	mkshards -n 1M >x
 	mkshards -n 1M -c q8 >q8
 	mkshards -n 1M -c q4 >q4
@@ -104,7 +104,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 1 ace-inspect diff - x <q8
 }
 
-@test "diff: known values, also where one side sent nothing" {
+@test "diff: known values, also if one side sent nothing" {
 	# x = i, y = i + 1 for i = 0..99: |x-y|^2 = 100, |y|^2 = 338350
 	mkshards -k ramp -t w:100 -g 17 -s 0 >x
 	mkshards -k ramp -t w:100 -g 17 -s 1 >y
@@ -121,7 +121,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 0 ace-inspect diff zeros none
 }
 
-@test "diff: another schema is a mismatch, with its first difference" {
+@test "diff: another schema is a mismatch that names the first difference" {
 	mkshards -t w:10,10 >a
 	mkshards -t w:10,11 >b
 	mkshards -t v:10,10 >c
@@ -129,7 +129,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	refuses 3 "mismatch: .*'w' and 'v'" ace-inspect diff c a
 }
 
-@test "diff: shards without a partner are a difference, damage is damage" {
+@test "diff: a shard in one file only is a difference; damage has its own status" {
 	mkshards -N 2 >two
 	mkshards -N 3 >three
 	exits 1 ace-inspect diff three two
@@ -141,7 +141,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 3 ace-inspect diff two part
 }
 
-@test "tables fit 80 columns: a long name has a line of its own" {
+@test "tables fit 80 columns; a long name gets its own line" {
 	local name=transformer.layers.10.self_attention.query_key_value.weight
 	mkshards -t $name:100 -t b:7 >a
 	mkshards -t $name:100 -t b:7 -c q8 >b
@@ -154,7 +154,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	[ "$(grep -A 1 -x $name out | tail -n 1 | awk '{ print $1, NF }')" = '100 9' ]
 }
 
-@test "bits of a tensor that is sent in part are for all of its values" {
+@test "bits per value of a partly sent tensor count all of its values" {
 	# groups 0, 4 and 8 of ten, 300 of 1000 values of 32 bits
 	mkshards -g 100 -t a:1000 -t b:100 -L f32,none,none,none |
 	    ace-compress -o part
@@ -170,7 +170,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	grep -qx 'tIMe  *b=1.5' out
 }
 
-@test "JSON: hostile names are escaped, what was cut is closed" {
+@test "JSON: hostile names are escaped, and truncated input gives a complete object" {
 	mkshards -t 'a"b\c:4' -t "$(printf '\303\251'):4" >in
 	exits 0 ace-inspect --format json in
 	json '$j->{tensors}[0]{name} eq "a\"b\\c" && $j->{tensors}[1]{name} eq "\x{e9}"'
@@ -186,7 +186,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	shows '^a?b?: ok' ace-inspect verify a*
 }
 
-@test "a file that is called like a command" {
+@test "a file with the name of a command" {
 	mkshards -d edge7 >verify
 	exits 0 ace-inspect ./verify
 	grep -qx 'device        edge7' out
@@ -200,7 +200,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	refuses 4 "'verfy'" ace-inspect verfy
 }
 
-@test "each field has its name in the page" {
+@test "the page names each field" {
 	mkshards -P bandwidth=5e6 -a >in
 	for c in list brief stats "diff -v in"; do
 		exits 0 ace-inspect ${c%% *} --format json ${c#"${c%% *}"} in
@@ -219,7 +219,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	diff /dev/null missing
 }
 
-@test "the calls that make no sense" {
+@test "invalid calls are refused" {
 	mkshards >in
 	exits 2 ace-inspect --format xml in
 	says "^ace-inspect: --format 'xml': expected text, json or tsv$"
@@ -231,7 +231,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 4 ace-inspect diff nowhere in
 }
 
-@test "recover: what is whole, marked; nobody aggregates it" {
+@test "recover saves the whole shards and marks them, and ace-aggregate refuses them" {
 	mkshards -N 5 -c q8 >in
 	cp in bad
 	flip bad 2400
@@ -251,7 +251,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	done
 }
 
-@test "recover: nothing damaged, nothing whole, nothing to seek" {
+@test "recover: an undamaged stream, one without a whole shard, and a pipe" {
 	mkshards -N 2 >in
 	exits 0 ace-inspect recover -q in
 	[ ! -s err ]
@@ -269,7 +269,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 2 ace-inspect -o x in
 }
 
-@test "recover: a lost schema comes from --schema" {
+@test "recover: --schema replaces a damaged schema" {
 	mkshards -N 3 >in
 	cp in bad
 	flip bad 200
@@ -298,14 +298,14 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	[ "$(cat kib)" -le 65536 ] || { cat kib; false; }
 }
 
-@test "recover: what is not known is not mended" {
+@test "recover refuses unsupported streams" {
 	for w in feature major version-later flag \
 	    header-length; do
 		bad=$ROOT/tests/golden/bad-unsupported-$w.aceg
 		exits 3 ace-inspect recover -o saved "$bad"
 		says '^ace-inspect: unsupported: .*at byte [0-9]+$'
 		[ ! -e saved ]
-		# the same after damage
+		# the same after a truncated stream
 		(mkshards -n 16 | head -c 700; cat "$bad") >both
 		exits 3 ace-inspect recover -o saved both
 		says '^ace-inspect: unsupported: .*at byte [0-9]+$'
@@ -317,7 +317,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	refuses 1 'shards saved: 1' ace-inspect recover -o saved both
 }
 
-@test "receipts in words: device, step, verdict, reason" {
+@test "a receipt as text has device, step, verdict and reason" {
 	mkshards -d edge1 -s 7 >one
 	mkshards -d 'ed.ge 2' -s 7 >two
 	for f in one two; do ace-recv --spool spool "$f" >"$f.rcpt"; done
@@ -340,7 +340,7 @@ receipt       edge1 step 7: accepted" ]
 	tail -n 1 out | grep -q '"verdict":"late","reason":"step 7 is closed","step":7,'
 }
 
-@test "what is in a spool and in a state: a stream, or numbers in lines" {
+@test "it reads the files of a spool and of a state" {
 	for s in 0 1; do
 		mkshards -d edge1 -s $s |
 		    ace-compress -S state -c q8 |
@@ -359,7 +359,7 @@ receipt       edge1 step 7: accepted" ]
 	exits 0 ace-inspect state/receipts
 }
 
-@test "a difference to a history says that it is one" {
+@test "a shard that is a difference to a history is shown as one" {
 	mkshards -s 0 | ace-compress -S state --error-feedback cache -c q8 >/dev/null
 	mkshards -s 1 | ace-compress -S state --error-feedback cache -c q8 >second
 	exits 0 ace-inspect second
@@ -367,7 +367,7 @@ receipt       edge1 step 7: accepted" ]
 	shows '"flags":\[.*"predicted".*\]' ace-inspect --format json second
 }
 
-@test "a patch: its models, and what changed by tensor and by type" {
+@test "a patch: its two models, and the changes by tensor and by type" {
 	mkmodel old -n 1000
 	mkmodel new -n 1000 -s 1
 	makes step.aceg ace-diff -v -s 7 old new
@@ -378,7 +378,7 @@ receipt       edge1 step 7: accepted" ]
 	grep -qx "models        from $from to $to" out
 	grep -qE '^layer.03.f32 +f32 +10 +1.0000 +1000 +0\.[12][0-9]{3}$' out
 	grep -qE '^layer.98.scalar +bf16 +1 +100.0000 +1 +[0-9]+\.0000$' out
-	# for bf16, both tensors together; two f4 values count as one
+	# both bf16 tensors count together; two f4 values count as one
 	grep -qE '^all +bf16 +11 +1.0989 +1001 +0\.[12][0-9]{3}$' out
 	grep -qE '^all +f4 +1 +10.0000 +10 +[0-9]\.[0-9]{4}$' out
 	grep -qE '^all +45 +1.3757 +3271 +0\.[34][0-9]{3}$' out
@@ -402,7 +402,7 @@ receipt       edge1 step 7: accepted" ]
 	grep -qE '^all +0 +0.0000 +3271 +0.0000$' out
 }
 
-@test "what can be read only once is read once" {
+@test "a named pipe is read once" {
 	mkshards >in
 	mkfifo once
 	cat in >once 3>&- &

@@ -1,14 +1,14 @@
 load helper
 load values
 
-# known KEY: print a value that the state has about the link
+# known KEY: print the value of KEY in the state's file `link'
 known() {
 	ace-inspect st/link >inspect || return
 	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
 	    exit 1 unless /\Q$ARGV[0]\E([0-9.]+)/; print $1' "$1" <st/link
 }
 
-@test "bytes pass as they are" {
+@test "bytes are passed unchanged" {
 	mkshards -N 2 >in
 	exits 0 ace-meter <in
 	same out in
@@ -34,7 +34,7 @@ known() {
 	says '5000 bytes, 0 shards'
 }
 
-@test "pieces go on when they come" {
+@test "each piece of input is passed before more is read" {
 	mkfifo in out
 	ace-meter <in >out 3>&- &
 	exec 8>in 9<out
@@ -49,7 +49,7 @@ known() {
 	exec 9<&-
 }
 
-@test "the rate of a slower link, into the state, for ace-policy" {
+@test "the measured rate of a slow link is stored for ace-policy" {
 	head -c 4000000 /dev/urandom >in
 	ace-meter -S st in | ace-meter -L 20Mbit >out
 	same out in
@@ -59,12 +59,12 @@ known() {
 	notes 'link [0-9.]+ [kMG]bit/s' ace-policy -v -S st shard
 }
 
-@test "a limit is kept, and known" {
+@test "-L limits the rate, and the state stores at most that rate" {
 	head -c 250000 /dev/zero >in
 	start=$(date +%s%N)
 	exits 0 ace-meter -S st -L 2Mbit in
 	same out in
-	# one second, less 0.2 s of bytes sent in advance; more on a slow machine
+	# one second, less 0.2 s for the bytes that may be sent in advance
 	[ $(($(date +%s%N) - start)) -gt 750000000 ]
 	[ "$(known bandwidth)" -le 2000000 ]
 	# too few bytes for a measurement: the limit is recorded
@@ -73,10 +73,10 @@ known() {
 	grep -q -a bandwidth2000000 st2/link
 }
 
-@test "a limited rate is even: a fiftieth of a second at a time" {
+@test "a limited rate is even: each write has the bytes of at most 1/50 s" {
 	mkshards -n 100 >in
 	: >log
-	# 80 kbit/s are 200 bytes in a fiftieth of a second
+	# at 80 kbit/s 1/50 s is 200 bytes
 	CLIP_LOG=log LD_PRELOAD="$(preload)" \
 	    ace-meter -L 80kbit in >out
 	same in out
@@ -89,7 +89,7 @@ known() {
 	    exit !(@n > 5 && !grep { $_ > 200 } @n)' <log
 }
 
-@test "at the end a second is waited for receipts, by who has had one" {
+@test "it waits a second for receipts at the end if the state has had one before" {
 	local began
 	mkshards -s 0 >in
 	ace-compress -S st -c q8 --window 4 in >sent
@@ -104,11 +104,11 @@ known() {
 @test "round trips from receipts" {
 	mkshards -n 1000 >in
 	ace-recv --spool box in >receipt
-	# the receipt arrived before this shard was sent
+	# this receipt came before the shard was sent
 	ace-ack -S st <receipt
 	notes 'round trip 0 s' ace-meter -S st -v in
 	rm -r st
-	# and it arrived afterwards
+	# here it comes afterwards
 	later() {
 		rm -rf st out
 		mkdir -m 700 st
@@ -129,7 +129,7 @@ known() {
 	known rtt
 }
 
-@test "when nobody reads what it writes, it does not wait for more" {
+@test "it ends with the reader of its output, although its input is still open" {
 	local args
 	mkfifo in
 	exec 8<>in
@@ -144,7 +144,7 @@ known() {
 	exec 8>&-
 }
 
-@test "what cannot be" {
+@test "invalid calls and a damaged state are refused" {
 	exits 4 ace-meter nowhere
 	exits 4 ace-meter .
 	exits 2 ace-meter a b
@@ -168,7 +168,7 @@ known() {
 	says 'No space left'
 }
 
-@test "a limit is no measurement: what is known of the link stays below it" {
+@test "the stored rate is the measured one, at most -L; without a measurement it is -L" {
 	head -c 3000000 /dev/zero | ace-meter -S st | ace-meter -L 5Mbit >/dev/null
 	mkshards -n 1000 >in
 	exits 0 ace-meter -S st -L 50Mbit in

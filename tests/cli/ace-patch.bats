@@ -1,7 +1,7 @@
 load helper
 
-# begins: writes old, new, third (files), olds, news, thirds (directories), and step.aceg (old to
-# new)
+# begins: writes the models old, new and third, as files and as directories olds, news and
+# thirds; and step.aceg, the patch from old to new
 begins() { once models make_models; }
 
 make_models() {
@@ -13,7 +13,7 @@ make_models() {
 	ace-diff -s 7 --base-version 6 old new >step.aceg
 }
 
-# ways: print the ways that this file system supports
+# ways: print the values of --way that this file system supports
 ways() {
 	echo copy
 	echo in-place
@@ -24,15 +24,15 @@ ways() {
 	rm -rf probe probe.ace-patch
 }
 
-# is M MODEL: check that M, a file or a directory, equals MODEL: old, new or third
+# is M MODEL: check that the file or directory M equals MODEL: old, new or third
 is() {
 	if [ -d "$1" ]; then diff -r "$1" "$2s"; else cmp "$1" "$2"; fi
 }
 
-# beside M: check that only lock and marker are left beside M
+# beside M: check that M.ace-patch has only lock and marker
 beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 
-@test "a file and a directory, by every way; a second patch finds it done" {
+@test "a file and a directory, with each --way; the same patch again changes nothing" {
 	for way in $(ways); do
 		cp old m
 		cp -r olds d
@@ -59,7 +59,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	done
 }
 
-@test "without --way: a reflink, or else in place; with --stage: a reflink or a copy" {
+@test "the default is a reflink or in place, and with --stage a reflink or a copy" {
 	cp old m
 	exits 0 ace-patch -v m <step.aceg
 	says "'m' is changed by (a reflink of its files and a rename|writing in place)"
@@ -71,7 +71,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	exits 2 ace-patch <step.aceg
 }
 
-@test "--stage and --commit; a process that has the old model open keeps it" {
+@test "--stage and --commit; a process that has the old model open still reads the old model" {
 	cp old m
 	cp -r olds d
 	for m in m d; do
@@ -94,7 +94,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	done
 }
 
-@test "a staged model is replaced by another patch, and refused for another model" {
+@test "another patch replaces a staged model; --commit refuses if the model changed meanwhile" {
 	ace-diff old third >other
 	cp old m
 	exits 0 ace-patch --stage m <other
@@ -107,12 +107,12 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	exits 5 ace-patch --commit m
 	says "'m' changed after the next model was staged: stage the patch again"
 	same m old
-	# staging the same patch again makes the next model anew, from the present model
+	# the same patch again stages the present model
 	exits 0 ace-patch --stage m <step.aceg
-	# a damaged patch leaves the staged model
+	# a damaged patch does not change the staged model
 	head -c 1000 other >short
 	exits 3 ace-patch --stage m <short
-	# staging the same patch again with -o, which was not given before
+	# the same patch again, now with -o
 	exits 0 ace-patch --stage -o changed m <step.aceg
 	[ -e changed/model.safetensors.index.json ]
 	exits 0 ace-patch --commit m
@@ -149,7 +149,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	[ -d d.ace-patch/new/kept ]
 }
 
-# looks M: print the state of a model with all that is in its directory
+# looks M: print a checksum of the files of M, with their modes and owners
 looks() {
 	tar -cf - --sort=name --mtime=@0 --transform "s/^$1/model/" "$1" | cksum
 }
@@ -172,7 +172,7 @@ changed() {
 		got=0
 		meanwhile $n "$change" ace-patch $way m <step.aceg 2>err || got=$?
 		[ -e stopped ] || break
-		# after --stage, the status of the commit counts
+		# with --stage, --commit's status counts
 		[[ $got != 0 || $way != *stage* ]] || ace-patch --commit m 2>err || got=$?
 		looks m >is
 		cmp -s is will.looks || { [[ $got = [345] ]] && cmp -s is was.looks; } || {
@@ -181,7 +181,7 @@ changed() {
 			ls -lR m
 			return 1
 		}
-		# undetected only if new was overwritten and its mtime set back
+		# no error only if the new model was overwritten and its mtime set back
 		[[ $change != *third* || ($got = 0 && $change = *cat*) ]] ||
 		    ! ace-patch m <step.aceg 2>err || {
 			echo "$way, $change, before call $n: taken for the new one"
@@ -221,7 +221,7 @@ changed() {
 	changed old "--way copy --stage" 'touch -r $m x; cat third >$m; touch -r x $m'
 }
 
-@test "a write just before the exchange, with its time set back, is not lost, even after a kill" {
+@test "a write just before the rename, with the mtime set back, is not lost, even after a kill" {
 	local n got write='touch -r $f x; cat $other >$f; touch -r x $f'
 	export f other
 	for from in olds old; do
@@ -230,7 +230,7 @@ changed() {
 		for n in {1..100}; do
 			rm -rf m m.ace-patch kept
 			cp -r $from m
-			# a file with a second hard link
+			# kept is a second hard link, through which the old file can be compared
 			ln $f kept
 			ace-patch --stage m <step.aceg
 			got=0
@@ -247,7 +247,7 @@ changed() {
 	done
 }
 
-@test "owner, group and mode stay; without permission to set them nothing is made" {
+@test "owner, group and mode are kept; without permission to set them nothing is written" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	for m in m d; do
 		for how in "--way copy" "$(ways | grep reflink | sed 's/^/--way /')"; do
@@ -274,7 +274,7 @@ changed() {
 	done
 }
 
-@test "in place, with a read-only file: no journal is left" {
+@test "in place, a read-only file is refused and no journal is left" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	mkdir nobody
 	cp old nobody/m
@@ -293,7 +293,7 @@ changed() {
 	done
 }
 
-@test "without --way the targets of links stay unchanged; in place they change" {
+@test "files behind symbolic links stay unchanged, except in place" {
 	mkdir hub hub/blobs
 	cp -r olds hub/d
 	ln hub/d/model-00001-of-00003.safetensors kept
@@ -309,7 +309,7 @@ changed() {
 	same hub/blobs/b was/blobs/b
 	same kept was/d/model-00001-of-00003.safetensors
 	same other old
-	# like Hugging Face's cache, where every file is a link
+	# as in Hugging Face's cache, every file is a link
 	mkdir -p cache/blobs
 	cp -r olds cache/snapshot
 	for f in cache/snapshot/*; do
@@ -327,7 +327,7 @@ changed() {
 	same other2 new
 }
 
-@test "another model with the same mtime is not taken for the marked one" {
+@test "another model with the same mtime is not taken for the model of the marker" {
 	touch -d @0 old new third
 	touch -d @0 olds/* thirds/*
 	for to in old olds; do
@@ -337,7 +337,7 @@ changed() {
 		exits 0 ace-patch m <step.aceg
 		find m -type f -exec touch -d @0 {} +
 		exits 0 ace-patch m <step.aceg
-		# the same inode, then another one
+		# the copy keeps the inode of m, then has a new one
 		for how in -rpT "-rpT --remove-destination"; do
 			cp $how $other m
 			exits 5 ace-patch m <step.aceg
@@ -345,7 +345,7 @@ changed() {
 			is m third
 		done
 	done
-	# after a rename or chmod the model is read again, and keeps its step
+	# after a rename or chmod of m the model is read again, and the step is kept
 	rm -rf m m.ace-patch
 	cp old m
 	exits 0 ace-patch m <step.aceg
@@ -358,7 +358,7 @@ changed() {
 	diff <(head -2 was) <(head -2 m.ace-patch/marker)
 }
 
-@test "a patch for another model: status 5, both hashes and the step; nothing is written" {
+@test "a patch for another model: status 5, a message with both hashes and the step; nothing is written" {
 	ace-diff -s 8 new third >next
 	cp old m
 	stat -c '%i %y' m >seen
@@ -372,7 +372,7 @@ changed() {
 	is m third
 }
 
-@test "a truncated, flipped, forged or other patch leaves the model unchanged" {
+@test "a truncated, damaged or forged patch does not change the model" {
 	cp old m
 	for at in $(seq 1 97 $(($(wc -c <step.aceg) - 1))); do
 		each_of 5 || continue
@@ -410,8 +410,8 @@ changed() {
 	same old new
 }
 
-# at_each_kill WAY MODEL PATCH MAKES: kill the patch at every change of a file.  The model is
-# the old or the new one at once, or (in place) after the next ace-patch.
+# at_each_kill WAY MODEL PATCH MAKES: kill ace-patch at each of its changes of a file.  The
+# model must be MODEL or MAKES: right then, or with in-place after the next ace-patch.
 at_each_kill() {
 	local n got
 	for n in $(upto 400); do
@@ -423,7 +423,7 @@ at_each_kill() {
 			is m old >/dev/null || is m "$4" || return 1
 		fi
 		[ "$got" -eq 137 ] || break
-		# a patch that does not fit finishes the interrupted one, too
+		# a call with an unsuitable patch, too, completes the interrupted one
 		exits 5 ace-patch m <other
 		is m old >/dev/null || is m "$4" || { echo "killed at $n"; return 1; }
 		exits 0 ace-patch --way "$1" m <"$3"
@@ -433,7 +433,7 @@ at_each_kill() {
 	[ "$got" -eq 0 ] && [ "$n" -gt 8 ]
 }
 
-@test "killed anywhere: by copy and in place, several steps in one patch" {
+@test "killed at any change of a file: with copy and in place, several steps in one patch" {
 	mkmodel fourth -n 1000 -s 3
 	mkmodel fifth -n 1000 -s 4
 	ace-diff fourth fifth >other
@@ -443,7 +443,7 @@ at_each_kill() {
 	at_each_kill in-place olds all third
 }
 
-@test "killed anywhere during --commit" {
+@test "killed at any change of a file during --commit" {
 	local n got
 	for n in $(upto 200); do
 		rm -rf m m.ace-patch
@@ -461,7 +461,7 @@ at_each_kill() {
 	[ "$got" -eq 0 ] && [ "$n" -gt 3 ]
 }
 
-# left FILE IS PATCH CMD...: kill CMD as soon as m.ace-patch/FILE exists and m is IS
+# left FILE IS PATCH CMD...: kill CMD when m.ace-patch/FILE exists and m equals IS
 left() {
 	local n
 	cp m before
@@ -474,7 +474,7 @@ left() {
 	return 1
 }
 
-@test "a journal that was left applies only to its model, and to all of it" {
+@test "a journal that a kill left is applied only to the same model, and completely" {
 	# one.aceg changes one group; `other' differs from old in a bit of another group
 	cp old near
 	flip near $(($(wc -c <near) - 1))
@@ -519,7 +519,7 @@ left() {
 	same m old
 }
 
-# renamed MODEL: patch m, a copy of MODEL; --commit is killed once the new model is in place
+# renamed MODEL: patch m, a copy of MODEL; kill --commit when the new model is in place
 renamed() {
 	local n
 	for n in {1..400}; do
@@ -532,7 +532,7 @@ renamed() {
 	[ -e m.ace-patch/ready ]
 }
 
-@test "a model that replaces one that was just committed is not taken for it" {
+@test "another model in place of a committed one is not taken for the committed one" {
 	renamed old
 	cp third m
 	refuses 5 "the patch to step 7 is for model" ace-patch m <step.aceg
@@ -567,7 +567,7 @@ renamed() {
 }
 
 # another process makes the directory and its lock at the same time
-@test "a lock that is made while the folder is read" {
+@test "a lock that is made while the directory is read" {
 	cp old m
 	mkdir -m 700 m.ace-patch
 	exits 0 env LD_PRELOAD="$(preload)" ACE_MEANWHILE="$PWD/m.ace-patch/lock" ace-patch m <step.aceg
@@ -589,7 +589,7 @@ renamed() {
 	is real/m new
 	cp -r olds d
 	exits 0 ace-patch d/ <step.aceg
-	# under these names the state would be inside the model
+	# with these names m.ace-patch would be inside the model
 	for name in . ./ .. ../d/. x/..; do
 		(cd d && exits 2 ace-patch "$name" <../next && says "the model's own name")
 	done
@@ -606,7 +606,7 @@ renamed() {
 	fi
 }
 
-@test "several patches in one input, from a whole model or from the present one" {
+@test "an input of several patches, which may begin with a whole model" {
 	ace-diff -s 6 old >whole
 	ace-diff -s 8 new third >next
 	cat whole step.aceg next >all
@@ -618,7 +618,7 @@ renamed() {
 		grep -q "^step 8$" m.ace-patch/marker
 		exits 0 ace-patch -v --way "$way" m <all
 		says "is already the model that the patches make"
-		# patches that were applied already are skipped
+		# patches that are already applied are skipped
 		cp new m
 		rm -r m.ace-patch
 		exits 0 ace-patch m <next
@@ -666,7 +666,7 @@ renamed() {
 	exits 0 ace-patch -o d m <all
 	is m third
 	grep -q '"version":"000008","base_version":"000007"' d/model.safetensors.index.json
-	# a delta that cannot be expressed is not written, and the message says why
+	# a whole model cannot be written as a delta directory, and the message says so
 	ace-diff -s 7 new >whole
 	cat whole next >bad
 	rm -rf m m.ace-patch d
@@ -683,7 +683,7 @@ renamed() {
 	same m new
 }
 
-@test "a patch that changes nothing: another step, and a directory of -o without tensors" {
+@test "a patch that changes nothing: a new step, and -o writes a directory without tensors" {
 	ace-diff -s 8 --base-version 7 new new >same.aceg
 	cp old m
 	exits 0 ace-patch m <step.aceg
@@ -697,7 +697,7 @@ renamed() {
 	exits 0 ace-patch m <same.aceg
 	is m new
 	grep -q "^step 8$" m.ace-patch/marker
-	# an older step of the same model does not lower the marker
+	# a patch to an older step of the same model does not change the marker's step
 	exits 0 ace-patch m <step.aceg
 	grep -q "^step 8$" m.ace-patch/marker
 	# the same after a patch that changes something
@@ -709,7 +709,7 @@ renamed() {
 	grep -q '"version":"000008","base_version":"000006"' d/*.json
 }
 
-@test "a lost marker is made again, with the step, by the model's hash" {
+@test "a lost marker is made again: the model's hash gives the step" {
 	ace-diff -s 8 --base-version 7 new third >next
 	cat step.aceg next >all
 	for m in old new third; do
@@ -748,7 +748,7 @@ renamed() {
 	same m old
 }
 
-@test "a directory inside a model: in place only" {
+@test "a model that contains a directory is patched in place only" {
 	mkdir olds/original news/original
 	cp -r olds d
 	exits 5 ace-patch --way copy d <step.aceg
@@ -758,7 +758,7 @@ renamed() {
 	is d new
 }
 
-@test "more files than the soft limit of open files" {
+@test "a model of more files than the soft limit of open files" {
 	rm -r olds news
 	mkmodel olds -n 100 -f 15
 	mkmodel news -n 100 -f 15 -s 1
@@ -772,7 +772,7 @@ renamed() {
 	done
 }
 
-@test "a mount point: in place only" {
+@test "a model that is a mount point is patched in place only" {
 	unshare -m true 2>/dev/null || skip "a mount needs root"
 	mkdir d
 	touch m

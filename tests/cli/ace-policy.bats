@@ -1,6 +1,6 @@
 load helper
 
-# policy FILE: print the lines of its pOLi frames, which are too short to be compressed.
+# policy FILE: print the text of its pOLi frames (too short to be compressed)
 policy() {
 	frames "$1" | awk '$2 == "pOLi" { print $1 + 64 }' | while read -r at; do
 		tail -c +"$((at + 1))" "$1" | head -c 400 | tr -d '\0' |
@@ -14,7 +14,7 @@ has() {
 	return 1
 }
 
-@test "in the stream: before the data, the values unchanged" {
+@test "the policy is written before the data, and the values stay unchanged" {
 	mkshards >in
 	exits 0 ace-policy --omit provenance --ratio 2,300,5Mbit --bandwidth 5Mbit in
 	has ratio=151
@@ -27,7 +27,7 @@ has() {
 	same out back
 }
 
-@test "an unknown link is a slow one; a measured one is believed" {
+@test "an unknown link counts as the slowest; a measured one by its rate" {
 	mkshards >in
 	exits 0 ace-policy -v --ratio 2,77 in
 	has ratio=77
@@ -38,7 +38,7 @@ has() {
 	[ ! -e st/memory ]
 }
 
-@test "asked twice, the second answer stands; other keys stay" {
+@test "a second ace-policy replaces its own keys and keeps the others" {
 	mkshards >in
 	makes first ace-policy --bandwidth 1Mbit --target-divergence 0.01 --model-norm 100 in
 	exits 0 ace-policy --bandwidth 2Mbit first
@@ -47,7 +47,7 @@ has() {
 	has "interval=[0-9]*"
 }
 
-@test "equation (9): the interval follows the drift, in memory as in the state" {
+@test "equation (9): the interval follows the drift, also across processes" {
 	# || shard || is about 1000 for a million gaussian values
 	mkshards -n 1M -N 3 >in
 	exits 0 ace-policy --target-divergence 0.01 --model-norm 400000 --interval 8 in
@@ -67,7 +67,7 @@ has() {
 	refuses 3 "corrupt: .*st/memory" ace-policy -S st shard
 }
 
-@test "a sum is as far away as its mean, and who diverges is answered" {
+@test "the drift of a sum is that of its mean; a device that asks with force is answered" {
 	mkshards -n 1k -d a -w 4 >a
 	mkshards -n 1k -d b -w 2 -x 5 >b
 	ace-aggregate a b >mean
@@ -96,7 +96,7 @@ interval=1' >in
 	has force=0
 }
 
-@test "a device that diverges is asked once, and gets no longer interval" {
+@test "a request for a shorter interval counts once; one for a longer interval does not" {
 	# asks INTERVAL: print the policies when the first of two shards asks for INTERVAL
 	asks() {
 		mkshards -n 1k -P "$(printf 'force=1\ninterval=%s' "$1")" >in
@@ -116,7 +116,7 @@ interval=1' >in
 	says 'interval: drift above 4 times the target, so MIN, at once'
 }
 
-@test "the interval begins with 1, and is within 1 and 1000 or what is said" {
+@test "the interval starts at 1 and stays within 1 and 1000, or within --interval" {
 	mkshards -k zeros >in
 	# longest OPTIONS...: print the intervals without drift, which double
 	longest() {
@@ -130,7 +130,7 @@ interval=1' >in
 	[ "$(longest --interval 2,9,9)" = 9 ]
 }
 
-@test "what is missing or wrong is said" {
+@test "missing and wrong options are refused" {
 	mkshards >in
 	refuses 2 "needs --model-norm" ace-policy --target-divergence 0.01 in
 	exits 2 ace-policy --bandwidth fast in
@@ -154,7 +154,7 @@ interval=1' >in
 # asked FILE: print the keys of its policy, one per line
 asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 
-@test "deco in the stream: the budget and the delay of three links" {
+@test "deco: the budget and the delay for given links" {
 	mkshards -n 350000000 -c none >in
 	while read -r compute rate latency; do
 		printf 'compute bandwidth latency values\n%s %sMbit %sms 350000000\n' \
@@ -175,7 +175,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	END
 }
 
-@test "deco: what is not known yet is said, and equation (5) stands in" {
+@test "deco: until the link is known, -v says so and equation (5) gives the budget" {
 	mkshards >in
 	notes 'deco: bandwidth not known yet' ace-policy -v --deco 1s,1ms in
 	asked out >keys
@@ -190,7 +190,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	says 'deco: bandwidth not known yet'
 }
 
-@test "deco: an older policy's delay is replaced, or kept without --deco" {
+@test "the delay of an older policy is kept; --deco replaces it" {
 	mkshards -P delay=9 >in
 	exits 0 ace-policy --bandwidth 1Mbit in
 	asked out | grep -qx delay=9
@@ -199,7 +199,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	! asked out | grep -qx delay=9 || false
 }
 
-@test "deco: measured contraction sets the price; the state goes on" {
+@test "deco: the measured contraction changes the plan, also across processes" {
 	mkshards -n 100k -N 3 >in
 	for s in 0 1 2; do mkshards -n 100k -s $s >"in$s"; done
 	set -- --deco 100ms,50ms --bandwidth 1Mbit
@@ -207,7 +207,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	asked out | grep -qx kc=0.005
 	ace-select -b 2k in0 | ace-compress -S st --sync none >/dev/null
 	ace-inspect -v st/memory | grep -oE '(contraction|share)=.*' >code
-	# one shard alone changes nothing; a second one moves the estimate half of the way
+	# the first shard does not change the estimate; the second one moves it half of the way
 	awk -F = '{ v[$1] = $2 } END { a = v["contraction"]; d = v["share"];
 	    if (!(a > d && a < 1 && d > 0.003 && d < 0.006)) exit 1
 	    kc = 0.05 * (1 - a) / a * d / (1 - d)
@@ -227,7 +227,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	cmp st/memory st2/memory
 }
 
-@test "deco: computation as the shard says, link as the state says; what is corrupt" {
+@test "deco: the shard gives the time of computation, the state the link; a damaged state is refused" {
 	mkdir -m 700 st
 	mkshards -d edge1 >in
 	ace-meter -S st -L 8Mbit in >/dev/null
@@ -238,7 +238,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	refuses 3 'corrupt' ace-policy -S st --deco 3ms,20ms in
 }
 
-# link_state DIR KEY=VALUE...: write the state of a link as ace-meter leaves it
+# link_state DIR KEY=VALUE...: write the file `link' as ace-meter does
 link_state() {
 	local dir=$1 k keys=()
 	shift
@@ -248,7 +248,7 @@ link_state() {
 	mkshards -H kind=6 "${keys[@]}" >"$dir/link"
 }
 
-@test "deco: a latency or a link that is given is no sample: it counts at once" {
+@test "deco: a latency or bandwidth from an option is used as it is, not smoothed" {
 	mkshards -n 4k >in
 	for k in 1 2 3 4 5; do
 		exits 0 ace-policy -S st --deco 100ms,10ms \
@@ -260,20 +260,20 @@ link_state() {
 	has bandwidth=9000000
 }
 
-@test "deco: the numbers that a plan is from are in the stream, each under its name" {
+@test "deco: the policy has the numbers that the plan comes from" {
 	mkshards -n 1M -K compute.seconds=0.25 >in
 	set -- --deco 100ms,50ms --bandwidth 8Mbit
 	notes 'deco: now delay .* price of compression 0\.005$' ace-policy -v "$@" in
 	for k in latency=0.05 compute=0.1 bandwidth=8000000 kc=0.005; do
 		asked out | grep -qx $k
 	done
-	# the factor and the budget fit together
+	# ratio and budget_bytes are consistent
 	asked out | awk -F = '{ v[$1] = $2 } END { exit !(v["ratio"] > 1 &&
 	    (d = 4194304 / v["ratio"] - v["budget_bytes"]) > -0.01 && d < 1.01) }'
 	# the budget is rounded down: 48611.1 bytes
 	exits 0 ace-policy --deco 0.1,50ms --bandwidth 7777777bit in
 	has budget_bytes=48611
-	# values of the shard and of the state, where no option is given
+	# without options the numbers come from the shard and the state
 	link_state st bandwidth=4000000 rtt=0.125
 	exits 0 ace-policy -S st --deco auto in
 	for k in latency=0.125 compute=0.25 bandwidth=4000000; do
@@ -298,7 +298,7 @@ link_state() {
 	[ -e new/memory ]
 }
 
-@test "the bandwidth of the option, whatever was measured, and 0 is one" {
+@test "--bandwidth replaces the measured rate, also 0" {
 	mkshards >in
 	link_state st bandwidth=200000000
 	exits 0 ace-policy -v -S st in
@@ -315,12 +315,12 @@ link_state() {
 	has ratio=300
 }
 
-@test "an older policy loses the keys that are said anew, and no others" {
+@test "keys of an older policy are replaced only if they are set again" {
 	local deco="delay=7 latency=7 compute=7 kc=7" cuts="cuts=2,1 cuts.seconds=7" \
 	    drift="divergence=7 interval=7 force=1"
 	local older="ratio=7 budget_bytes=7 bandwidth=7 $drift $deco $cuts other=7"
 	mkshards -T 1,1,1 -P "$(tr ' ' '\n' <<<"$older" | sort -t= -k1,1)" >in
-	# stays KEYS OPTIONS...: check that only these keys of the older policy are kept, none twice
+	# stays KEYS OPTIONS...: check that these keys of the older policy alone are kept, once each
 	stays() {
 		local k
 		exits 0 ace-policy "${@:2}" in
@@ -336,7 +336,7 @@ link_state() {
 	stays "$drift $deco other=7" --cuts 1000s --bandwidth 1kbit
 }
 
-@test "numbers of a state that cannot be are refused by name: status 3" {
+@test "impossible numbers in a state are refused, with their key: status 3" {
 	local deco="5000000 0 0 0 0 0 0.01 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1.5 1 0 0 0 0 0 0 1"
 	mkdir -m 700 st
 	mkshards >in
@@ -360,7 +360,7 @@ link_state() {
 # budgets: print the budgets of the last output's shards
 budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 
-@test "a link that falls is believed at once, one that rises by and by" {
+@test "the budget follows a falling rate immediately, and a rising one slowly" {
 	link() {
 		mkshards -s "$2" >shard
 		exits 0 ace-policy -S state --bandwidth "$1" --ratio 2,200 \
@@ -384,7 +384,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	[ "$up" = "$(budgets)" ]
 }
 
-@test "warm-up: the share that is sent falls exponentially" {
+@test "warm-up: the ratio of compression rises exponentially" {
 	mkshards -n 1M -N 6 >in
 	exits 0 ace-policy --bandwidth 0bit --ratio 2,256,10Mbit,4 in
 	# 256^(1/4) = 4: factors 4, 16, 64, 256, 256, 256
@@ -394,7 +394,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	[ "$(budgets)" = "16384 16384 16384 16384 16384 16384 " ]
 }
 
-@test "-v: the numbers, and the equations they went through" {
+@test "-v prints the numbers and the equations that used them" {
 	mkshards >in
 	exits 0 ace-policy -v --bandwidth 5Mbit --ratio 2,200,5Mbit,2 --target-divergence 0.01 \
 	    --model-norm 1000 --interval 4 in
@@ -416,9 +416,9 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	notes 'link: never measured' ace-policy -v -S st in
 }
 
-@test "a deadline: no more than the link carries in it, 3 shards after it fell" {
+@test "--deadline: from the third shard after the rate fell, the link carries the budget in time" {
 	mkshards -n 1M >shard
-	# with so small a shard, ace-meter records its rate limit as the link's rate
+	# ace-meter cannot measure so small a shard, and stores -L as the link's rate
 	mkshards -n 4k >small
 	mkdir -m 700 st
 	# link RATE: write what ace-meter leaves in the state when the link has this rate
@@ -461,7 +461,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	same out want
 }
 
-@test "a shard that is no number is refused where its drift counts, and leaves none behind" {
+@test "a shard with NaN or infinity is refused if its drift counts, and the state stays usable" {
 	for k in nan inf; do
 		mkshards -k $k >in
 		o="--target-divergence 0.01 --model-norm 100000"
@@ -479,7 +479,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	done
 }
 
-@test "contradictions, and numbers that are none" {
+@test "options that exclude each other, and invalid numbers, are refused" {
 	while read -r options; do
 		exits 2 ace-policy $options </dev/null
 	done <<-'END'

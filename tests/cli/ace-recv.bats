@@ -6,7 +6,7 @@ verdict() {
 	ace-ack -S scratch -v <"$1" 2>&1 >/dev/null | sed 's/^ace-ack: //'
 }
 
-# recv VERDICT ARGS...: receive standard input, and check that its one receipt has VERDICT
+# recv VERDICT ARGS...: receive standard input, and check that the one receipt has VERDICT
 recv() {
 	local want=$1
 	shift
@@ -25,13 +25,13 @@ waits() {
 
 shard() { mkshards -d "${2:-edge1}" -s "$1" "${@:3}"; }
 
-# gets VERDICT STEP [DEVICE [OPTION...]]: sends this shard, and checks its verdict
+# gets VERDICT STEP [DEVICE [OPTION...]]: send such a shard, and check that the receipt has VERDICT
 gets() {
 	shard "${@:2}" >in
 	recv "$1" <in
 }
 
-@test "a shard is accepted and stored unchanged; the second one is a duplicate" {
+@test "a shard is accepted and stored unchanged; the same shard again is a duplicate" {
 	gets '^step 3: accepted$' 3
 	ace-inspect verify spool/3/edge1.aceg
 	ace-inspect diff in spool/3/edge1.aceg
@@ -42,7 +42,7 @@ gets() {
 	[ "$(find spool -name '*.new-*')" = "" ]
 }
 
-@test "other bytes for the same step are an equivocation, and the first stay" {
+@test "another shard for the same step is an equivocation, and the first stays" {
 	shard 0 edge1 -x 1 >one
 	shard 0 edge1 -x 2 >other
 	recv '^step 0: accepted$' <one
@@ -62,7 +62,7 @@ gets() {
 @test "a non-finite value makes a shard invalid, with the same verdict each time" {
 	gets "^step 0: invalid: non-finite value in tensor 'embed' at index 3" 0 edge1 -k nan
 	recv "^step 0: invalid: non-finite" <in
-	# the same when its step was closed meanwhile; other bytes are an equivocation
+	# the same after the step is closed, when a valid shard is late
 	shard 0 edge2 >other
 	recv accepted <other
 	exits 0 ace-aggregate --spool spool --rounds 1
@@ -70,7 +70,7 @@ gets() {
 	gets '^step 0: late: step 0 is closed' 0
 }
 
-@test "a shard that has to wait gets no verdict, so that it counts once" {
+@test "a shard beyond the limit of open steps gets no receipt, and counts once when sent again" {
 	limits 'open 1'
 	for s in 0 1; do
 		shard $s >in$s
@@ -87,7 +87,7 @@ gets() {
 	[ "$(cat out)" = 'edge1: exact, 2 inputs up to step 1, 2 accepted, 0 pending' ]
 }
 
-@test "an invalid shard leaves its step free, and keeps its own verdict" {
+@test "after an invalid shard a valid one may take its step; the invalid one stays invalid" {
 	shard 0 edge1 -k nan >wrong
 	shard 0 edge1 -k inf >again
 	shard 0 >good
@@ -95,7 +95,7 @@ gets() {
 	recv '^step 0: invalid' <wrong
 	recv '^step 0: invalid' <again
 	recv '^step 0: accepted$' <good
-	# a rejected shard is never accepted later, nor is any other shard for that step
+	# verdicts stay the same, and no third shard is accepted for that step
 	for _ in 1 2; do
 		recv '^step 0: invalid' <wrong
 		recv '^step 0: invalid' <again
@@ -105,7 +105,7 @@ gets() {
 	same good <(ace-cut spool/0/edge1.aceg) ||
 	    exits 0 ace-inspect diff good spool/0/edge1.aceg
 	shows 'edge1' ace-status spool
-	# the number of tries is limited
+	# after 16 invalid shards no other shard is accepted for a step
 	for i in {1..16}; do
 		shard 1 edge1 -k nan -n $((400 + i)) >try
 		recv '^step 1: invalid' <try
@@ -114,7 +114,7 @@ gets() {
 	recv '^step 1: equivocation' <good
 }
 
-@test "a spool is of one run: that of its first shard, or of --run" {
+@test "a spool belongs to one run: its first shard's, or that of --run" {
 	mkshards -r gen -d edge1 >gen
 	mkshards -r crit -d edge1 -s 1 >crit
 	exits 3 ace-recv --spool spool --run gen crit
@@ -128,7 +128,7 @@ gets() {
 	[ ! -e spool/1 ]
 }
 
-@test "a shard of another device than --device gets no receipt, and harms nobody" {
+@test "a shard of another device than --device gets no receipt and leaves nothing in the spool" {
 	shard 0 edge2 >in
 	exits 3 ace-recv --spool spool --device edge1 <in
 	says "mismatch: the shard is of device 'edge2', but only 'edge1' may send here"
@@ -136,7 +136,7 @@ gets() {
 	recv "^step 0: accepted" --device edge2 <in
 }
 
-@test "a refused device may finish what it sends, up to a limit" {
+@test "input after a refused shard is read and discarded, up to a limit" {
 	shard 0 edge2 >in
 	(cat in; sleep 0.3; cat in; sleep 0.3; cat in) |
 	    still ace-recv --spool spool --device edge1 >out 2>err &&
@@ -153,7 +153,7 @@ gets() {
 	says "mismatch: the shard is of device 'edge2'"
 }
 
-@test "--create says that it discards piped input" {
+@test "--create discards piped input with a message" {
 	shard 0 >in
 	mkfifo pipe
 	exec 9<>pipe
@@ -175,7 +175,7 @@ gets() {
 	recv "^step 0: invalid: mismatch: run 'test' is of another model: .*other" <in
 }
 
-@test "the file of limits is made once, with defaults; a line may be for one device" {
+@test "--create writes a file of limits once; a line of it may name a device" {
 	exits 0 ace-recv --spool spool --create
 	[ ! -s out ]
 	cp spool/limits made
@@ -186,7 +186,7 @@ gets() {
 		[ ! -e other/limits ]
 	done
 	gets '^step 0: accepted$' 0 edge1 -w 2
-	# limits for all, this, another device; the last line counts, but a device's own before all
+	# of a device's own lines the last one counts; without one, the last line for all devices
 	printf '%s\n' 'weight 3 edge1' '  weight 9 # edge1' 'weight 1' '' '# weight 5' \
 	    'weight 5 edge#2 # a name' 'weight 4 an edge ' >>spool/limits
 	for d in edge1 edge#2 'an edge' edge2 ''; do
@@ -200,7 +200,7 @@ gets() {
 	exits 0 ace-recv --sandbox auto -v --spool spool --device edge1 in
 }
 
-@test "an invalid line of limits: file, line and what was expected; no input is read" {
+@test "the message for an invalid line of limits has file, line and what is expected; no input is read" {
 	shard 0 >in
 	ace-recv --spool spool --create
 	while read -r line; do
@@ -227,7 +227,7 @@ gets() {
 }
 
 @test "a shard larger than its limit is invalid" {
-	# the exact limit counts the shard's frames without the stream's head and tail
+	# the limit counts the bytes of the shard's frames, without the stream's head and tail
 	mkshards -n 10k -s 2 >in
 	bytes=$(frames in | awk '$2 == "SEND" { print $1 - at }
 	    !at && $2 == "DATA" { at = $1 }')
@@ -242,7 +242,7 @@ gets() {
 	says "limit: the shard is more than 8 times larger than allowed"
 }
 
-@test "input that ends inside a shard: the shards before it count" {
+@test "input that ends inside a shard: the shards before are accepted" {
 	{ shard 0; shard 1; } >in
 	head -c "$(($(wc -c <in) - 300))" in >part
 	refuses 3 truncated ace-recv --spool spool <part
@@ -268,7 +268,7 @@ gets() {
 	done
 }
 
-@test "--reply aggregate: the receipt, then the step's aggregate" {
+@test "--reply aggregate sends the receipt, then the step's aggregate" {
 	shard 0 edge1 | ace-compress -S state -c f32 >one
 	shard 0 edge2 -x 2 >two
 	ace-recv --spool spool --reply aggregate one >back &
@@ -299,7 +299,7 @@ gets() {
 	recv duplicate --device edge1 <in
 }
 
-@test "limits kind: a difference is accepted only where it is listed" {
+@test "limits kind: a difference to a history is accepted only if listed" {
 	shard 0 edge1 -c f32 >in
 	ace-compress -S state -c topk:0.5 --error-feedback ef21 in >apart
 	limited 'kind gradient' recv 'invalid: mismatch: the shard is a difference to a history' <apart
@@ -309,7 +309,7 @@ gets() {
 	limited 'kind difference' recv 'invalid: mismatch: a shard of kind gradient' <apart
 }
 
-@test "limits time counts the writing of answers, not the wait for an aggregate" {
+@test "limits time excludes the wait for an aggregate" {
 	shard 0 edge1 | ace-compress -S state -c f32 >one
 	limits 'time 100s'
 	still ace-recv --spool spool --reply aggregate one >back 3>&- &
@@ -327,7 +327,7 @@ gets() {
 	refuses 2 "spool" ace-recv </dev/null
 }
 
-@test "the limits are those that the page says" {
+@test "the fixed limits of the page hold" {
 	shard 0 >in
 	# a weight may be very small; a value is at most 1e18
 	limited 'weight 1' recv '^step 0: accepted$' <in
@@ -349,7 +349,7 @@ gets() {
 	recv '^step 3: invalid: limit: the shard has 1025 contributors, at most 1024 ' <in
 	shard 4 edge1 -w 1000001 >in
 	recv '^step 4: invalid: limit: the weight is ' <in
-	# before any step is closed, the steps count from 0
+	# while no step is closed, `ahead' counts from step 0
 	limited 'ahead 7' gets '^step 7: accepted$' 7 edge1
 	shard 9 edge1 >in
 	limited 'ahead 8' waits 'limit: step 9 is more than 8 steps after 0' <in
@@ -362,7 +362,7 @@ gets() {
 	recv '^step 0: accepted$' <in
 }
 
-@test "a shard that was deferred later is invalid with its reason" {
+@test "a shard that ace-aggregate deferred becomes invalid, with the reason" {
 	shard 0 edge1 >one
 	shard 0 edge2 >two
 	recv accepted <one
@@ -374,19 +374,19 @@ gets() {
 	recv '^step 0: accepted$' <one
 }
 
-@test "a fenced shard leaves no files; the newest incarnation comes from accepted shards" {
+@test "a fenced shard leaves no file; only accepted shards raise the device's incarnation" {
 	gets '^step 0: accepted$' 0 edge1 -H incarnation=3
 	[ "$(cat spool/device/edge1.incarnation)" = 3 ]
 	find spool | sort >before
 	gets '^step 1: fenced: incarnation 2, 3 is known ' 1 edge1 -H incarnation=2
 	gets '^step 1: accepted$' 1 edge1 -H incarnation=3
 	[ "$(find spool -name '*.no')" = '' ]
-	# shards of another device, and fenced shards, do not raise it either
+	# a shard without an incarnation writes none
 	gets '^step 1: accepted$' 1 edge2
 	[ ! -e spool/device/edge2.incarnation ]
 }
 
-@test "a receipt says when it was written and at which model" {
+@test "a receipt has the time and the model version at which it was written" {
 	shard 0 >in
 	SOURCE_DATE_EPOCH=1234567890 exits 0 ace-recv --spool spool in
 	mv out receipt
@@ -412,7 +412,7 @@ gets() {
 	[ "$(find spool -type d -printf '%m\n' | sort -u)" = 700 ]
 }
 
-@test "--publish, --join and --leave print nothing, and may write to a terminal" {
+@test "--publish, --join and --leave print nothing, and may run on a terminal" {
 	gets accepted 0
 	makes mean ace-aggregate --spool spool --rounds 1
 	exits 0 ace-recv --spool spool --publish mean
@@ -533,7 +533,7 @@ gets() {
 	if grep -aq 'ace-recv [0-9]' out; then false; fi
 }
 
-@test "the process that reads is killed: status 4 and a message" {
+@test "the child that reads shards is killed: status 4 and a message" {
 	mkfifo hole
 	exec 9<>hole
 	mkshards | head -c -40 >&9
@@ -549,7 +549,7 @@ gets() {
 	says '^ace-recv: the process that reads the shards was killed'
 }
 
-@test "--publish takes one aggregate per step, of the spool's run" {
+@test "--publish accepts one aggregate per step, of the spool's run" {
 	shard 0 >in
 	shard 0 edge2 -k ramp >in2
 	recv accepted <in
@@ -571,8 +571,8 @@ gets() {
 	[ -z "$(find spool -name '*.new-*')" ]
 }
 
-# at_once LOCK N CMD -- CMD: let both commands wait for LOCK, each with N temporary files,
-# and release it; write the one with status 0 to `won', the other statuses to `lost'
+# at_once LOCK N CMD -- CMD: hold LOCK until both commands wait for it, each with N
+# temporary files; set `won' to the command with status 0, `lost' to the other's status
 at_once() {
 	local lock=$1 n=$2 one pid=() i got
 	shift 2
@@ -595,7 +595,7 @@ at_once() {
 	done
 }
 
-@test "of two runs or two averages that begin at the same time one wins" {
+@test "two runs or two averages at the same time: one is accepted" {
 	mkshards -r one >one
 	mkshards -r two >two
 	mkdir -m 700 spool
@@ -612,7 +612,7 @@ at_once() {
 	ace-inspect diff "mean$won" spool/0/aggregate.aceg
 }
 
-@test "a name that is cut within a character leaves its receipt valid" {
+@test "a receipt is valid although its reason is truncated inside a character" {
 	gets accepted 0
 	long=x$(printf '\303\251%.0s' {1..60})
 	mkshards -t "$long:64" -s 1 >other
@@ -644,7 +644,7 @@ costs() {
 	read -ra one < <(costs ace-aggregate --spool spool --rounds 1)
 	read -ra two < <(costs ace-aggregate --spool spool --rounds 2)
 	[ "$((two[0] - one[0])) $((two[1] - one[1]))" = "1 3" ]
-	# of directories that grow with the devices, only the step's is listed: three times
+	# only the step's directory, which grows with the devices, is listed: at most three times
 	for d in $(seq 100); do mkshards -d "edge$d" -n 8; done >all
 	read -ra one < <(costs ace-recv --spool many --run test --sync none all)
 	read -ra two < <(costs ace-aggregate --spool many --sync none --rounds 1)

@@ -4,7 +4,7 @@ load values
 # count FILE TYPE: print the number of its frames of that type
 count() { frames "$1" | grep -c " $2\$"; }
 
-@test "the values pass byte for byte; annotations come behind the data" {
+@test "values pass unchanged; annotations come after the data" {
 	mkshards -n 300k >in
 	exits 0 ace-score --form paper in
 	[ ! -s err ]
@@ -20,7 +20,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	same out back
 }
 
-@test "with history the scores come with the data" {
+@test "scores that need no history, or have one, come with the data" {
 	mkshards -n 300k -N 2 >in
 	exits 0 ace-score in
 	[ "$(count out sCOR)" -eq "$(count in DATA)" ]
@@ -28,7 +28,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	[ "$(count out sCOR)" -eq $((1 + $(count in DATA) / 2)) ]
 }
 
-@test "one long pipe and one run per shard say the same" {
+@test "one process for all shards and one per shard give the same scores and state" {
 	mkshards -n 300k -k layered -N 3 >all
 	makes long ace-score --omit provenance --form paper -S one all
 	for s in 0 1 2; do
@@ -42,14 +42,14 @@ count() { frames "$1" | grep -c " $2\$"; }
 	done
 }
 
-@test "scoring twice replaces, not adds" {
+@test "a second ace-score replaces the scores of the first" {
 	mkshards >in
 	makes once ace-score --omit provenance in
 	exits 0 ace-score --omit provenance once
 	same out once
 }
 
-@test "a value that is not finite is refused by name and place" {
+@test "a value that is not finite is refused, with tensor and index" {
 	mkshards -k nan -i 70 -t a:64 -t b:8,8 >in
 	exits 5 ace-score in
 	says "ace-score: non-finite value in tensor 'b' at index 6, shard 1"
@@ -68,7 +68,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	refuses 3 "corrupt: .*st/memory" ace-score --form paper -S st a
 }
 
-@test "the form of the paper: other importances, and a history" {
+@test "--form paper gives other scores than the default, moment, and keeps a history" {
 	mkshards -n 300k -k layered -N 2 >in
 	makes moment ace-score --omit provenance -S st in
 	[ ! -e st/memory ]
@@ -80,7 +80,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	refuses 2 "form" ace-score --form other in
 }
 
-@test "how much of the averages stays, and where z-scores stop" {
+@test "--form paper: the defaults and limits of its three numbers" {
 	for s in 0 1 2; do mkshards -n 300k -k layered -N 2 -s $s -x $s; done >in
 	makes paper ace-score --omit provenance --form paper -S st in
 	cp st/memory before
@@ -102,7 +102,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	done
 }
 
-# near RATIO: check that the steps of the two groups, in the plan for out, have this ratio
+# near RATIO: plan `out', and check that its two groups' quantiser steps have this ratio
 near() {
 	mv out scored
 	exits 0 ace-select --bits 2 --format text scored
@@ -110,7 +110,7 @@ near() {
 	    END { r = x[0] / x[1] / want; exit !(r > 0.999 && r < 1.001) }' out
 }
 
-# column DIR NAME: print that column of the history in DIR, after the last step
+# column DIR NAME: print tensor NAME of the last step in the history in DIR
 column() { ace-export -f raw --step "$(field step "$1/memory" | sort -n |
     tail -n 1)" --tensor "$2" "$1/memory" | od -An -v -tf4 -w4; }
 
@@ -118,7 +118,7 @@ column() { ace-export -f raw --step "$(field step "$1/memory" | sort -n |
 energy() { awk -v a="$1" -v b="$2" 'BEGIN { for (i = a; i < b; i++) s += i * i
     printf("%.9g", s / (b - a)) }'; }
 
-# are DIR NAME NUMBER...: check that the column has these numbers, except for their last digits
+# are DIR NAME NUMBER...: check that the column has these numbers, up to 5e-6
 are() {
 	column "$1" "$2" | head -n $(($# - 2)) | paste -sd ' ' >got
 	awk -v want="${*:3}" '{ n = split(want, w, " "); for (i = 1; i <= n; i++) {
@@ -133,16 +133,16 @@ learn() {
 	ace-expand --omit provenance "$2" | cmp - expanded
 }
 
-# lessons STATE: print the number of shards and of lessons; in `weights' they follow W, u,
-# means and deviations
+# lessons STATE: print how many shards were scored and how many aggregates were learned
+# from; `weights' has these numbers after W, u, means and deviations
 lessons() {
 	column "$1" weights | sed -n '12,13p' | paste -sd ' ' | tr -s ' '
 }
 
-@test "feedback: every aggregate is a lesson, on depth, size and fan-in" {
+@test "feedback: each new aggregate is learned from once, with its energies as labels" {
 	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 >in
 	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 -s 1 >later
-	# before anything was scored there is nothing to learn
+	# before the first scores there is nothing to learn
 	learn st in
 	exits 0 ace-score --form paper:0 -S st in
 	[ "$(lessons st)" = " 1 0" ]
@@ -155,7 +155,7 @@ lessons() {
 	learn two later
 	exits 0 ace-score --form paper:0 -S two in
 	[ "$(lessons two)" = " 4 2" ]
-	# test_score checks what is learnt; here the energies are the labels
+	# test_score checks what is learned; here the labels are the groups' mean squares
 	are st benefit "$(energy 0 512)" "$(energy 512 1024)" "$(energy 1024 5120)"
 }
 
@@ -164,7 +164,7 @@ lessons() {
 	# without a measurement all groups have the same weight
 	exits 0 ace-score -S st in
 	near 1
-	# the values are 0 to 8191 in order; compare the mean squares of both halves
+	# the moments are 0 to 8191 in order; want comes from the mean squares of both tensors
 	mkshards -k ramp -t a:64,64 -t b:64,64 -H kind=6 >st/moment
 	want=$(awk 'BEGIN { for (i = 0; i < 8192; i++) s[i >= 4096] += i * i
 	    print (s[1] / s[0]) ^ 0.125 }')
@@ -174,7 +174,7 @@ lessons() {
 	near "$(awk "BEGIN { print $want ^ 4 }")"
 	exits 0 ace-score -S st --form moment:0 in
 	near 1
-	# one process and two shards: the file that exists when a shard begins counts
+	# one process, two shards: each uses the file `moment' that exists when the shard begins
 	mv st/moment later
 	mkshards -t a:64,64 -t b:64,64 -N 2 >two
 	# send the first shard to its end
@@ -195,7 +195,7 @@ lessons() {
 	    b / want < 1.001) }' out
 }
 
-@test "moment: a mean over the group, whatever its size; its lack is said with -v" {
+@test "moment: the mean square per value of a group; -v says that the file is absent" {
 	mkshards -t a:64,64 -t b:64,32 -N 2 >in
 	exits 0 ace-score -S st in
 	[ ! -s err ]
@@ -225,7 +225,7 @@ lessons() {
 	done
 }
 
-@test "moment: what is no such file is refused" {
+@test "moment: an invalid file is refused" {
 	mkshards -t a:64,64 -t b:64,64 >in
 	mkdir -m 700 st
 	mkshards >st/moment
@@ -244,7 +244,7 @@ lessons() {
 	says "cannot read 'st/moment': Too many levels"
 }
 
-@test "feedback moves the weights, and what is none is refused" {
+@test "feedback changes the weights; an invalid file is refused" {
 	mkshards -n 1M -k layered >in
 	mkshards -n 1M -k layered -s 1 >next
 	exits 0 ace-score --form paper -S st in
@@ -264,7 +264,7 @@ lessons() {
 	flip bad/feedback 300
 	refuses 3 "corrupt: .*bad/feedback" ace-score --form paper -S bad next
 	same bad/memory before
-	# a truncated file, as after a power cut, since it is not synced
+	# a truncated file is ignored: it is not synced, so a power cut may truncate it
 	head -c 300 right >bad/feedback
 	exits 0 ace-score --form paper -S bad next
 	same bad/memory plain/memory
@@ -272,7 +272,7 @@ lessons() {
 }
 
 # bats test_tags=long
-@test "memory: 48 bytes a group, 55 with a moment, 88 with a history" {
+@test "memory in bytes per group: 48, with a moment 55, with a history 88" {
 	sanitized && skip "the sanitizer's own memory"
 	# grows OPTIONS...: print the bytes per group by which memory grows
 	grows() {
@@ -285,7 +285,7 @@ lessons() {
 		done
 		echo $((($(cat rss16) - $(cat rss8)) * 1024 / 524288))
 	}
-	# with fewer groups, a growing array leaves a hole in the heap
+	# so many groups that the hole an array leaves in the heap when it grows does not count
 	for n in 8 16; do
 		mkshards -n ${n}M -g 16 -k fast >$n
 	done
@@ -298,7 +298,7 @@ lessons() {
 	done
 }
 
-@test "groups that were not sent: the others are judged as in the shard with zeros" {
+@test "groups that were not sent count as zeros for the scores of the others" {
 	mkshards -n 640 -g 64 -k layered >in
 	ace-score in >scored
 	# gaps of one and two groups, and the last groups missing
@@ -313,7 +313,7 @@ lessons() {
 	same out want
 }
 
-@test "feedback: an aggregate that comes again later is no lesson, one of another run is" {
+@test "feedback: an aggregate is not learned from again later; one of another run is" {
 	for k in 0 1 2; do
 		mkshards -k ramp -t a:64,8 -t b:8,64 -s $k >agg$k
 		mkshards -k ramp -t a:64,8 -t b:8,64 -r other -s $k >other$k

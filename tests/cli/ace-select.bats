@@ -38,7 +38,7 @@ make_layered() {
 	same out back
 }
 
-@test "never over the budget, and within half a percent below it" {
+@test "the shard is at most half a percent smaller than the budget, and never larger" {
 	layered
 	for b in 2000 5000 20k 60k 150k 400k 1M \
 	    '20k --levels topk:0.01,q8,f16' '150k --levels topk:0.01,q8,f16'; do
@@ -51,13 +51,13 @@ make_layered() {
 	done
 }
 
-@test "a plan as text is for a terminal, too; one in a stream is not" {
+@test "a plan as text may go to a terminal, a stream may not" {
 	mkshards >in
 	shows "^0 " pty ace-select --format text -b 1k in
 	exits 2 pty ace-select -b 1k in
 }
 
-@test "codecs that draw or factor are foretold, chosen, and the budget kept" {
+@test "random and low-rank codecs are estimated and chosen, within the budget" {
 	layered
 	l=tern,tern:mse,lowrank:2,lowrank:8:q8,qsgd:1,qsgd:7,qsgd:31
 	for b in 20000 80000 150000; do
@@ -69,14 +69,14 @@ make_layered() {
 	awk '{ n[$2]++ } END { for (c in n) k++; exit k < 3 }' out
 }
 
-@test "a list of codecs of fixed size is within the budget, with all that stands beside" {
+@test "with codecs of fixed size the shard and its annotations are within the budget" {
 	mkshards -n 8k -g 512 -a -P "why=$(seq 100 160 | tr -d '\n')" >in
 	for b in 4500 4710 4920 9130 15000; do
 		got=$(coded $b in --levels q8,f16,f32)
 		[ "$got" -le $b ] && [ $((got + 600)) -ge $b ] ||
 		    { echo "$b: $got"; false; }
 	done
-	# many frames, each with a header: with a few bytes less, one group less is sent
+	# with many frames, too: with a few bytes less, one group less is sent
 	mkshards -n 1M -a -P "why=$(seq 100 160 | tr -d '\n')" >in
 	got=$(coded 2M in --levels q8)
 	exits 0 ace-select --format text -b "$got" --levels q8 in
@@ -84,7 +84,7 @@ make_layered() {
 	exits 0 ace-select --format text -b $((got - 150)) --levels q8 in
 	[ "$(grep -c ' q8 ' out)" -eq 15 ]
 	mkshards -n 8k -g 512 >in
-	# none is always a level, named or not
+	# none is always among the codecs
 	exits 0 ace-select --omit provenance --format text -b 6000 --levels q8 in
 	[ "$(grep -v '^#' out | cut -d' ' -f2 | sort -u | paste -sd ' ')" = "none q8" ]
 	mv out one
@@ -97,7 +97,7 @@ make_layered() {
 	says '^ace-select: --levels: expected at most 32 codecs'
 }
 
-@test "the codecs are ecq, q8, f16 and f32, where no others are said" {
+@test "the default codecs are ecq, q8, f16 and f32" {
 	mkshards -t w:128,128 -t w_bias:128 -t v:11 >in
 	for b in 6k 12k 20k 30k; do
 		exits 0 ace-select --format text -b $b in
@@ -116,13 +116,13 @@ make_layered() {
 	notes ', norms and biases dense$' ace-select -v -b 12k in
 }
 
-# error CODED: print the share of the values' energy that was lost
+# error CODED: print the NMSE of CODED against `shard'
 error() {
 	ace-inspect diff --format json shard "$1" |
 	    sed 's/.*"total":{[^}]*"nmse":\([0-9.e-]*\).*/\1/'
 }
 
-@test "--effort: from 6 on a step of tcq, with which the same bytes lose less" {
+@test "--effort from 6 on uses tcq in place of ecq, with less error for the same bytes" {
 	mkshards -t w:128,128 -t w_bias:128 -t v:11 >in
 	for b in 6k 12k 30k; do
 		makes usual ace-select --format text -b $b in
@@ -157,7 +157,7 @@ error() {
 	says '^ace-select: --levels: ecq and tcq both choose their own step: name one of them'
 }
 
-@test "what is foretold is said" {
+@test "-v prints the estimates" {
 	layered
 	exits 0 ace-select -v -b 30k scored
 	says "of 64 groups, [0-9]+ of 30000 bytes estimated, D [0-9.e+-]+ of [0-9.e+-]+, step [0-9.e+-]+, lambda [0-9.e+-]+"
@@ -165,7 +165,7 @@ error() {
 	[ "$got" -gt 29000 ] && [ "$got" -le 30001 ]
 }
 
-@test "all groups share one step, but for their weights and the exceptions" {
+@test "groups of the same weight get the same quantiser step" {
 	layered
 	exits 0 ace-select --format text -b 150k shard
 	[ "$(grep -o 'ecq:[^ ]*' out | sort -u | wc -l)" -eq 1 ]
@@ -175,7 +175,7 @@ error() {
 	[ "$(grep -o 'ecq:[^ ]*' out | sort -u | wc -l)" -gt 1 ]
 }
 
-@test "a budget too small for anything sends nothing and says so" {
+@test "a budget too small for any group gives an empty shard and a message" {
 	layered
 	[ "$(coded 400 scored)" -le 400 ]
 	grep -q "400 bytes is too small for any group: an empty shard is sent (ace-compress keeps the values only with -S)" said
@@ -195,7 +195,7 @@ error() {
 	same piped coded
 }
 
-@test "statistics in the stream or made here: the same plan" {
+@test "statistics of ace-score and those that ace-select calculates give the same plan" {
 	mkshards -n 1M -g 16384 -k layered >shard
 	makes scored ace-score --omit provenance shard
 	makes bare ace-select --omit provenance -b 50k shard
@@ -205,7 +205,7 @@ error() {
 	[ "$(count bare sTAT)" -eq 0 ] || false
 }
 
-@test "equation (2): the fewest groups that hold the share" {
+@test "equation (2): -p sends the fewest groups that hold the share" {
 	# four groups of equal size, energies far apart
 	mkshards -t a:4096 -t b:4096 -t c:4096 -t d:4096 -k layered >shard
 	makes scored ace-score --form paper shard
@@ -219,7 +219,7 @@ error() {
 	makes even ace-score shard
 	exits 0 ace-select -p 0.25=f32,0.5=f16,0.75=q8 --format text even
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "f16 q8 f32 none" ]
-	# and by their number where no statistics are known
+	# without statistics they are ordered by their number
 	exits 0 ace-select -p 0.5=q8 --format text shard
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "q8 q8 none none" ]
 	makes planned ace-select -p 0 scored
@@ -228,7 +228,7 @@ error() {
 	notes "4 groups coded, 0 not sent" ace-compress -v planned
 }
 
-@test "three classes: in full, by equation (6), not at all" {
+@test "-p with two shares makes three classes: f32, qsgd of equation (6), not sent" {
 	mkshards -t a:4096 -t b:4096 -t c:4096 -t d:4096 -k layered >shard
 	makes scored ace-score --form paper shard
 	exits 0 ace-select -p 0.3=f32,0.8=qsgd:4 --format text scored
@@ -240,7 +240,7 @@ error() {
 	says "-p '1.1'"
 }
 
-# codecs STEP SHARES CODECS: check the codecs of the four groups at step STEP
+# codecs STEP SHARES CODECS: check that -p SHARES gives the four groups CODECS at this step
 codecs() {
 	mkshards -s "$1" -t a:4096 -t b:8192 -t c:4096 -t d:4096 -g 8192 -k layered >step
 	makes scored ace-score --form paper step
@@ -248,7 +248,7 @@ codecs() {
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "$3" ]
 }
 
-@test "-p count: the share is of the values, as the paper says" {
+@test "-p count: a share of the number of values, as in the paper" {
 	codecs 0 0.3=q8 "none none q8 none"
 	codecs 0 0.5=q8 "q8 none q8 none"
 	# the most important group has 4096 of 20480 values
@@ -263,13 +263,13 @@ codecs() {
 	done
 }
 
-@test "-p @N: what matters less leaves at longer intervals, a part in each step" {
+@test "-p @N: groups of that class are sent every N steps, in turn" {
 	for s in 0 2 4; do
 		codecs $s count:0.2=f32,1=q8@2 "q8 none f32 none"
 	done
 	codecs 3 count:0.2=f32,1=q8@2 "none q8 f32 q8"
 	codecs 3 1=q8@4 "none q8 none none"
-	# groups that are not sent are in the residual until their turn
+	# until its turn a group stays in the residual
 	for s in 0 1 2 3; do
 		mkshards -s $s -n 4096 -g 1024 | ace-score
 	done >in
@@ -286,19 +286,19 @@ codecs() {
 		ace-select -p 1=f32@4 in | ace-compress -S st4 >sent$again
 	done
 	same sent1 sent2
-	# without a residual, groups that wait would be lost
+	# without a residual, groups whose turn has not come would be lost
 	refuses 2 '^ace-step: -p with @ needs -S DIR' ace-step -p 1=f32@4 in
 	exits 0 ace-step -p 1=f32@1 in
 	exits 0 ace-step -S st5 -p 0.1=q8,1=f32@4 in
 }
 
-@test "the plan as text, given back, changed, and refused" {
+@test "a plan as text is read again, may be edited, and is refused if invalid" {
 	layered
 	makes planned ace-select --omit provenance -b 50k scored
 	makes text ace-select --format text -b 50k scored
 	head -n 1 text | grep -qx "# shard 'edge1/0'"
 	[ "$(grep -vc '^#' text)" -eq 64 ]
-	# used as a plan, the text precedes the data and has no budget
+	# a plan that was given stands before the data and has no budget
 	makes given ace-select --omit provenance --plan text scored
 	[ "$(frames given | awk '$2 ~ /pLAN|DATA/ { print $2; exit }')" = pLAN ]
 	cat scored | ace-select --omit provenance --plan text >piped
@@ -335,7 +335,7 @@ codecs() {
 	exits 4 ace-select --plan nowhere scored
 }
 
-@test "norms and biases stay dense while they take at most a fiftieth" {
+@test "norms and biases stay dense if they take at most 1/50 of the budget" {
 	mkshards -t w:256,256 -t w_bias:256 >shard
 	notes "norms and biases dense" ace-select -v -b 20k shard
 	mv out planned
@@ -345,7 +345,7 @@ codecs() {
 	[ "$(tail -c 1024 out | od -An -v -t f4 -w4 | grep -cv ' 0$')" -eq 256 ]
 	exits 0 ace-select --format text -b 20k shard
 	grep -qE '^1 (q8|f16|f32) w_bias' out
-	# in a larger tensor biases weigh four times as much: half the step
+	# if there are more, biases weigh four times as much, which halves their quantiser step
 	mkshards -t w:256,256 -t w_bias:2560 >large
 	exits 0 ace-select --format text -b 5k large
 	awk '{ sub(/ecq:/, "", $2) } $1 == 0 { s = $2 } $1 == 1 { t = $2 }
@@ -356,7 +356,7 @@ codecs() {
 	    END { exit s != t }' out || { cat out; false; }
 }
 
-@test "the policy's budget is obeyed, its absence is an error" {
+@test "--policy takes the budget of the policy, and refuses a stream without one" {
 	layered
 	exits 2 ace-select --policy scored
 	says "no policy in the stream: put ace-policy before"
@@ -370,7 +370,7 @@ codecs() {
 	notes "of 9000 bytes" ace-select -v --policy in
 }
 
-@test "a policy's budget below the empty shard sends nothing and ends no run" {
+@test "a policy's budget below the size of an empty shard gives an empty shard, with status 0" {
 	mkshards -n 1k >small
 	makes policed ace-policy --ratio 1000,1000 --bandwidth 5Mbit small
 	exits 0 ace-select --policy policed
@@ -380,15 +380,15 @@ codecs() {
 	[ "$(count out DATA)" -eq 0 ] || false
 }
 
-@test "a value that is not finite is refused by name and place" {
+@test "a value that is not finite is refused, with tensor and index" {
 	mkshards -t a:64 -k nan -i 3 >bad
 	refuses 5 "non-finite value in tensor 'a' at index 3" ace-select -b 1k bad
 }
 
-@test "options that do not go together, or are out of range" {
+@test "options that exclude each other, or are out of range, are refused" {
 	refuses 2 "the budget is missing" ace-select </dev/null
 	echo '0 q8' >few
-	# each of them in two pairs
+	# each option is in two of the pairs
 	for how in "-p 0.5 -b 100" "-b 100 --bits 1" "--bits 1 --policy" \
 	    "--policy --plan few" "--plan few -p 0.5"; do
 		exits 2 ace-select $how </dev/null
@@ -398,7 +398,7 @@ codecs() {
 	# the last value of an option counts
 	mkshards >in
 	notes 'of 600 bytes' ace-select -v -b 1 -b 600 in
-	# zeros need no message
+	# an empty shard of zeros gives no message
 	mkshards -k zeros >in
 	exits 0 ace-select -b 500 in
 	[ ! -s err ]
@@ -409,7 +409,7 @@ codecs() {
 	refuses 2 "codec '' is unknown" ace-select -b 1k --levels '' </dev/null
 }
 
-@test "numbers that no stream has room for" {
+@test "numbers beyond the limits of the format are refused" {
 	mkshards >in
 	refuses 2 "'10000000000G': expected less than 9e18" ace-select -b 10000000000G in
 	printf '67108864 q8\n' >table
@@ -417,7 +417,7 @@ codecs() {
 	refuses 2 'at most [0-9]* shares' ace-select -p "$(seq -s, 0.01 0.01 0.40)" in
 }
 
-@test "a few bytes that stand for many groups do not take their memory" {
+@test "memory does not grow with values of a group that are zero and take no bytes" {
 	sanitized && skip "the sanitizer's own memory"
 	perl -e '$g = pack("f", 1) . "\0" x (65535 * 4); print $g for 1 .. 400' |
 	    ace-import -f raw --shape 26214400 -d edge1 -r test -s 0 - |

@@ -1,5 +1,5 @@
-# Signatures: what they cover, what they do not let pass, and that other programs
-# (openssl, and a hash in Python) accept them.
+# Signatures: what they cover, which changes they reveal, and that openssl accepts them,
+# with a hash from Python.
 load helper
 
 # identity NAME: make a key of device NAME, in NAME.pem, and its line of the ring
@@ -12,13 +12,13 @@ identity() {
 
 begins() { identity edge1; }
 
-# one NAME [ARGS...]: write a shard of device edge1 to NAME, and signed to NAME.signed
+# one NAME [ARGS...]: write a shard of device edge1 to NAME, and the signed one to NAME.signed
 one() {
 	mkshards -d edge1 "${@:2}" -N 1 | ace-score --form paper >"$1"
 	ace-sign -k edge1.pem "$1" >"$1.signed"
 }
 
-@test "a signed stream passes, whole; nothing else in it changes" {
+@test "a signed stream passes --check, and only signatures were added" {
 	mkshards -d edge1 -N 3 | ace-score >in
 	ace-sign --omit provenance -k edge1.pem in >signed
 	ace-sign --check ring --omit provenance signed >out
@@ -37,7 +37,7 @@ one() {
 	same signed twice
 }
 
-@test "openssl finds the same signature right, of what a page says is signed" {
+@test "openssl verifies the signature over the bytes that the page prescribes" {
 	one a
 	python3 "$ROOT/tests/decoder/signed" a.signed
 	openssl pkey -pubin -inform DER -in a.signed.der -out public.pem
@@ -49,7 +49,7 @@ one() {
 	    -sigfile a.signed.sig -in a.signed.hash
 }
 
-@test "whatever is changed is noticed, with every checksum right" {
+@test "changed and removed values are detected although all checksums are correct" {
 	one a
 	for how in value drop; do
 		tamper $how a.signed >bad
@@ -68,7 +68,7 @@ one() {
 	says 'corrupt: the signature of 104 bytes is not valid'
 }
 
-@test "no replay: another run, device, step or weight is another signature" {
+@test "no replay: the signature depends on run, device, step and weight" {
 	one a -s 5 -r run1
 	one again -s 5 -r run1
 	tamper from a.signed again.signed >same
@@ -84,7 +84,7 @@ one() {
 	done
 }
 
-@test "who has no key in the ring, or signs with another's, is refused" {
+@test "a shard without a signature, or signed with a key that is not the device's, is refused" {
 	one a
 	refuses 5 "the shard of 'edge1', step 0, is not signed" ace-sign --check ring a
 	mv ring old
@@ -100,7 +100,7 @@ one() {
 	cat wrong ring >two
 	exits 5 ace-sign --check two a.signed
 	says "signed with a key that is not among its own"
-	# while a key is replaced, the ring has both
+	# a ring may have two keys of a device, the old and the new one
 	cat wrong old >both
 	ace-sign --check both a.signed >/dev/null
 	# a key that differs only in its last byte is another key
@@ -119,7 +119,7 @@ one() {
 	ace-sign --check said a.signed >/dev/null
 }
 
-@test "names with blanks and # in them have keys, too" {
+@test "names of devices in the ring may contain blanks and #" {
 	mkshards -d "rack #3 #" -N 1 | ace-sign -k edge1.pem >signed
 	sed 's/^edge1/rack \\#3 \\#/; s/$/ # of a rack/' ring >named
 	exits 0 ace-sign --check named signed
@@ -141,20 +141,20 @@ one() {
 	done
 }
 
-@test "through the receiver's spool and back, and checked there later" {
+@test "signatures survive the spool and can be checked there later" {
 	mkdir spool
 	mkshards -d edge1 -N 1 | ace-compress -c q8 | ace-sign -k edge1.pem |
 	    ace-sign --check ring | ace-recv --spool spool --device edge1 \
 	    --sync none >receipts
 	ace-inspect receipts | grep -q accepted
 	ace-sign --check ring spool/0/edge1.aceg >/dev/null
-	# the average is the cloud's and has none of the edges' signatures
+	# the average, which the cloud makes, has no device's signature
 	ace-aggregate --spool spool --devices 1 --rounds 1 --sync none >average
 	ace-inspect average | grep -q sIGN && return 1
 	exits 5 ace-sign --check ring average
 }
 
-@test "keys that are none, and files that others can read" {
+@test "invalid keys, and key files that others can read, are refused" {
 	mkshards -d edge1 -N 1 >in
 	for mode in 644 640 604 620; do
 		chmod $mode edge1.pem
@@ -192,7 +192,7 @@ one() {
 	exits 2 ace-sign -k edge1.pem --check ring in
 }
 
-@test "receipts pass, through --check and through any filter" {
+@test "receipts pass unchanged through --check and every filter" {
 	mkshards -d edge1 | ace-compress -S st --window 1 -c q8 | ace-recv --spool spool >receipts
 	for how in "ace-sign --check ring" ace-score "ace-policy --bandwidth 1Mbit" \
 	    ace-expand "ace-compress -c q8" "ace-select -b 1k"; do

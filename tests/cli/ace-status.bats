@@ -1,6 +1,6 @@
 load helper
 
-# shard DEVICE STEP: send a shard to the spool; the state is in directory DEVICE
+# shard DEVICE STEP: send a shard to the spool, with the state in directory DEVICE
 shard() {
 	mkshards -d "$1" -s "$2" -x "$2" -r demo | ace-compress -S "$1" -c q8 |
 	    ace-recv --spool spool | ace-ack -S "$1" >/dev/null 2>&1
@@ -9,14 +9,14 @@ shard() {
 # closes N [QUORUM OPTIONS]: close a step with N devices
 closes() { ace-aggregate --spool spool --devices "$1" --rounds 1 "${@:2}" >mean.aceg; }
 
-# row DEVICE: print its columns, separated by one blank
+# row DEVICE: print the device's line, its columns separated by one blank
 row() { exits 0 ace-status spool && grep "^$1 " out | tr -s ' '; }
 
 # json EXPRESSION: print the value of EXPRESSION for the first document in `out'
 json() { python3 -S -c 'import json, sys
 d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 
-@test "in a first step nobody can say who is missing, unless a list does" {
+@test "in the first step no device is missing unless a list of devices names it" {
 	shard edge1 0
 	exits 0 ace-status spool
 	grep -qE '^step 0: 1 shards are there, for [0-9]+ s; the devices of a first step are known only' out
@@ -29,7 +29,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	grep -qE '^step 0: all 2 shards are there, .* ace-aggregate has not closed it' out
 }
 
-@test "who is here, who is missing, and what is waited for" {
+@test "it prints which devices are here and which are missing" {
 	shard edge1 0
 	shard edge2 0
 	closes 2
@@ -50,7 +50,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	grep -q '^receipts  accepted 1, late 1, invalid 0, equivocation 0, fenced 0; of the last 2$' out
 }
 
-@test "a list of devices says who is waited for" {
+@test "the devices of the list are waited for" {
 	shard edge1 0
 	shard edge2 0
 	ace-recv --spool spool --device edge3 --join
@@ -65,7 +65,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	[[ $(row edge2) = 'edge2 0 left '* && $(row edge3) = 'edge3 1 missing '* ]]
 }
 
-@test "verdicts, what is kept of removed steps, and the bandwidth that shards say" {
+@test "verdicts, also of steps that were removed, and the bandwidth in the devices' policies" {
 	for s in 0 1 2; do
 		for d in edge1 edge2; do shard $d $s; done
 		closes 2 --keep 1
@@ -85,7 +85,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	[ "$(json 'd["disk_bytes"] > 0')" = True ]
 }
 
-@test "a step that is closed and has no aggregate yet" {
+@test "a closed step that has no aggregate yet" {
 	shard edge1 0
 	shard edge2 0
 	closes 2
@@ -97,7 +97,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	[ "$(json 'd["now"]')" = closed ]
 }
 
-@test "a device's link, before and after it was measured" {
+@test "a state's link, before and after it was measured" {
 	shard edge1 0
 	shows '^link      not measured' ace-status edge1
 	mkshards | ace-meter -S edge1 --bandwidth 5Mbit >/dev/null
@@ -106,7 +106,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	    "('state', 'edge1', 'accepted', 5000000)" ]
 }
 
-@test "names that a terminal would obey, and long ones" {
+@test "names with control characters are printed with ?; long names are shortened" {
 	long=$(printf 'x%.0s' {1..200})
 	shard "$long" 0
 	odd=$'k \303\274.%41'
@@ -117,14 +117,14 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	touch spool/0/$'evil\e[2J.aceg' 'spool/0/half%4.aceg' 'spool/0/no%zz.aceg'
 	exits 0 ace-status spool
 	LC_ALL=C grep -q 'evil?\[2J' out
-	# names that ace-recv would not have written are shown as they are
+	# file names that ace-recv does not make are printed as they are
 	grep -qE '^half%4( |$)' out
 	grep -q '^no%zz ' out
 	COLUMNS=40 exits 0 ace-status --format json spool
 	json 'len(d["devices"])'
 }
 
-@test "on a terminal lines are cut to its width, elsewhere not" {
+@test "lines are cut to the width of a terminal, but not in a file" {
 	shard edge1 0
 	exits 0 pty sh -c 'stty cols 40 <&1; ace-status spool'
 	tr -d '\r' <out >lines
@@ -139,7 +139,7 @@ aged() {
 	touch -d "@$(($(date +%s) - $2))" "spool/$1"
 }
 
-@test "times and sizes have the unit that suits them" {
+@test "times and sizes are printed in a suitable unit" {
 	local age since size bytes
 	shard edge1 0
 	while IFS=: read -r age since size bytes; do
@@ -159,7 +159,7 @@ aged() {
 	END
 }
 
-@test "a step is as old as its first shard, a device's row is of its newest" {
+@test "a step is as old as its first shard; a device's line is about its newest shard" {
 	shard edge1 0
 	shard edge2 0
 	shard edge2 1
@@ -176,7 +176,7 @@ aged() {
 	[ "$(json 'abs(d["time"] - __import__("time").time()) < 3600')" = True ]
 }
 
-@test "the members of JSON are what their names say" {
+@test "the members of JSON have the right values" {
 	shard edge1 0
 	shard edge2 0
 	ace-recv --spool spool --device edge1 --join
@@ -193,7 +193,7 @@ aged() {
 	    "['demo', 2, 3, 'open', 3, 2, 1]" ]
 	[ "$(json '[[v[k] for k in ("device", "is", "step", "listed")] for v in d["devices"]]')" = \
 	    "[['edge1', 'missing', 2, True], ['edge2', 'here', 3, False], ['edge3', 'here', 3, False]]" ]
-	# the bytes on disk, of the whole spool and of one device's shards
+	# blocks FILE...: print the bytes on disk
 	blocks() { find "$@" -printf '%b\n' | awk '{ n += $1 } END { print 512 * n }'; }
 	[ "$(json 'd["disk_bytes"]')" -eq "$(blocks spool -mindepth 1 ! -name '.*')" ]
 	[ "$(json 'd["devices"][1]["disk_bytes"]')" -eq \
@@ -207,7 +207,7 @@ aged() {
 	[ "$(json '[d[k] for k in ("now", "step", "here")]')" = "['closed', 3, 2]" ]
 }
 
-@test "several directories: a line between two, a document each" {
+@test "several directories: a blank line between tables, one JSON document each" {
 	shard edge1 0
 	exits 0 ace-status spool edge1
 	grep -A 1 '^$' out | grep -q "^device 'edge1' of run 'demo'"
@@ -218,7 +218,7 @@ aged() {
 	tail -n 1 out | grep -q '^{"directory":"edge1",.*"kind":"state"'
 }
 
-@test "refused are the invalid and the stale; an answer is no step that was missed" {
+@test "invalid and stale shards count as refused; a step with a receipt does not count as missed" {
 	for s in 0 1; do
 		shard edge1 $s
 		closes 1
@@ -236,7 +236,7 @@ aged() {
 	closes 1
 	[[ $(row edge2) = 'edge2 2 '*' 0 0 1' ]]
 	[[ $(row edge3) = 'edge3 2 '*' 0 0 1' ]]
-	# all tries for a step are counted; a rejection does not hide that one was accepted
+	# all shards for a step are counted, and the accepted one decides its column
 	for k in nan inf gauss; do
 		mkshards -d edge4 -s 3 -r demo -k $k | ace-recv --spool spool >receipt
 	done
@@ -246,7 +246,7 @@ aged() {
 	[[ $(row edge4) = 'edge4 3 '*' 1 1 2' ]]
 }
 
-@test "a state: its receipts, the link that was measured, its disk" {
+@test "a state: receipts, the measured link, bytes on disk" {
 	mkshards -r demo -d edge1 | ace-compress -S st -c q8 >sent
 	exits 0 ace-status st
 	grep -q "^device 'edge1' of run 'demo' in 'st': step 0, no receipts are kept (ace-ack)$" out
@@ -254,7 +254,7 @@ aged() {
 	exits 0 ace-status --format json st
 	[ "$(json '("verdict" in d, "verdicts" in d, "rtt" in d, "bandwidth" in d)')" = \
 	    '(False, False, False, False)' ]
-	# two receipts for the same shard; the second one is taken
+	# two receipts for the same shard, of which the second is recorded
 	ace-recv --spool spool sent >first
 	ace-recv --spool spool sent | ace-ack -S st >/dev/null
 	mkshards -r demo -d edge1 -s 1 | ace-compress -S st -c q8 >next
@@ -277,7 +277,7 @@ aged() {
 	shows 'invalid 0, equivocation [01], fenced 0;' ace-status st
 }
 
-@test "a residual that grows is said from the fifth shard in a row on" {
+@test "a message says that the residual has grown for five shards in a row" {
 	for s in 0 1 2 3 4; do
 		mkshards -n 64k -s $s |
 		    ace-compress -S st -c qsgd:1 --error-feedback ef:raw >sent
@@ -293,7 +293,7 @@ aged() {
 	run ! grep -q residual out
 }
 
-@test "a state is one whichever program has begun it" {
+@test "a state is recognised whichever program created it" {
 	local p n=0
 	mkshards >in
 	for p in "ace-score --form paper" "ace-policy --bandwidth 1Mbit --target-divergence 0.1 --model-norm 9" \
@@ -307,7 +307,7 @@ aged() {
 	done
 }
 
-@test "a long name does not push the columns out, and 80 columns are a terminal's" {
+@test "a long name does not shift the columns; the table fits 80 columns" {
 	long=$(printf 'x%.0s' {1..100})
 	shard "$long" 0
 	shard edge1 0
@@ -316,19 +316,19 @@ aged() {
 	grep -qx "$long" out
 	exits 0 pty sh -c 'stty cols 0 <&1; ace-status spool'
 	[ "$(tr -d '\r' <out | wc -L)" -eq 80 ]
-	# without a name, twelve digits of the hash are shown
+	# if the name is unknown, twelve digits of its hash are shown
 	closes 2
 	shard edge1 1
 	closes 1 --keep 1
 	exits 0 ace-status spool
 	grep -qE '^#[0-9a-f]{12} +0 ' out
-	# if a name is too long for a file name, its beginning is shown
+	# of a name too long for a file name the beginning is shown
 	shard "$(printf 'y%.0s' {1..200})" 2
 	exits 0 ace-status spool
 	grep -qE '^y{50,}\.\.\.$' out
 }
 
-@test "a spool is one from the first moment on" {
+@test "a new spool is recognised as one" {
 	exits 0 ace-recv --spool spool --create
 	shows 'waiting for a first shard' ace-status spool
 	mkdir new
@@ -337,7 +337,7 @@ aged() {
 	exits 0 ace-status new/spool
 }
 
-@test "what is no spool and no state is refused with the way out" {
+@test "a directory that is neither a spool nor a state is refused, with what to do" {
 	exits 4 ace-status nowhere
 	[ ! -e nowhere ]
 	mkdir folder empty
@@ -363,7 +363,7 @@ aged() {
 	exits 3 ace-status spool
 }
 
-@test "a spool that is written while it is looked at" {
+@test "a spool may change while ace-status reads it" {
 	local n writer
 	(n=0; until [ -e looked ]; do
 		for d in edge1 edge2; do shard $d $n; done
@@ -384,7 +384,7 @@ aged() {
 	[[ $(row edge1) = "edge1 $((n - 1)) done "*" $n 0 0" ]]
 }
 
-@test "each field has its name in the page" {
+@test "the page names each field" {
 	shard edge1 0
 	shard edge2 0
 	mkshards | ace-meter -S edge1 --bandwidth 5Mbit >/dev/null
@@ -398,14 +398,14 @@ aged() {
 	comm -23 <(sort -u said) page | diff /dev/null -
 }
 
-@test "a folder in which a state lies is neither a spool nor a state" {
+@test "a directory that contains a state's directory is neither a spool nor a state" {
 	mkdir -m 700 here
 	mkshards | ace-compress -S here/edge1 -c q8 >/dev/null
 	refuses 3 "'here' is not a spool" ace-status here
 }
 
 # bats test_tags=plain
-@test "a list of devices: twice as many are twice the work" {
+@test "the work grows in proportion to the list of devices" {
 	local n work=()
 	needs valgrind
 	mkshards -d d0 | ace-recv --spool spool -q >/dev/null

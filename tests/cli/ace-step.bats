@@ -1,7 +1,7 @@
 load helper
 
-# A training run: STEPS shards of one device, gradients and differences of the
-# example trainer where it is built.
+# run_of STEPS: print a training run of one device: gradients and differences of the
+# example trainer if it is built, else of mkshards.
 run_of() {
 	if [ -x "$BUILD/examples/train" ]; then
 		yes 'the quick brown fox jumps over the lazy dog, and then some' |
@@ -31,14 +31,14 @@ alike() {
 	[ ! -d pipe.S ] || diff -r pipe.S step.S
 }
 
-@test "a whole training run: the same bytes and the same state as the pipe" {
+@test "a training run: the same bytes and state as the pipe of programs" {
 	run_of 24 >in
 	alike -S S --bits 0.3
 	ace-inspect verify step
 }
 
 # bats test_tags=long,asan
-@test "the same with every way to say how much" {
+@test "the same with each option that sets a budget" {
 	run_of 6 >in
 	alike -S S -b 4k
 	alike -S S -p 0.5
@@ -51,17 +51,17 @@ alike() {
 	alike -c topk:0.1
 }
 
-@test "the options of its programs go to all that have one of that name" {
+@test "an option goes to every program that has it" {
 	run_of 4 >in
 	alike -S S --gamma 0.5 --bits 0.5 --sync none --form paper:0.25
-	# the same with other spellings of the options
+	# options in other spellings
 	alike -SS -cq8
 	exits 0 ace-step -S 'a b' --gamma 0.5 --bits 0.5 --form moment:1 --print
 	[ "$(cat out)" = "ace-expand -S 'a b' --gamma 0.5 | ace-score -S 'a b' \
 --form moment:1 | ace-select --bits 0.5 | ace-compress -S 'a b'" ]
 }
 
-@test "a program is there when it has the state, or an option of its own" {
+@test "the pipe has a program if it needs the state or has an option of its own" {
 	exits 0 ace-step --cache H --bits 0.5 --print
 	[ "$(cat out)" = \
 	    'ace-expand --cache H | ace-score | ace-select --bits 0.5 | ace-compress' ]
@@ -77,7 +77,7 @@ ace-select --bits 1 | ace-compress" ]
 	[ "$(cat out)" = 'ace-compress -c q8' ]
 }
 
-@test "the schema is for the first program, what is said of the output for the last" {
+@test "--schema goes to the first program, options about the output to the last" {
 	mkshards -n 3000 >in
 	set -- --schema in --print
 	exits 0 ace-step -c q8 "$@"
@@ -111,7 +111,7 @@ ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg \
 	says 'too many options to pass on'
 }
 
-@test "one process for a run, or one for each step" {
+@test "one process per run and one per step give the same bytes" {
 	mkshards -n 300k -k layered -N 5 >in
 	exits 0 ace-step --omit provenance -S long --bits 0.5 in
 	for k in 0 1 2 3 4; do
@@ -126,8 +126,8 @@ ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg \
 	diff -r each many
 }
 
-# five: write five steps, one per file, and code each with a process of its own; after.K is
-# the state after step K
+# five: write five steps to in0 ... in4, code each in a process of its own, and copy the
+# state after step K to after.K
 five() {
 	for k in 0 1 2 3 4; do
 		mkshards -n 30k -k layered -s "$k" >"in$k"
@@ -136,7 +136,7 @@ five() {
 	done
 }
 
-@test "a process that stays answers each step when it is committed; killed, it leaves what single runs do" {
+@test "one process writes each step when it is committed; a kill leaves the state of the last step" {
 	five
 	mkfifo steps
 	ace-step -q --omit provenance -S S --bits 0.5 steps >answers 3>&- &
@@ -160,9 +160,9 @@ five() {
 	diff -r S one
 }
 
-@test "a step that fails is named, those before it are committed and sent" {
+@test "a step that fails is named; the steps before are committed and sent" {
 	five
-	# one value is NaN
+	# the bad step has a NaN
 	mkshards -n 30k -k nan -i 0 -s 3 >bad
 	exits 5 ace-step -q --omit provenance -S S --bits 0.5 - < <(cat in0 in1 in2 bad in4)
 	says "non-finite value .* 'edge1/3', at byte"
@@ -175,7 +175,7 @@ five() {
 	diff -r S one
 }
 
-@test "no space behind two steps of a process: status 4, they are sent, the rest comes later" {
+@test "no space after two steps: status 4; the two are sent, and the rest in the next call" {
 	five
 	# a limit on file sizes acts as a full disk
 	mkfifo steps
@@ -201,7 +201,7 @@ five() {
 	diff -r S one
 }
 
-@test "run again, it sends what was committed, and counts nothing twice" {
+@test "the same step again is sent as it was committed, and counted once" {
 	mkshards -n 300k -k layered >in
 	makes first ace-step -S S --bits 0.5 in
 	cp S/residual residual
@@ -210,7 +210,7 @@ five() {
 	same S/residual residual
 }
 
-@test "what is refused" {
+@test "invalid calls are refused" {
 	mkshards -n 300k -k layered >in
 	refuses 2 'the budget is missing' ace-step in
 	exits 2 ace-step -c q8 --bits 1 in
@@ -226,15 +226,15 @@ shares() {
 	ace-inspect out | awk '$1 == "a" || $1 == "b" { print $6 }' | paste -sd ' '
 }
 
-@test "--form moment: bytes go where the trainer says that the loss minds" {
+@test "--form moment: a tensor with larger moments gets more bytes" {
 	mkshards -t a:64,64 -t b:64,64 >in
 	set -- -S S --form moment --bits 2 --sync none
-	# without the file both tensors weigh the same, and -v says so
+	# without the file `moment' both tensors weigh the same, and -v says so
 	exits 0 ace-step -v "$@" in
 	says "^ace-step: 'S/moment' is absent: all groups have the same weight$"
 	cp out without
 	shares | awk '{ print; exit !($1 > 0.95 * $2 && $1 < 1.05 * $2) }'
-	# the values are 0 to 8191 in order: b's mean square is 7 times a's
+	# the moments are 0 to 8191 in order: b's mean square is 7 times a's
 	rm -r S
 	mkdir -m 700 S
 	mkshards -k ramp -t a:64,64 -t b:64,64 -H kind=6 >S/moment
@@ -253,7 +253,7 @@ shares() {
 	diff -r S step.S
 }
 
-@test "momentum correction adds the residual itself: as ace-compress alone" {
+@test "with momentum correction the pipe is ace-compress alone, which adds the residual" {
 	for k in 0 1; do
 		mkshards -s $k >in
 		makes step ace-step -S st --error-feedback momentum -c topk:0.1 in
@@ -262,7 +262,7 @@ shares() {
 	done
 }
 
-@test "too few bytes: what is not sent is kept with -S, and without it is said to be lost" {
+@test "a budget too small for any group: the message says that values are lost without -S" {
 	mkshards -n 64k >in
 	exits 0 ace-step -b 400 in
 	says "400 bytes is too small for any group: an empty shard is sent, and without -S nothing is kept$"

@@ -1,4 +1,4 @@
-# ace-stream(5): its tables, and the filter in its example.
+# The example of ace-stream(5), a filter, and a field of a shard.
 
 load helper
 load values
@@ -18,7 +18,7 @@ load values
 	[ "$(field dropped out)" -eq 7 ]
 }
 
-# built SCALE: build the page's filter with only the installed header and library
+# built SCALE: build the page's filter with nothing but the installed header and library
 built() {
 	local san=
 	mkdir -p include lib
@@ -33,7 +33,7 @@ built() {
 
 @test "scale.c compiles against aceg.h and libaceg alone, and scales" {
 	built scale
-	# frames between shards pass in their place
+	# frames between shards keep their place
 	mkshards -A -N 2 >in
 	exits 0 ./scale 2 <in
 	[ "$(frames out | awk '$2 != "pROv" { printf("%s ", $2) }')" = \
@@ -48,14 +48,14 @@ built() {
 	perl -e 'local $/; for (@ARGV) { open F, $_; binmode F;
 	    push @v, [unpack "f<*", <F>] } for (0 .. 335) {
 	    $v[0][$_] == 2 * $v[1][$_] or die "$_" } @{$v[0]} == 336 or die' a b
-	# annotations and keys that the filter does not know are kept, and provenance is in order
+	# unknown annotations and keys are kept, and provenance is in order
 	grep -aq hello twice
 	[ "$(frames twice | grep -c xyZz)" -eq 3 ]
 	[ "$(ace-inspect -v twice | sed -n 's/^provenance *//p' | paste -sd,)" = 'mkshards 1,scale 1 2' ]
 	ace-inspect verify twice
 }
 
-@test "scale.c passes no damage on" {
+@test "scale.c refuses damaged input" {
 	built scale
 	mkshards -N 2 >in
 	for at in 0 63 64 700 1500 2000 $(($(wc -c <in) - 1)); do
@@ -69,7 +69,7 @@ built() {
 	exits 2 ./scale x </dev/null
 }
 
-@test "scale.c says when its output does not go" {
+@test "scale.c reports a full disk" {
 	needs_full
 	built scale
 	mkshards >in

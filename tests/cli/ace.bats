@@ -2,7 +2,7 @@
 
 load helper
 
-@test "a command is its program: same bytes, same words, same status" {
+@test "ace COMMAND has the bytes, messages and status of its program" {
 	mkshards >in
 	makes front ace compress -c q4 in
 	exits 0 ace-compress -c q4 in
@@ -12,7 +12,7 @@ load helper
 	refuses 2 "^Try 'ace-inspect --help'" ace inspect --nonsense
 }
 
-@test "the program beside it comes before those in PATH" {
+@test "a program beside ace is preferred to those in PATH" {
 	sanitized && skip "the sanitizer's libraries are looked for by path"
 	mkdir a b
 	cp "$BUILD/ace" a/
@@ -29,7 +29,7 @@ load helper
 	[ "$(cat out)" = "from b:" ]
 }
 
-@test "help lists every program, and no other" {
+@test "help lists exactly the programs that exist" {
 	makes help ace help
 	exits 0 ace --help
 	same out help
@@ -54,7 +54,7 @@ load helper
 	same out help
 }
 
-@test "no such command: status 2, and what was looked for" {
+@test "an unknown command: status 2, and the name of the missing program" {
 	exits 2 ace nonsense
 	says "^ace: command 'nonsense' is unknown: program ace-nonsense is not installed"
 	refuses 2 "program ace-nonsense is not installed" ace help nonsense

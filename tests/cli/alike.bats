@@ -3,7 +3,7 @@ load helper
 
 PATH=$BUILD/examples:$PATH
 
-# said DEVICE DIGEST [ARGS...]: print a shard of DEVICE that states this digest
+# said DEVICE DIGEST [ARGS...]: print a shard of DEVICE with this model.digest
 said() { mkshards -d "$1" -K "model.digest=$2" -s 7 -H base=7 "${@:3}"; }
 
 # three DIGEST DIGEST DIGEST: write the shards a, b and c with these digests
@@ -13,19 +13,19 @@ three() {
 	said c "$3" >c
 }
 
-# spooled FILE...: put the shards into a new spool
+# spooled FILE...: send the shards to a new spool
 spooled() {
 	rm -rf spool
 	cat "$@" | ace-recv --spool spool >/dev/null
 }
 
-@test "what more say than anything else is right; who says another is named" {
+@test "the digest of most devices counts; a device with another is named" {
 	three 11 22 11
 	exits 3 ace-aggregate a b c
 	says "mismatch: 'b' has model 22, most devices have 11: give it their model and begin again at step 7$"
 	exits 3 ace-aggregate <(cat a b c)
 	says "mismatch: 'b' has model 22"
-	# in a spool only that device is deferred, and it learns why when it asks
+	# in a spool that device alone is deferred, and its receipt says why
 	spooled a b c
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
 	says "1 of 3 shards are deferred: mismatch: 'b' has model 22"
@@ -46,7 +46,7 @@ spooled() {
 	ace-inspect list out | grep -q "^contributors  2$"
 }
 
-@test "nobody knows who is right: nothing is summed, and all are told" {
+@test "two digests with equally many devices: nothing is averaged, and all devices are told" {
 	three 11 22 11
 	exits 3 ace-aggregate a b
 	says "mismatch: 'a' has model 11 and 'b' 22 at version 7, and neither model has a majority$"
@@ -56,7 +56,7 @@ spooled() {
 	says "step [0-9]+ has no average"
 	ace-recv --spool spool a >receipt
 	refuses 5 "and neither model has a majority" ace-ack -S state receipt
-	# even with the longest digest and names, the message says what to do
+	# the message with the longest digest and names still says what to do
 	local l d
 	l=$(printf '%0200d' 0)
 	for d in 1 2 3; do
@@ -69,7 +69,7 @@ spooled() {
 	says "give it their model and begin again at step 7$"
 }
 
-@test "a device that lies is set aside alone; whom nobody contradicts is not" {
+@test "only the device with a wrong digest is deferred; devices without a digest are not" {
 	# a false digest cannot be detected, as wrong values cannot
 	three 11 11 11
 	exits 0 ace-aggregate a b c
@@ -81,7 +81,7 @@ spooled() {
 	exits 0 ace-aggregate a b c
 	said d 33 -H base=8 >d
 	refuses 3 "'b' has model 22 and 'd' 33 at version 8" ace-aggregate a b c d
-	# three groups of liars, each smaller than the group of honest devices
+	# 9, 3 and 4 are wrong; no wrong digest has as many devices as the right one
 	for d in 1 2 3 4 5; do
 		said $d $((d < 3 ? 9 : d)) >$d
 	done
@@ -90,7 +90,7 @@ spooled() {
 	ace-inspect list out | grep -q "^contributors  2$"
 }
 
-@test "relays say what all behind them say, and are compared, too" {
+@test "a relay passes on the digest of its devices, and is compared, too" {
 	local d
 	for d in 1 2 3 4 5 6; do
 		said $d $((d < 5 ? 9 : 8)) >$d
@@ -110,12 +110,12 @@ spooled() {
 	exits 1 grep -q model.digest listing
 }
 
-@test "the trainer says weights and moments, and how many steps are replayed" {
+@test "the trainer's digest covers weights and moments, and the number of replayed steps" {
 	local d
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
 	export OPENBLAS_NUM_THREADS=1
-	# one text, so that all apply the same steps; rate 0, so that only the moments differ
+	# all devices train on the same text; with rate 0 only the moments change
 	one() {
 		train --device "$1" -H 2 --replay --rate 0 --steps 6 --layers 1 \
 		    --width 32 --heads 2 --context 16 --batch 4 "${@:2}" text >"$1"
@@ -133,7 +133,7 @@ spooled() {
 		    --heads 2 --context 16 --batch 4 --beta2 0.$d text >$d
 	done
 	exits 0 ace-aggregate 7 8 9
-	# a device with another number of steps per round differs from the first round on
+	# a device with another number of steps per round differs from the first round
 	one a
 	one b
 	one c -H 3
@@ -141,7 +141,7 @@ spooled() {
 	says "mismatch: 'c' has model .*: give it their model and begin again at step 0$"
 }
 
-@test "ace-import takes the digest from what a file notes" {
+@test "ace-import takes the digest from a file's metadata" {
 	text='{"__metadata__":{"model.digest":"1f","other":"x"},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
 	for d in a b c; do
 		t=$text

@@ -1,7 +1,7 @@
 # The memory and file sizes that programs need, and what happens at their limits.
 load helper
 
-# limited KIB CMD...: run CMD with that much address space
+# limited KIB CMD...: run CMD with at most KIB KiB of address space
 limited() {
 	local kib=$1
 	shift
@@ -10,20 +10,20 @@ limited() {
 }
 
 # bats test_tags=long
-@test "with little memory the same bytes, by way of files" {
+@test "with little memory values wait in files, and the bytes are the same" {
 	mkshards -n 10M -x 3 >in
 	ace-score in | ace-select --budget 300k >planned
 	ace-compress --omit provenance planned >want
 	limited 90000 ace-compress --omit provenance planned >got
 	same want got
-	# with little memory, some values waited in files
+	# the smaller peak shows that values waited in files
 	peak free ace-compress --omit provenance planned >/dev/null
 	limited 90000 peak tight ace-compress --omit provenance planned >/dev/null
 	echo "KiB: $(cat free) free, $(cat tight) limited"
 	[ "$(cat tight)" -lt $(($(cat free) * 2 / 3)) ]
 }
 
-@test "values that find no room wait in the state, or where TMPDIR says" {
+@test "values wait in a file in the state or in TMPDIR" {
 	mkshards -n 5M -k fast -l q8 >in
 	export TMPDIR=$PWD/nowhere
 	refuses 4 "nowhere" limited 60000 ace-compress in
@@ -31,7 +31,7 @@ limited() {
 	[ "$(cd st && printf '%s ' *)" = 'lock memory memory.lock residual ' ]
 }
 
-@test "values that wait in the file of the new residual: the same residual and shard" {
+@test "values that wait in the file of the new residual give the same residual and shard" {
 	local s how plan
 	for how in '5M -g 65536' '2600k -g 64'; do
 		for s in 0 1; do
@@ -56,7 +56,7 @@ limited() {
 }
 
 # bats test_tags=long
-@test "with little memory a sum of many: the same bytes" {
+@test "with little memory a sum of many shards has the same bytes" {
 	local i
 	for i in $(seq 60); do
 		mkshards -n 200k -d e$i -x "$i" >f$i
@@ -67,7 +67,7 @@ limited() {
 }
 
 # bats test_tags=long
-@test "rules that see all values at once say what is missing, before they begin" {
+@test "a rule that needs all values at once says how much memory is missing before it begins" {
 	local i
 	for i in $(seq 150); do
 		mkshards -n 70k -d e$i -x "$i"
@@ -81,7 +81,7 @@ limited() {
 	says "limit: rule 'median' needs all shards in memory: 150 shards take [0-9]+ MiB, but the limit is 87 MiB"
 }
 
-@test "limits: the file, ace-recv(1), what ace-security(7) and ace-cloud say" {
+@test "ace-recv(1), ace-security(7) and ace-cloud name the limits of the file" {
 	ace-recv --spool spool --create
 	sed -n 's/^\([a-z]*\) [^ ]*$/\1/p' spool/limits >names
 	sed -n '/^\.Ss Limits/,/^\.El/s/^\.It Cm \([a-z]*\) Ar.*/\1/p' \
@@ -94,7 +94,7 @@ contributors 16 relay1' ]
 	[ "$(grep -E '^(weight|contributors) [^ ]*$' strict/spool/limits | tr '\n' ' ')" = 'weight 1 contributors 1 ' ]
 }
 
-@test "no kind of feedback waits for a receipt for ever" {
+@test "each kind of feedback waits for a receipt for --wait only" {
 	local how
 	ace-compress --help | grep -q 'wait TIME .*60s'
 	mkshards -N 2 >in
@@ -106,7 +106,7 @@ contributors 16 relay1' ]
 	done
 }
 
-@test "a budget of just what an empty shard takes is met, one byte less is refused" {
+@test "a budget of the size of an empty shard is met; one byte less is refused" {
 	mkshards >in
 	ace-select -q -b 336 in >planned
 	exits 0 ace-compress planned
@@ -116,7 +116,7 @@ contributors 16 relay1' ]
 	says "shard 'edge1/0': a budget of 335 bytes is too small: an empty shard takes 336"
 }
 
-@test "a model too small for its bits is told how many are enough" {
+@test "if --bits is too small for a small model, the message says how many bits are enough" {
 	local n bits
 	for n in 90 100 400 3000; do
 		mkshards -t w:$n >in

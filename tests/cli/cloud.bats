@@ -1,4 +1,4 @@
-# What a lying cloud, or an attacker on the return path, can do to an edge: to its
+# What a malicious cloud, or an attacker on the return path, can do to a device: to its
 # residual, its disk and its next step.
 load helper
 
@@ -8,22 +8,22 @@ grad() {
 	ace-import -f raw --name w --shape 64 -d edge1 -r test -s "$1" values
 }
 
-# step STEP VALUE: code the gradient to `sent', with the state S
+# step STEP VALUE: code the gradient of grad to `sent', with the state S
 step() {
 	grad "$1" "$2" >in$1
 	makes sent ace-compress -S S -c q4 --window 4 in$1
 }
 
-# answer ARGS...: record the real cloud's receipt in the state
+# answer ARGS...: record the receipt of the real cloud in the state
 answer() {
 	makes receipts ace-recv --spool spool --sync none sent
 	exits 0 ace-ack -S S receipts
 }
 
-# balance: check that delivered and kept values add up to the inputs
+# balance: check that the delivered and kept values add up to the inputs
 balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 
-@test "a model that is not the edge's: refused, before it is on the disk" {
+@test "a model that is not the device's is refused before it is on the disk" {
 	local p
 	grad 0 1 >mine
 	mkshards -t w:4294967296 -c none -d aggregate >huge
@@ -44,14 +44,14 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	mkshards -t v:64 -d aggregate >other
 	exits 3 ace-export --schema mine -f raw -o raw other
 	says "mismatch: the (shard|stream) is for another model than --schema"
-	# the edge's own model passes, with its schema and without
+	# the device's own model passes, with its schema and without
 	exits 0 ace-export --schema mine -f raw -o raw mine
 	[ "$(wc -c <raw)" -eq 256 ]
 	ace-expand --omit schema mine >bare
 	exits 0 ace-export --schema mine -f raw -o raw bare
 }
 
-@test "receipts for bytes that were not sent decide nothing" {
+@test "receipts for bytes that were not sent have no effect" {
 	local v
 	step 0 1
 	answer
@@ -81,7 +81,7 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	balance
 }
 
-@test "a flood of receipts: 64 are kept, and the right one counts" {
+@test "a flood of receipts: 64 are kept, and the right one still counts" {
 	local i
 	step 0 1
 	for i in $(seq 200); do mkshards -s $((1000 + i)); done >many

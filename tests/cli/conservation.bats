@@ -2,7 +2,7 @@
 
 load helper
 
-# deliver STEP CODEC [ARGS...]: make an input, code and send it, and record the receipt
+# deliver STEP CODEC [ARGS...]: make an input, code it, send it, and record the receipt
 deliver() {
 	mkshards -s "$1" "${@:3}" >"in$1"
 	ace-compress -S state -c "$2" --window 4 --sync none "in$1" |
@@ -11,7 +11,7 @@ deliver() {
 
 balance() { ace-inspect audit -S state --spool spool "$@"; }
 
-@test "exact where the code is, whatever became of the shards" {
+@test "with exact codecs the balance is exact, whether shards were accepted or not" {
 	local s
 	for s in 0 1 2 3; do
 		deliver $s topk:0.1 -k ramp
@@ -32,7 +32,7 @@ balance() { ace-inspect audit -S state --spool spool "$@"; }
 	[ ! -s out ]
 }
 
-@test "rejected: taken back, and exact before and after" {
+@test "a rejected shard returns to the residual; the balance is exact before and after" {
 	deliver 0 topk:0.1 -k ramp
 	mkshards -s 1 -d edge2 | ace-recv --spool spool >/dev/null
 	mkshards -s 1 -k ramp >in1
@@ -56,7 +56,7 @@ sent() {
 	says "step $2: accepted"
 }
 
-# summed VALUE CONTRIBUTORS OPTION...: check the sum of the next step
+# summed VALUE CONTRIBUTORS OPTION...: aggregate the next step, and check its sum
 summed() {
 	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --rounds 1 \
 	    --sync none "${@:3}"
@@ -66,8 +66,8 @@ summed() {
 	grep -q "^ *contributors *$2$" shown
 }
 
-# counted DEVICE N: check that all N inputs of the device are delivered or kept, and that
-# accepted shards stay accepted
+# counted DEVICE N: check that the device's N inputs are delivered or kept, and that a
+# shard sent again is still accepted
 counted() {
 	local i
 	exits 0 ace-inspect audit -S "state.$1" --spool spool in."$1".*
@@ -77,7 +77,7 @@ counted() {
 	done
 }
 
-@test "a step without a quorum: what was accepted of it is in the next average" {
+@test "accepted shards of a step without a quorum are in the next average" {
 	sent edge1 0 1
 	sent edge1 2 10
 	sent edge2 2 100
@@ -90,7 +90,7 @@ counted() {
 	says "fewer than 2 devices sent step 3: the steps before step 5 are skipped, and their accepted shards are in the average of step 5"
 	counted edge1 3
 	counted edge2 2
-	# after --keep has removed the shards, their receipts are still known
+	# --keep has removed the shards, but their receipts are still known
 	sent edge1 7 1
 	sent edge2 8 2
 	sent edge3 8 4
@@ -101,7 +101,7 @@ counted() {
 	done
 }
 
-@test "a device that leaves, a deadline: what it sent is in an average" {
+@test "accepted shards of a device that leaves, or comes after a deadline, are in an average" {
 	local i
 	for i in 1 2 3; do sent edge$i 0 1; done
 	for i in 1 2 3; do
@@ -116,7 +116,7 @@ counted() {
 	counted edge3 2
 }
 
-@test "too few are left for a quorum or for a rule: they are in the next average" {
+@test "shards too few for the quorum or the rule are in the next average" {
 	local i
 	for i in 1 2 3; do sent edge$i 0 1; done
 	# an invalid shard replaces one that was accepted
@@ -132,7 +132,7 @@ counted() {
 	sent edge1 2 100
 	sent edge2 2 100
 	summed 212 2
-	# a step that was closed and has no average, as after a kill, gives the same sum again
+	# a closed step without an average, as after a kill, gives the same sum
 	rm spool/done/2
 	summed 212 2 --keep 1
 	for i in edge1.0 edge1.1 edge1.2 edge2.0 edge2.2; do
@@ -144,7 +144,7 @@ counted() {
 	says "0 is delivered or kept"
 }
 
-@test "lost on purpose: status 3, the first element is named" {
+@test "an input that was lost: status 3, and the first wrong value is named" {
 	deliver 0 f32 -k ramp
 	deliver 1 f32 -k ramp
 	rm -r spool/1
@@ -154,14 +154,14 @@ counted() {
 	grep -q '"ok":false,.*"violated":336' out
 }
 
-@test "doubled on purpose: status 3" {
+@test "a shard that was counted twice: status 3" {
 	deliver 0 f32 -k ramp
 	deliver 1 f32 -k ramp
 	cp spool/1/edge1.aceg spool/1/edge1.1.aceg
 	refuses 3 "at index 0: the input is 1, but 2 is delivered or kept" balance in*
 }
 
-@test "an emission before the commit is seen" {
+@test "a shard that was sent before its state was committed is detected" {
 	deliver 0 topk:0.1 -k ramp
 	cp -r state before
 	deliver 1 topk:0.1 -k ramp
@@ -170,7 +170,7 @@ counted() {
 	refuses 3 "mismatch: tensor" balance in*
 }
 
-@test "not a bit is overlooked: sums f64 cannot hold" {
+@test "the balance is exact for sums that f64 cannot hold" {
 	local s v
 	set -- 1e17 1e-30 -1e17 1e-42
 	for s in 0 1 2 3; do
@@ -184,7 +184,7 @@ counted() {
 	shows "within the bound, .*, off by at most 1e-42" balance in0 in1 in2
 }
 
-@test "a model larger than a pass" {
+@test "a model larger than one pass of the audit" {
 	deliver 0 topk:0.01 -n 2200k -k ramp
 	deliver 1 topk:0.01 -n 2200k -k ramp
 	shows "exact, 2 inputs" balance in0 in1
@@ -194,7 +194,7 @@ counted() {
 	refuses 3 "tensor 'w' at index 0: .*; 2252[0-9]* elements" balance in0 in1
 }
 
-@test "what cannot be told is an error" {
+@test "an audit with wrong inputs, or without its state or shards, is an error" {
 	deliver 0 f32
 	deliver 1 f32
 	refuses 3 "mismatch: the inputs have step 1 of 'edge1' twice" balance in0 in1 in1
@@ -215,14 +215,14 @@ counted() {
 	says "step 0 of 'edge1' was accepted, but is no longer in the spool"
 }
 
-@test "feedback that keeps no sum is said to" {
+@test "audit refuses feedback that keeps no sum" {
 	mkshards -s 0 >in
 	ace-compress -S state -c q8 --error-feedback momentum in |
 	    ace-recv --spool spool >/dev/null
 	refuses 3 "unsupported: feedback momentum" balance in
 }
 
-@test "the bound: a last bit is within it, a millionth is not" {
+@test "a difference of a last bit is within the bound, one of a millionth is not" {
 	# ones VALUE FILE: write an input of eight equal values
 	ones() {
 		perl -e 'print pack("f<*", ($ARGV[0]) x 8)' -- "$1" >raw
@@ -237,7 +237,7 @@ counted() {
 	refuses 3 "mismatch: tensor" balance far
 }
 
-@test "every codec, fifty steps: nothing is lost, and what is left does not grow" {
+@test "every codec, fifty steps: nothing is lost, and the residual does not grow" {
 	local c s g left
 	for s in $(seq 0 49); do mkshards -n 4096 -g 1024 -s "$s"; done >in
 	g=$(mkshards -n 4096 -g 1024 | COLUMNS=200 ace-inspect stats |

@@ -12,7 +12,7 @@ load contract_ask
 	ask closed
 }
 
-@test "the reader is gone: SIGPIPE, or status 4 without a word" {
+@test "the reader is gone: SIGPIPE, or status 4 without a message" {
 	ask reader_gone
 }
 
@@ -25,10 +25,10 @@ load contract_ask
 }
 
 # bats test_tags=long
-@test "a reader that leaves at any frame: no word" {
+@test "a reader that ends after any frame: no message" {
 	ask leaves
 }
 
-@test "-o FILE: whole or not at all" {
+@test "-o FILE: complete or absent" {
 	ask output
 }

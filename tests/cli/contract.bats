@@ -1,5 +1,5 @@
-# Every program treats its input and its options in the same way (contract.bash).  The table
-# of programs is in contract_ask.bash.
+# Every program treats its input and options in the same way, as contract.bash tests.
+# contract_ask.bash has the table of programs.
 
 load helper
 load contract_ask
@@ -15,11 +15,11 @@ load contract_ask
 	ask good
 }
 
-@test "a file, standard input and - are the same" {
+@test "a file, standard input and - give the same output" {
 	ask file
 }
 
-@test "streams one after another are a stream" {
+@test "concatenated streams are read as one stream" {
 	ask two "filter sink report answer"
 }
 
@@ -35,17 +35,17 @@ load contract_ask
 	ask from_terminal
 }
 
-@test "a missing file: status 4; a directory: 4, or 3 where one is read" {
+@test "a missing file: status 4; a directory: 4, or 3 for programs that read directories" {
 	ask missing
 }
 
-@test "a second file where one is meant: status 2, named" {
+@test "a second file for a program that takes one: status 2, and its name" {
 	ask one "filter sink report answer table pipe"
 }
 
 # bats test_tags=long
 @test "the same input gives the same bytes, with every kernel" {
-	# tables of ace-advise do not use the kernels
+	# without the tables of ace-advise, which do not use the kernels
 	ask same "filter sink source report answer"
 }
 
@@ -58,6 +58,6 @@ load contract_ask
 	ask garbage
 }
 
-@test "damage by a terminal has a message of its own" {
+@test "the conversion of line ends, as by a terminal, has a message of its own" {
 	ask terminal_damage "filter sink report answer"
 }
