@@ -383,7 +383,7 @@ static int
 conserve_pass(struct conserve_run *x, struct err *e)
 {
 	struct reader_opts any = { .max_elements = SCHEMA_MAX_TOTAL };
-	char *path, name[CACHE_NAME];
+	char *path, name[CACHE_NAME], shard[SPOOL_PATH];
 	size_t i;
 	int k = 0;
 
@@ -393,13 +393,12 @@ conserve_pass(struct conserve_run *x, struct err *e)
 	for (i = 0; i < x->in->n && k == 0; i++)
 		k = conserve_file(x, x->in->input[i], 1, x->in->in, conserve_input, e);
 	for (i = 0; i < x->got.n && k == 0; i++) {
-		path = spool_path(&x->spool, &x->got.line[i].r.step,
-		    x->got.line[i].name, e);
-		k = path == NULL ? -ERR_SYS : conserve_file(x, path,
-		    x->cached ? 0 : -1, &any, conserve_accepted, e);
+		spool_path(&x->spool, &x->got.line[i].r.step, x->got.line[i].name,
+		    shard);
+		k = conserve_file(x, shard, x->cached ? 0 : -1, &any,
+		    conserve_accepted, e);
 		if (k == 0 && x->cached && x->own)
 			conserve_made_add(x);
-		alloc_free(path);
 	}
 	for (i = 0; i < x->pending.n && k == 0 && x->cached; i++) {
 		if (x->pending.p[i].fate == PENDING_ACCEPTED)

@@ -172,7 +172,6 @@ run_state_count(struct run_state *s, const struct spool *in, uint64_t step,
 
 struct run_state_dir {
 	struct run_state *s;
-	const char *dir;
 	uint64_t step;
 	int current;		/* 1: this is the current step if it has shards */
 	int closed;		/* 1: it has a manifest; */
@@ -252,23 +251,21 @@ static int
 run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struct err *e)
 {
 	struct run_state_dir x = { .s = s, .step = step };
+	char dir[SPOOL_PATH];
 	int k = manifest_of(in, step, &x.l, e);
 
 	x.closed = k > 0 && x.l.line[x.l.n - 1].r.step == step;
 	x.current = s->now == STATUS_IDLE && (!s->has_last || step > s->last);
 	if (x.closed)
 		k = run_state_count(s, in, step, &x.l, e);
-	if (k >= 0 && (k = spool_has(in, &step, "", e)) > 0) {
-		x.dir = spool_path(in, &step, "", e);
-		k = x.dir != NULL ? scan(x.dir, 0, run_state_each_shard, &x, e) : -ERR_SYS;
-	}
+	if (k >= 0 && (k = spool_there(spool_path(in, &step, "", dir), e)) > 0)
+		k = scan(dir, 0, run_state_each_shard, &x, e);
 	if (k >= 0 && x.current && (x.closed || x.shards != 0)) {
 		s->now = x.closed ? STATUS_CLOSED : STATUS_OPEN;
 		s->step = step;
 		s->since = x.oldest;
 	}
 	receipt_list_release(&x.l);
-	alloc_free((char *)(uintptr_t)x.dir);
 	return k;
 }
 
@@ -364,15 +361,15 @@ run_state_link(const struct spool *in, struct run_state_device *d)
 	struct text_kv kv = TEXT_KV_INIT;
 	struct reader *r = NULL;
 	unsigned char id[SHARD_ID];
-	char *path;
+	char path[SPOOL_PATH];
 	struct io *io;
-	int k = 0;
+	int k;
 
 	shard_id(d->name, id);	/* only the beginning of a long name is known */
-	path = memcmp(id, d->id, SHARD_ID) != 0 ? NULL :
-	    spool_of(in, &d->step, d->name, "aceg", NULL);
-	if (path != NULL)
-		k = io_open_kept(&io, path, &ignored);
+	if (memcmp(id, d->id, SHARD_ID) != 0)
+		return;
+	spool_of(in, &d->step, d->name, "aceg", path);
+	k = io_open_kept(&io, path, &ignored);
 	if (k > 0 && (k = reader_open(&r, io, NULL, &ignored)) == 0)
 		while ((k = reader_next(r, &ignored)) > 0)
 			if (k == READER_NOTE && keys_add(&kv, r, &ignored) < 0)
@@ -381,7 +378,6 @@ run_state_link(const struct spool *in, struct run_state_device *d)
 		(void)keys_real(&kv, KEYS_BANDWIDTH, &d->bandwidth, d->name, NULL);
 	reader_free(r);
 	text_release(&kv);
-	alloc_free(path);
 }
 
 static int

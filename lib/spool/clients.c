@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -54,13 +53,10 @@ clients_take(int fd, uint64_t most, const char *device, uint64_t each,
 int
 clients_open(const struct spool *s, int *fd, struct err *e)
 {
-	char *path = statedir_path(&s->state, ".clients", e);
-	int r;
+	char path[SPOOL_PATH];
 
 	*fd = -1;
-	r = path != NULL ? fd_lock(path, 0, fd, e) : -ERR_SYS;
-	alloc_free(path);
-	return r;
+	return fd_lock(spool_path(s, NULL, ".clients", path), 0, fd, e);
 }
 
 static struct flock

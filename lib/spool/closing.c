@@ -319,21 +319,18 @@ closing_since(const struct closing *r, uint64_t step, double *since, struct err 
 	struct array_names files = ARRAY_NAMES_INIT;
 	struct timespec now = { 0, 0 };
 	double *came = NULL, age = 0;
+	char path[SPOOL_PATH];
 	struct stat st;
-	char *path;
 	size_t i, n = 0;
 	int k = steps_files(&files, &r->in, step, e);
 
 	if (k == 0 && (came = alloc_get(files.n + 1, sizeof(*came), e)) == NULL)
 		k = -ERR_SYS;
 	for (i = 0; i < files.n && k == 0; i++) {
-		path = spool_path(&r->in, &step, files.p[i], e);
-		if (path == NULL)
-			k = -ERR_SYS;
-		else if (fstatat(AT(path), &st, 0) == 0)
+		spool_path(&r->in, &step, files.p[i], path);
+		if (fstatat(AT(path), &st, 0) == 0)
 			came[n++] = (double)st.st_mtim.tv_sec +
 			    (double)st.st_mtim.tv_nsec * 1e-9;
-		alloc_free(path);
 	}
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	if (k == 0 && n >= r->o->quorum) {
@@ -460,6 +457,7 @@ static int
 closing_paths(struct closing *r, struct err *e)
 {
 	const struct receipt_list *l = &r->list;
+	char path[SPOOL_PATH];
 	size_t i;
 
 	closing_forget(r);
@@ -468,8 +466,8 @@ closing_paths(struct closing *r, struct err *e)
 	for (i = 0; i < l->n; i++) {
 		if (l->line[i].r.verdict != RECEIPT_ACCEPTED)
 			continue;
-		if ((r->path[r->n] = spool_path(&r->in, &l->line[i].r.step,
-		    l->line[i].name, e)) == NULL)
+		spool_path(&r->in, &l->line[i].r.step, l->line[i].name, path);
+		if ((r->path[r->n] = alloc_dup(path, e)) == NULL)
 			return -ERR_SYS;
 		r->n++;
 	}
@@ -522,7 +520,7 @@ closing_published(const struct closing *r, struct err *e)
 	int k, gone = 0;
 
 	waiting_begin(r->in.wait);
-	while ((k = spool_has(&r->in, &r->step, "aggregate.aceg", e)) == 0) {
+	while ((k = spool_has(&r->in, &r->step, SPOOL_AVERAGE, e)) == 0) {
 		if ((gone && (k = wait_orphan(r->o->out, 0, e)) < 0) ||
 		    (k = statedir_there(&r->in.state, e)) < 0)
 			return k;

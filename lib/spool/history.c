@@ -2,7 +2,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
 #include "base/scan.h"
@@ -24,10 +23,10 @@ history_begin(struct history *m, const struct spool *s, const struct shard *sh,
 	if ((sh->flags & SHARD_PREDICTED) == 0 ||
 	    r->verdict != RECEIPT_ACCEPTED)
 		return 0;
-	m->dir = spool_of(s, NULL, spool_device_of(sh), "history", e);
-	if (m->dir == NULL || feedback_cache_open(&m->cache, m->dir, 0, e) < 0)
+	spool_of(s, NULL, spool_device_of(sh), "history", m->dir);
+	if (feedback_cache_open(&m->cache, m->dir, 0, e) < 0)
 		return -ERR_SYS;
-	if ((k = spool_temp(s, sh, "history" TEMP_NAME, &m->temp, &io, e)) < 0)
+	if ((k = spool_temp(s, sh, "history" TEMP_NAME, m->temp, &io, e)) < 0)
 		return k;
 	if (s->sync == IO_SYNC_FULL)
 		io_behind(io);
@@ -102,25 +101,21 @@ history_keep(struct history *m, const struct spool *s, const struct shard *sh,
 {
 	struct history_old o = { .any = last != NULL,
 	    .last = last != NULL ? *last : 0, .step = sh->step };
-	char name[CACHE_NAME], path[PATH_MAX];
+	char path[SPOOL_PATH], *name;
 	int k;
 
 	if (m->cache == NULL)
 		return 0;
 	o.was = feedback_cache_was(m->cache);
-	(void)snprintf(name, sizeof(name), HISTORY_STEP,
-	    (unsigned long long)sh->step);
-	if (snprintf(path, sizeof(path), "%s/%s", m->dir, name) >= PATH_MAX)
-		return err_set(e, ERR_SYS, "path '%s/%s' is too long", m->dir, name);
-	path[strlen(m->dir) + 1] = '\0';
+	spool_of(s, NULL, spool_device_of(sh), "history/", path);
 	if ((k = spool_made(s, path, e)) < 0)
 		return k;
-	path[strlen(m->dir) + 1] = name[0];
+	name = path + strlen(path);
+	(void)snprintf(name, CACHE_NAME, HISTORY_STEP, (unsigned long long)sh->step);
 	if (renameat(AT(m->temp), AT(path)) < 0)
 		return err_sys(e, "'%s'", path);
 	temp_leave(m->temp);
-	alloc_free(m->temp);
-	m->temp = NULL;
+	m->temp[0] = '\0';
 	/* sync the file before the shard gets its name: once the shard is accepted, its
 	 * device goes on from this history */
 	if (s->sync == IO_SYNC_FULL && (k = io_sync_path(path, e)) < 0)
@@ -132,10 +127,8 @@ void
 history_drop(struct history *m)
 {
 	feedback_cache_free(m->cache);
-	if (m->temp != NULL)
+	if (m->temp[0] != '\0')
 		temp_remove(m->temp);
-	alloc_free(m->temp);
-	alloc_free(m->dir);
 	*m = (struct history)HISTORY_INIT;
 }
 

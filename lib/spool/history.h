@@ -19,10 +19,10 @@ struct schema;
 
 struct history {		/* history for the shard that is being received */
 	struct feedback_cache *cache;	/* NULL: it is not a difference */
-	char *dir, *temp;
+	char dir[SPOOL_PATH], temp[SPOOL_PATH];	/* temp "": there is no file yet */
 	uint32_t next;			/* the group to reconstruct next */
 };
-#define HISTORY_INIT { NULL, NULL, NULL, 0 }
+#define HISTORY_INIT { .cache = NULL }
 
 /* history_begin(m, s, sh, sc, r, e): begin with the shard sh; write a refusal to r if it
  * is a difference to a history that the spool does not have. */

@@ -1,5 +1,3 @@
-
-#include "base/alloc.h"
 #include "base/err.h"
 #include "format/writer.h"
 #include "spool/join.h"
@@ -9,15 +7,15 @@
 int
 join_known(const struct spool *s, const char *device, uint64_t step, struct err *e)
 {
-	char *path = spool_of(s, NULL, device, SPOOL_KNOWN, e);
+	char path[SPOOL_PATH];
 	uint64_t before = 0;
-	int k = path == NULL ? -ERR_SYS : spool_begin(s, NULL, e);
+	int k = spool_begin(s, NULL, e);
 
+	spool_of(s, NULL, device, SPOOL_KNOWN, path);
 	if (k == 0)
 		k = spool_number(path, &before, e);
 	if (k == 0 || (k > 0 && step < before))
 		k = spool_set_number(path, step, s->sync, e);
-	alloc_free(path);
 	return k < 0 ? k : 0;
 }
 
@@ -47,14 +45,11 @@ static int
 join_took_part(const struct spool *s, const struct join_asked *q, uint64_t step,
     struct err *e)
 {
-	char *path = spool_of(s, &step, q->device, "aceg", e);
-	int k = spool_there(path, e);
+	char path[SPOOL_PATH];
+	int k = spool_there(spool_of(s, &step, q->device, "aceg", path), e);
 
-	alloc_free(path);
-	if (k <= 0 || (k = manifest_average(s, step, &path, e)) < 0)
-		return k;
-	alloc_free(path);
-	return k != MANIFEST_NEVER;
+	return k <= 0 || (k = manifest_average(s, step, e)) < 0 ? k :
+	    k != MANIFEST_NEVER;
 }
 
 int

@@ -109,14 +109,13 @@ int
 limits_read(struct limits *a, const struct spool *s, const char *device,
     struct err *e)
 {
-	char *path = statedir_path(&s->state, LIMITS_FILE, e);
 	struct limits other = *a;
-	int k = path == NULL ? -ERR_SYS :
-	    limits_file_read(path, limits_rows, a, &other, NULL, e);
+	char path[SPOOL_PATH];
+	int k = limits_file_read(spool_path(s, NULL, LIMITS_FILE, path), limits_rows, a,
+	    &other, NULL, e);
 
 	if (k == 0 && device != NULL)
 		k = limits_file_read(path, limits_rows, a, &other, device, e);
-	alloc_free(path);
 	return k;
 }
 
@@ -130,12 +129,10 @@ limits_init(const struct spool *s, struct err *e)
 	    "counts, and one of the\n# device before one of all; where there is "
 	    "none, the default.  SIZE is bytes:\n# 64M, 256Mi; TIME 500ms, 60s, "
 	    "2h.\n";
-	char *path = statedir_path(&s->state, LIMITS_FILE, e);
-	int k = path == NULL ? -ERR_SYS :
-	    limits_file_write(path, head, limits_rows, s->sync, e);
+	char path[SPOOL_PATH];
 
-	alloc_free(path);
-	return k;
+	return limits_file_write(spool_path(s, NULL, LIMITS_FILE, path), head,
+	    limits_rows, s->sync, e);
 }
 
 /* ---- what a shard says ---- */
@@ -275,40 +272,34 @@ struct limits_list {
 /* Look for a file of the device, named as by spool_of, and add its size.  Return 1, or 0
  * if it is absent. */
 static int
-limits_size(struct limits_room *p, const uint64_t *step, const char *end,
-    struct err *e)
+limits_size(struct limits_room *p, const uint64_t *step, const char *end)
 {
-	char *path = spool_of(p->s, step, spool_device_of(p->sh), end, e);
+	char path[SPOOL_PATH];
 	struct stat st;
-	int there;
 
-	if (path == NULL)
-		return -ERR_SYS;
-	there = fstatat(AT(path), &st, 0) == 0;
-	if (there)
-		p->bytes += (uint64_t)st.st_size;
-	alloc_free(path);
-	return there;
+	spool_of(p->s, step, spool_device_of(p->sh), end, path);
+	if (fstatat(AT(path), &st, 0) < 0)
+		return 0;
+	p->bytes += (uint64_t)st.st_size;
+	return 1;
 }
 
 /* Add up the device's files in one open step: the shard, the receipts of rejected ones,
  * and the dense reconstruction of a difference.  Return 1 if there is a shard. */
 static int
-limits_step(struct limits_room *p, uint64_t step, struct err *e)
+limits_step(struct limits_room *p, uint64_t step)
 {
+	const int shard = limits_size(p, &step, "aceg");
+	const int any = limits_size(p, &step, "no") | shard;
 	char made[64];
-	int k, no;
 
 	(void)snprintf(made, sizeof(made), "history/history.%llu",
 	    (unsigned long long)step);
-	if ((k = limits_size(p, NULL, made, e)) < 0 ||
-	    (k = limits_size(p, &step, "aceg", e)) < 0 ||
-	    (no = limits_size(p, &step, "no", e)) < 0)
-		return -ERR_SYS;
-	p->steps += (uint64_t)(k | no);
+	(void)limits_size(p, NULL, made);
+	p->steps += (uint64_t)any;
 	if (step == p->sh->step)
-		p->known = k | no;
-	return k;
+		p->known = any;
+	return shard;
 }
 
 /*
@@ -324,14 +315,14 @@ static int
 limits_list(const struct spool *s, const struct shard *sh, int how,
     const struct closed *d, struct limits_list *l, struct err *e)
 {
-	char *path = spool_of(s, NULL, spool_device_of(sh), "open", e),
-	    *text = NULL, *at, *end;
+	char path[SPOOL_PATH], *text = NULL, *at, *end;
 	struct limits_open *o;
 	struct stat st;
 	size_t n;
-	int k = path != NULL ? 0 : -ERR_SYS;
+	int k = 0;
 
-	if (k == 0 && (how == LOCK_EX || faccessat(AT(path), F_OK, 0) == 0) &&
+	spool_of(s, NULL, spool_device_of(sh), "open", path);
+	if ((how == LOCK_EX || faccessat(AT(path), F_OK, 0) == 0) &&
 	    (k = fd_lock(path, how, &l->fd, e)) == 0) {
 		if (fstat(l->fd, &st) < 0)
 			k = err_sys(e, "'%s'", path);
@@ -354,7 +345,6 @@ limits_list(const struct spool *s, const struct shard *sh, int how,
 		end += strcspn(end, "\n");
 	}
 	alloc_free(text);
-	alloc_free(path);
 	return k;
 }
 
@@ -390,7 +380,7 @@ limits_took(const struct spool *s, const struct shard *sh, int alone,
 	for (o = l.line; k >= 0 && o < l.line + l.n; o++) {
 		p = (struct limits_room){ .s = s, .sh = sh };
 		if (o->bytes == 0 && o->step != sh->step) {
-			k = limits_step(&p, o->step, e);
+			k = limits_step(&p, o->step);
 			o->bytes = k > 0 || alone ? p.bytes : 0;
 		}
 		if (k >= 0)
@@ -427,7 +417,7 @@ limits_room(const struct limits *a, const struct spool *s,
 	k = limits_list(s, sh, LOCK_SH, &d, &l, e);
 	for (o = l.line; k >= 0 && l.n > 0; o++, l.n--) {
 		if (o->bytes == 0) {
-			k = limits_step(&p, o->step, e);
+			(void)limits_step(&p, o->step);
 			continue;
 		}
 		p.steps++;

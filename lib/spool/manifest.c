@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
 #include "spool/manifest.h"
@@ -51,18 +50,18 @@ static int
 manifest_newest(const struct spool *s, struct err *e)
 {
 	struct spool_seen *x = s->seen;
-	char *path = spool_path(s, NULL, MANIFEST_CLOSED, e);
 	struct receipt_list l = { .n = 0 };
+	char path[SPOOL_PATH];
 	struct stat st;
-	int k = path != NULL ? 0 : -ERR_SYS;
+	int k = 0;
 
-	if (k == 0 && fstatat(AT(path), &st, 0) < 0) {
+	spool_path(s, NULL, MANIFEST_CLOSED, path);
+	if (fstatat(AT(path), &st, 0) < 0) {
 		k = errno == ENOENT || errno == ENOTDIR ? 0 :
 		    err_sys(e, "'%s'", path);
 		memset(x, 0, sizeof(*x));
-	} else if (k == 0 && (x->file != st.st_ino ||
-	    x->time.tv_sec != st.st_mtim.tv_sec ||
-	    x->time.tv_nsec != st.st_mtim.tv_nsec)) {
+	} else if (x->file != st.st_ino || x->time.tv_sec != st.st_mtim.tv_sec ||
+	    x->time.tv_nsec != st.st_mtim.tv_nsec) {
 		if ((k = manifest_read(&l, path, e)) > 0) {
 			x->file = st.st_ino;
 			x->time = st.st_mtim;
@@ -71,7 +70,6 @@ manifest_newest(const struct spool *s, struct err *e)
 		}
 		receipt_list_release(&l);
 	}
-	alloc_free(path);
 	return k < 0 ? k : x->file != 0;
 }
 
@@ -114,7 +112,7 @@ manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
 {
 	struct closed d;
 	uint64_t into;
-	char name[48], *path;
+	char name[48], path[SPOOL_PATH];
 	int k;
 
 	memset(l, 0, sizeof(*l));
@@ -124,10 +122,8 @@ manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
 		if ((k = manifest_closed(s, &d, e)) < 0 || !d.any ||
 		    step > d.closed || (k = manifest_into(s, &d, &into, e)) < 0)
 			return k;
-		path = spool_path(s, NULL, into == d.closed ? MANIFEST_CLOSED :
-		    manifest_name(into, name), e);
-		k = path != NULL ? manifest_read(l, path, e) : -ERR_SYS;
-		alloc_free(path);
+		k = manifest_read(l, spool_path(s, NULL, into == d.closed ?
+		    MANIFEST_CLOSED : manifest_name(into, name), path), e);
 		/* another step may have been closed meanwhile */
 	} while (k > 0 && into == d.closed && l->line[l->n - 1].r.step > into);
 	if (k == 0 || (k > 0 && l->line[l->n - 1].r.step != into))
@@ -139,18 +135,15 @@ manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
 }
 
 int
-manifest_average(const struct spool *s, uint64_t step, char **path, struct err *e)
+manifest_average(const struct spool *s, uint64_t step, struct err *e)
 {
 	struct receipt_list l;
 	size_t i;
-	int k = spool_has(s, &step, "aggregate.aceg", e), counts = 0;
+	int k = spool_has(s, &step, SPOOL_AVERAGE, e), counts = 0;
 
-	*path = NULL;
 	/* the process that stored the average may have died before a sync */
-	if (k > 0 && (k = spool_durable(s, &step, e)) == 0) {
-		*path = spool_path(s, &step, "aggregate.aceg", e);
-		return *path != NULL ? MANIFEST_HERE : -ERR_SYS;
-	}
+	if (k > 0 && (k = spool_durable(s, &step, e)) == 0)
+		return MANIFEST_HERE;
 	if (k < 0 || (k = manifest_of(s, step, &l, e)) < 0)
 		return k;
 	/* the step was passed over, or none of its shards counts */
@@ -175,15 +168,12 @@ int
 manifest_close(const struct spool *s, const struct closed *d, struct receipt_list *l,
     struct err *e)
 {
-	char *path = spool_path(s, NULL, MANIFEST_CLOSED, e);
-	char *done = spool_path(s, NULL, STEPS_DONE "/", e);
+	char path[SPOOL_PATH], done[SPOOL_PATH];
 	size_t i;
-	int k = path != NULL && done != NULL ? 0 : -ERR_SYS;
+	int k = spool_made(s, spool_path(s, NULL, STEPS_DONE "/", done), e);
 
 	for (i = 0; i < l->n; i++)
 		l->line[i].r.version = d->has_last ? d->last : 0;
-	if (k == 0)
-		k = spool_made(s, done, e);
 	/* a process that linked a shard may have died before the name was durable; and
 	 * the second name of the manifest that is replaced must be durable */
 	for (i = 0; i < l->n && k == 0; i++)
@@ -192,22 +182,18 @@ manifest_close(const struct spool *s, const struct closed *d, struct receipt_lis
 	if (k == 0 && d->made && s->sync == IO_SYNC_FULL)
 		k = io_sync_path(done, e);
 	if (k == 0)
-		k = receipt_list_write(l, path, s->sync, e);
-	alloc_free(path);
-	alloc_free(done);
+		k = receipt_list_write(l, spool_path(s, NULL, MANIFEST_CLOSED, path),
+		    s->sync, e);
 	return k;
 }
 
 int
 manifest_done(const struct spool *s, uint64_t step, struct err *e)
 {
-	char name[48], *from = spool_path(s, NULL, MANIFEST_CLOSED, e);
-	char *to = spool_path(s, NULL, manifest_name(step, name), e);
-	int k = from != NULL && to != NULL ? 0 : -ERR_SYS;
+	char name[48], from[SPOOL_PATH], to[SPOOL_PATH];
 
-	if (k == 0 && linkat(AT(from), AT(to), 0) < 0 && errno != EEXIST)
-		k = err_sys(e, "'%s'", to);
-	alloc_free(from);
-	alloc_free(to);
-	return k;
+	spool_path(s, NULL, MANIFEST_CLOSED, from);
+	spool_path(s, NULL, manifest_name(step, name), to);
+	return linkat(AT(from), AT(to), 0) < 0 && errno != EEXIST ?
+	    err_sys(e, "'%s'", to) : 0;
 }

@@ -48,11 +48,10 @@ int manifest_closed(const struct spool *s, struct closed *d, struct err *e);
 int manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
     struct err *e);
 
-/* manifest_average(s, step, path, e): find out whether the step's average is in the spool.
- * Return an enum manifest_when, or < 0; with MANIFEST_HERE *path is its path, allocated. */
+/* manifest_average(s, step, e): find out whether the step's average, SPOOL_AVERAGE, is in
+ * the spool.  Return an enum manifest_when, or < 0. */
 enum manifest_when { MANIFEST_COMING, MANIFEST_HERE, MANIFEST_NEVER };
-int manifest_average(const struct spool *s, uint64_t step, char **path,
-    struct err *e);
+int manifest_average(const struct spool *s, uint64_t step, struct err *e);
 
 /* ---- a step is closed ---- */
 

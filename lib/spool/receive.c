@@ -210,13 +210,13 @@ receive_spool(struct receive *x, const struct shard *sh, int over, int model,
 {
 	const struct writer_opts o = { "ace-recv", NULL, 0 };
 	struct writer *w = NULL;
-	char *temp = NULL;
+	char temp[SPOOL_PATH] = "";
 	struct io *io;
 	int k;
 
 	if ((over || (k = history_begin(&x->history, x->spool, sh,
 	    reader_schema(x->in), r, e)) == 0) &&
-	    (k = spool_temp(x->spool, sh, &TEMP_NAME[1], &temp, &io, e)) == 0 &&
+	    (k = spool_temp(x->spool, sh, &TEMP_NAME[1], temp, &io, e)) == 0 &&
 	    (k = writer_open(&w, io, &o, e)) == 0 &&
 	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
 		k = receive_data(x, w, r, e);
@@ -228,11 +228,10 @@ receive_spool(struct receive *x, const struct shard *sh, int over, int model,
 		k = writer_finish(w, e);
 	if (k == 0)
 		k = receive_settle(x, sh, over, model, temp, r, e);
-	else if (temp != NULL)
+	else if (temp[0] != '\0')
 		temp_remove(temp);
 	history_drop(&x->history);
 	writer_free(w);
-	alloc_free(temp);
 	return k;
 }
 
@@ -325,10 +324,11 @@ receive_await(const struct receive_answers *o, uint64_t step, char **path,
     struct err *e)
 {
 	struct wait w = wait_begin(-1, STDOUT_FILENO);
+	char here[SPOOL_PATH];
 	int k, r;
 
 	waiting_begin(o->spool->wait);
-	while ((r = manifest_average(o->spool, step, path, e)) == MANIFEST_COMING) {
+	while ((r = manifest_average(o->spool, step, e)) == MANIFEST_COMING) {
 		if (o->gave_up(o->reading))
 			return 1;
 		if (waiting_due(o->spool->wait))
@@ -337,6 +337,9 @@ receive_await(const struct receive_answers *o, uint64_t step, char **path,
 		    (k = wait_more(&w, e)) < 0)
 			return k;
 	}
+	if (r == MANIFEST_HERE && (*path = alloc_dup(spool_path(o->spool, &step,
+	    SPOOL_AVERAGE, here), e)) == NULL)
+		return -ERR_SYS;
 	return r < 0 ? r : 0;
 }
 
@@ -488,18 +491,14 @@ receive_publish_shard(const struct spool *s, struct reader *in, struct err *e)
 {
 	const struct shard *sh = reader_shard(in);
 	struct writer *w = NULL;
-	char *path;
+	char path[SPOOL_PATH];
 	int fd = -1, r;
 
 	if ((r = spool_begin(s, &sh->step, e)) < 0)
 		return r;
-	path = spool_path(s, &sh->step, "aggregate.aceg", e);
-	if (path == NULL)
-		return -ERR_SYS;
 	/* remove the temporary files of killed processes */
-	*strrchr(path, '/') = '\0';
-	temp_sweep(path);
-	path[strlen(path)] = '/';
+	temp_sweep(spool_path(s, &sh->step, ".", path));
+	spool_path(s, &sh->step, SPOOL_AVERAGE, path);
 	if ((r = writer_file(&w, path, "ace-recv", e)) == 0 &&
 	    (r = filter_copy(in, w, e)) == 0 &&
 	    (r = spool_lock(s, LOCK_EX, &fd, e)) == 0 &&
@@ -511,7 +510,6 @@ receive_publish_shard(const struct spool *s, struct reader *in, struct err *e)
 	if (r > 0)		/* its writer may have died before the sync */
 		r = spool_durable(s, &sh->step, e);
 	writer_free(w);
-	alloc_free(path);
 	return r;
 }
 

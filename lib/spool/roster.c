@@ -66,8 +66,8 @@ roster_lines(struct array_names *t, char *s, const char *path, struct err *e)
 int
 roster_read(struct array_names *t, const struct spool *s, struct err *e)
 {
-	char *path = spool_path(s, NULL, ROSTER_FILE, e), *text = NULL;
-	int k = spool_there(path, e);
+	char path[SPOOL_PATH], *text = NULL;
+	int k = spool_there(spool_path(s, NULL, ROSTER_FILE, path), e);
 
 	if (k > 0 && (text = alloc_get(ROSTER_BYTES + 1, 1, e)) == NULL)
 		k = -ERR_SYS;
@@ -80,7 +80,6 @@ roster_read(struct array_names *t, const struct spool *s, struct err *e)
 	}
 	roster_sort(t);
 	alloc_free(text);
-	alloc_free(path);
 	return k;
 }
 
@@ -91,7 +90,7 @@ roster_missing(struct array_names *out, const struct spool *s, uint64_t step,
     const uint64_t *last, struct err *e)
 {
 	struct array_names t = ARRAY_NAMES_INIT;
-	char *path;
+	char path[SPOOL_PATH];
 	size_t i;
 	int listed = roster_read(&t, s, e), k = listed < 0 ? listed : 0;
 
@@ -99,10 +98,8 @@ roster_missing(struct array_names *out, const struct spool *s, uint64_t step,
 		k = steps_devices(&t, s, *last, e);
 	roster_sort(&t);
 	for (i = 0; i < t.n && k == 0; i++) {
-		path = spool_of(s, &step, t.p[i], "aceg", e);
-		k = spool_there(path, e);
+		k = spool_there(spool_of(s, &step, t.p[i], "aceg", path), e);
 		k = k == 0 ? array_add(out, t.p[i], e) : k < 0 ? k : 0;
-		alloc_free(path);
 	}
 	array_release(&t);
 	return k < 0 ? k : listed;
@@ -149,19 +146,16 @@ int
 roster_change(const struct spool *s, const char *device, int joins, struct err *e)
 {
 	struct array_names t = ARRAY_NAMES_INIT;
-	char *path = spool_path(s, NULL, ROSTER_FILE, e);
+	char path[SPOOL_PATH];
 	size_t i;
 	int fd, k;
 
-	if (path == NULL)
-		return -ERR_SYS;
-	k = joins && !roster_is_line(device) ? err_set(e, ERR_USAGE, "'%.80s' is not "
-	    "a valid name for the list of devices", device) : 0;
-	if (k < 0 || (k = spool_begin(s, NULL, e)) < 0 ||
-	    (k = spool_lock(s, LOCK_EX, &fd, e)) < 0) {
-		alloc_free(path);
+	if (joins && !roster_is_line(device))
+		return err_set(e, ERR_USAGE, "'%.80s' is not a valid name for the "
+		    "list of devices", device);
+	if ((k = spool_begin(s, NULL, e)) < 0 ||
+	    (k = spool_lock(s, LOCK_EX, &fd, e)) < 0)
 		return k;
-	}
 	if ((k = roster_read(&t, s, e)) == 0)
 		k = roster_seen(&t, s, e);
 	for (i = 0; i < t.n && strcmp(t.p[i], device) != 0; i++)
@@ -175,9 +169,9 @@ roster_change(const struct spool *s, const char *device, int joins, struct err *
 	}
 	roster_sort(&t);
 	if (k >= 0)
-		k = roster_write(&t, path, s->sync, e);
+		k = roster_write(&t, spool_path(s, NULL, ROSTER_FILE, path), s->sync,
+		    e);
 	(void)close(fd);
 	array_release(&t);
-	alloc_free(path);
 	return k;
 }

@@ -24,16 +24,13 @@ static int spool_settle(const struct spool *s, const char *dir, int top,
 int
 spool_open(struct spool *s, const char *dir, struct err *e)
 {
-	char *path;
+	char path[SPOOL_PATH];
 	int r = statedir_open(&s->state, dir, e);
 
 	if (r == 0 && (s->seen = alloc_get(1, sizeof(*s->seen), e)) == NULL)
 		r = -ERR_SYS;
-	if (r == 0 && s->sync == IO_SYNC_FULL) {
-		path = statedir_path(&s->state, "", e);
-		r = path != NULL ? spool_settle(s, path, 1, e) : -ERR_SYS;
-		alloc_free(path);
-	}
+	if (r == 0 && s->sync == IO_SYNC_FULL)
+		r = spool_settle(s, spool_path(s, NULL, "", path), 1, e);
 	return r;
 }
 
@@ -76,16 +73,16 @@ spool_name(const char *name, char out[SPOOL_NAME])
 
 char *
 spool_path(const struct spool *s, const uint64_t *step, const char *file,
-    struct err *e)
+    char out[SPOOL_PATH])
 {
-	const size_t n = strlen(s->state.dir) + strlen(file) + 32;
-	char *path = alloc_get(n, 1, e), in[24] = "";
+	const char *dir = s->state.dir, *slash = dir[strlen(dir) - 1] == '/' ? "" : "/";
 
 	if (step != NULL)
-		(void)snprintf(in, sizeof(in), "%llu/", (unsigned long long)*step);
-	if (path != NULL)
-		(void)snprintf(path, n, "%s/%s%s", s->state.dir, in, file);
-	return path;
+		(void)snprintf(out, SPOOL_PATH, "%s%s%llu/%s", dir, slash,
+		    (unsigned long long)*step, file);
+	else
+		(void)snprintf(out, SPOOL_PATH, "%s%s%s", dir, slash, file);
+	return out;
 }
 
 void
@@ -102,14 +99,13 @@ spool_file(const char *device, const char *end, char out[SPOOL_FILE])
 
 char *
 spool_of(const struct spool *s, const uint64_t *step, const char *device,
-    const char *end, struct err *e)
+    const char *end, char out[SPOOL_PATH])
 {
-	const size_t n = step == NULL ? strlen(SPOOL_DEVICE) : 0;
-	char file[SPOOL_FILE + sizeof(SPOOL_DEVICE)];
+	char file[SPOOL_FILE];
 
-	memcpy(file, SPOOL_DEVICE, n);
-	spool_file(device, end, file + n);
-	return spool_path(s, step, file, e);
+	spool_path(s, step, step == NULL ? SPOOL_DEVICE : "", out);
+	spool_file(device, end, file);
+	return strcat(out, file);
 }
 
 /* Return the value of two hex digits, or -1. */
@@ -173,7 +169,7 @@ spool_is_shard(const char *name)
 	size_t n = strlen(name);
 
 	return n > 5 && strcmp(name + n - 5, ".aceg") == 0 &&
-	    strcmp(name, "aggregate.aceg") != 0;
+	    strcmp(name, SPOOL_AVERAGE) != 0;
 }
 
 const char *
@@ -195,12 +191,10 @@ spool_device_of(const struct shard *sh)
 int
 spool_run(const struct spool *s, char **name, struct err *e)
 {
-	char *path = spool_path(s, NULL, SPOOL_SCHEMA, e);
+	char path[SPOOL_PATH];
 	struct receipt r;
-	int k = path != NULL ? spool_shard(path, &r, name, e) : -ERR_SYS;
 
-	alloc_free(path);
-	return k;
+	return spool_shard(spool_path(s, NULL, SPOOL_SCHEMA, path), &r, name, e);
 }
 
 /* ---- receiving ---- */
@@ -210,25 +204,20 @@ spool_run(const struct spool *s, char **name, struct err *e)
 static int
 spool_settle(const struct spool *s, const char *dir, int top, struct err *e)
 {
-	const size_t n = strlen(dir) + sizeof(SPOOL_SYNCED);
-	char *mark = alloc_get(n, 1, e);
-	int fd, r = -ERR_SYS;
+	const size_t slash = strlen(dir) - 1;
+	char mark[SPOOL_PATH + sizeof(SPOOL_SYNCED)];
+	int fd, r;
 
-	if (mark == NULL)
-		return -ERR_SYS;
-	(void)snprintf(mark, n, "%s" SPOOL_SYNCED, dir);
-	if (faccessat(AT(mark), F_OK, 0) == 0) {
-		alloc_free(mark);
+	(void)snprintf(mark, sizeof(mark), "%s" SPOOL_SYNCED, dir);
+	if (faccessat(AT(mark), F_OK, 0) == 0)
 		return 0;
-	}
-	mark[strlen(dir) - 1] = '\0';
+	mark[slash] = '\0';
 	r = top ? statedir_durable(&s->state, e) : io_sync_path(mark, e);
-	mark[strlen(dir) - 1] = '/';
+	mark[slash] = '/';
 	/* if it cannot be made, the next process syncs again */
 	if (r == 0 && (fd = openat(AT(mark), O_WRONLY | O_CREAT | O_NOFOLLOW |
 	    O_CLOEXEC, 0600)) >= 0)
 		(void)close(fd);
-	alloc_free(mark);
 	return r;
 }
 
@@ -243,10 +232,10 @@ spool_made(const struct spool *s, const char *dir, struct err *e)
 void
 spool_unmake(const char *dir)
 {
-	char path[PATH_MAX];
+	char path[SPOOL_PATH + sizeof(SPOOL_SYNCED)];
 
-	if (snprintf(path, sizeof(path), "%s" SPOOL_SYNCED, dir) < PATH_MAX)
-		(void)unlinkat(AT(path), 0);
+	(void)snprintf(path, sizeof(path), "%s" SPOOL_SYNCED, dir);
+	(void)unlinkat(AT(path), 0);
 	(void)unlinkat(AT(dir), AT_REMOVEDIR);
 }
 
@@ -254,25 +243,20 @@ int
 spool_begin(const struct spool *s, const uint64_t *step, struct err *e)
 {
 	const char *last = s->sync == IO_SYNC_FULL ? SPOOL_SYNCED : "";
-	char *path;
-	int i, r = step != NULL ? spool_has(s, step, last, e) : 0;
+	char path[SPOOL_PATH];
+	int r = step != NULL ? spool_has(s, step, last, e) : 0;
 
 	if (r != 0)
 		return r < 0 ? r : 0;
-	for (i = 0; r == 0 && i < 1 + (step != NULL); i++) {
-		path = spool_path(s, i == 0 ? NULL : step, i == 0 ? SPOOL_DEVICE : "",
-		    e);
-		r = path != NULL ? spool_made(s, path, e) : -ERR_SYS;
-		alloc_free(path);
-	}
+	r = spool_made(s, spool_path(s, NULL, SPOOL_DEVICE, path), e);
+	if (r == 0 && step != NULL)
+		r = spool_made(s, spool_path(s, step, "", path), e);
 	return r;
 }
 
 int
 spool_there(const char *path, struct err *e)
 {
-	if (path == NULL)
-		return -ERR_SYS;
 	if (faccessat(AT(path), F_OK, 0) == 0)
 		return 1;
 	return errno == ENOENT || errno == ENOTDIR ? 0 : err_sys(e, "'%s'", path);
@@ -282,46 +266,39 @@ int
 spool_has(const struct spool *s, const uint64_t *step, const char *name,
     struct err *e)
 {
-	char *path = spool_path(s, step, name, e);
-	int k = spool_there(path, e);
+	char path[SPOOL_PATH];
 
-	alloc_free(path);
-	return k;
+	return spool_there(spool_path(s, step, name, path), e);
 }
 
 int
 spool_durable(const struct spool *s, const uint64_t *step, struct err *e)
 {
-	char *path;
+	char path[SPOOL_PATH];
 	int r;
 
-	/* a step that is over may have no directory any more */
-	if (s->sync != IO_SYNC_FULL || (r = spool_has(s, step, "", e)) == 0)
+	if (s->sync != IO_SYNC_FULL)
 		return 0;
-	if (r < 0 || (path = spool_path(s, step, ".", e)) == NULL)
-		return -ERR_SYS;
-	r = io_sync_path(path, e);
-	alloc_free(path);
-	return r;
+	/* a step that is over may have no directory any more */
+	if ((r = spool_has(s, step, "", e)) <= 0)
+		return r;
+	return io_sync_path(spool_path(s, step, ".", path), e);
 }
 
 int
 spool_temp(const struct spool *s, const struct shard *sh, const char *end,
-    char **path, struct io **io, struct err *e)
+    char path[SPOOL_PATH], struct io **io, struct err *e)
 {
 	char file[SPOOL_FILE];
 	int fd, r;
 
 	spool_file(spool_device_of(sh), end, file);
-	*path = statedir_path(&s->state, file, e);
-	if (*path == NULL)
-		return -ERR_SYS;
-	if ((r = temp_create(*path, 0600, &fd, e)) < 0) {
-		alloc_free(*path);
-		*path = NULL;
+	spool_path(s, NULL, file, path);
+	if ((r = temp_create(path, 0600, &fd, e)) < 0) {
+		path[0] = '\0';
 		return r;
 	}
-	if ((r = io_create_fd(io, fd, *path, e)) < 0)
+	if ((r = io_create_fd(io, fd, path, e)) < 0)
 		(void)close(fd);
 	else
 		io_own(*io);
@@ -331,11 +308,9 @@ spool_temp(const struct spool *s, const struct shard *sh, const char *end,
 int
 spool_lock(const struct spool *s, int how, int *fd, struct err *e)
 {
-	char *path = spool_path(s, NULL, ".lock", e);
-	int r = path != NULL ? fd_lock(path, how, fd, e) : -ERR_SYS;
+	char path[SPOOL_PATH];
 
-	alloc_free(path);
-	return r;
+	return fd_lock(spool_path(s, NULL, ".lock", path), how, fd, e);
 }
 
 uint64_t

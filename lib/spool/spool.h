@@ -53,8 +53,12 @@ struct reader;
 struct waiting;
 
 #define SPOOL_SCHEMA "schema.aceg"
+#define SPOOL_AVERAGE "aggregate.aceg"
 
-enum { SPOOL_NAME = 256, SPOOL_FILE = SPOOL_NAME + 32 };
+/* Room for a device in a file name, for such a name, and for the path of any file in the
+ * spool: the path of a directory that was opened is shorter than PATH_MAX. */
+enum { SPOOL_NAME = 256, SPOOL_FILE = SPOOL_NAME + 32,
+	SPOOL_PATH = PATH_MAX + SPOOL_FILE + 32 };
 
 struct spool_seen {		/* the newest manifest in short, see manifest_closed */
 	ino_t file;		/* its inode; 0: there is no manifest */
@@ -78,19 +82,18 @@ void spool_close(struct spool *s);
 /* spool_name(name, out): write the file name of a run or device, as above. */
 void spool_name(const char *name, char out[SPOOL_NAME]);
 
-/* spool_path(s, step, file, e): return DIR/STEP/file, allocated; step NULL:
- * DIR/file. */
+/* spool_path(s, step, file, out): write the path DIR/STEP/file to out and return out;
+ * step NULL: DIR/file. */
 char *spool_path(const struct spool *s, const uint64_t *step, const char *file,
-    struct err *e);
+    char out[SPOOL_PATH]);
 
 /* spool_file(device, end, out): write the file name DEVICE.end.
- * spool_of(s, step, device, end, e): return the path of that file, allocated:
- * DIR/STEP/DEVICE.end; step NULL: DIR/device/DEVICE.end.  device "": a device
- * without a name. */
+ * spool_of(s, step, device, end, out): write the path DIR/STEP/DEVICE.end to out and
+ * return out; step NULL: DIR/device/DEVICE.end.  device "": a device without a name. */
 void spool_file(const char *device, const char *end, char out[SPOOL_FILE]);
 #define SPOOL_KNOWN "known"	/* an `end' for spool_of: see spool/join.h */
 char *spool_of(const struct spool *s, const uint64_t *step, const char *device,
-    const char *end, struct err *e);
+    const char *end, char out[SPOOL_PATH]);
 /* spool_device(file, out, id): convert the name of a file back to the device's name and
  * its hash; id may be NULL.  Return 1, or 0 if the name was too long for a file: then
  * out has only its beginning. */
@@ -121,18 +124,18 @@ void spool_unmake(const char *dir);
  * DIR.  Call it before anything relies on a file, since the process that made the
  * file may have been killed before it synced the name. */
 int spool_durable(const struct spool *s, const uint64_t *step, struct err *e);
-/* spool_there(path, e): return 1 if there is a file at path, else 0.  path NULL: -ERR_SYS.
+/* spool_there(path, e): return 1 if there is a file at path, else 0.
  * spool_has(s, step, name, e): the same for DIR/STEP/name; name "": for DIR/STEP; step
  * NULL: for DIR/name. */
 int spool_there(const char *path, struct err *e);
 int spool_has(const struct spool *s, const uint64_t *step, const char *name,
     struct err *e);
-/* spool_temp(s, sh, end, path, io, e): make a temporary file DEVICE.end, with its path,
- * allocated, in *path, and open *io to write it.  It lies in DIR, since the folder of a
- * step is made only for a whole shard.  It stays until verdict_shard or unlink.
- * It is locked while *io is open, so that temp_sweep leaves it alone. */
+/* spool_temp(s, sh, end, path, io, e): make a temporary file DEVICE.end in DIR, since the
+ * directory of a step is made only for a whole shard; open *io to write it.  path is set
+ * to the path of the file, or to "" after a failure.  The file stays until verdict_shard
+ * or temp_remove.  It is locked while *io is open, so that temp_sweep leaves it alone. */
 int spool_temp(const struct spool *s, const struct shard *sh, const char *end,
-    char **path, struct io **io, struct err *e);
+    char path[SPOOL_PATH], struct io **io, struct err *e);
 /* spool_clock(): return the time in Unix nanoseconds, or SOURCE_DATE_EPOCH if it is set,
  * so that output is reproducible. */
 uint64_t spool_clock(void);

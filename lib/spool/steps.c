@@ -46,11 +46,9 @@ static int
 steps_in(const struct spool *s, const uint64_t *step, const char *below,
     scan_fn *each, void *arg, struct err *e)
 {
-	char *dir = spool_path(s, step, below, e);
-	int k = dir != NULL ? scan(dir, 0, each, arg, e) : -ERR_SYS;
+	char dir[SPOOL_PATH];
 
-	alloc_free(dir);
-	return k;
+	return scan(spool_path(s, step, below, dir), 0, each, arg, e);
 }
 
 static int
@@ -159,7 +157,7 @@ steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
 	const struct receipt *had;
 	struct receipt r;
 	size_t i, at = 0;
-	char *path;
+	char path[SPOOL_PATH];
 	int k = steps_files(&files, s, step, e);
 
 	for (i = 0; i < files.n && k >= 0; i++) {
@@ -167,9 +165,7 @@ steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
 			k = receipt_list_add(l, had, files.p[i], e);
 			continue;
 		}
-		path = spool_path(s, &step, files.p[i], e);
-		k = path != NULL ? spool_shard(path, &r, NULL, e) : -ERR_SYS;
-		alloc_free(path);
+		k = spool_shard(spool_path(s, &step, files.p[i], path), &r, NULL, e);
 		if (k == -ERR_DATA)
 			steps_damaged(&r, step, files.p[i], e);
 		if (k != 0 && k != -ERR_SYS)	/* 0: it was removed meanwhile */
@@ -199,16 +195,14 @@ int
 steps_remove(const struct spool *s, uint64_t before, struct err *e)
 {
 	struct steps l = STEPS_INIT;
-	char *dir;
+	char dir[SPOOL_PATH];
 	size_t i;
 	int k = steps_list(&l, s, "", 0, e);
 
 	for (i = 0; k == 0 && i < l.n && l.step[i] < before; i++) {
-		dir = spool_path(s, &l.step[i], "", e);
-		k = dir != NULL ? scan(dir, 0, steps_remove_file, NULL, e) : -ERR_SYS;
-		if (k == 0)
+		spool_path(s, &l.step[i], "", dir);
+		if ((k = scan(dir, 0, steps_remove_file, NULL, e)) == 0)
 			spool_unmake(dir);
-		alloc_free(dir);
 	}
 	steps_release(&l);
 	return k;

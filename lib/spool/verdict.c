@@ -5,7 +5,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/at.h"
 #include "base/err.h"
 #include "base/temp.h"
@@ -32,7 +31,7 @@ struct verdict {
 	const struct shard *sh;
 	const struct schema *sc;
 	const char *temp;
-	char *path, *no;	/* files of the shard; of receipts of rejected shards */
+	const char *path, *no;	/* files of the shard; of receipts of rejected shards */
 	struct history *m;
 	struct receipt *r;
 	struct closed d;
@@ -134,13 +133,13 @@ static int
 verdict_stranger(const struct verdict *x, struct err *e)
 {
 	const char *device = spool_device_of(x->sh);
-	char *known = spool_of(x->s, NULL, device, SPOOL_KNOWN, e);
-	char *open = spool_of(x->s, NULL, device, "open", e);
+	char known[SPOOL_PATH], open[SPOOL_PATH];
 	uint64_t from = 0;
-	int k = known != NULL && open != NULL ? 0 : -ERR_SYS;
+	int k = 0;
 
-	if (k == 0 && x->sh->step < x->d.closed &&
-	    x->d.closed - x->sh->step >= 2 &&
+	spool_of(x->s, NULL, device, SPOOL_KNOWN, known);
+	spool_of(x->s, NULL, device, "open", open);
+	if (x->sh->step < x->d.closed && x->d.closed - x->sh->step >= 2 &&
 	    (k = spool_number(known, &from, e)) >= 0 &&
 	    (k == 0 || x->sh->step < from) && faccessat(AT(open), F_OK, 0) < 0) {
 		x->r->verdict = RECEIPT_INVALID;
@@ -149,8 +148,6 @@ verdict_stranger(const struct verdict *x, struct err *e)
 		    "the others know (ace-recv(1), Joining and leaving)",
 		    (unsigned long long)x->d.closed + 1);
 	}
-	alloc_free(known);
-	alloc_free(open);
 	return k < 0 ? k : 0;
 }
 
@@ -247,21 +244,17 @@ verdict_schema(const char *path, const struct schema *sc,
 static int
 verdict_model(const struct verdict *x, struct err *e)
 {
-	char *path = spool_path(x->s, NULL, SPOOL_SCHEMA, e);
-	char why[256];
-	int k = path != NULL ? VERDICT_YES : -ERR_SYS;
+	char path[SPOOL_PATH], why[256];
+	int k;
 
-	if (k > 0 && !x->alone && faccessat(AT(path), F_OK, 0) < 0)
-		k = VERDICT_ALONE;
-	else if (k > 0 && (k = verdict_schema(path, x->sc, x->sh, why, e)) > 0) {
-		limits_refuse(x->r, "mismatch: run '%.32s' is of another model: %.80s",
-		    spool_run_of(x->sh), why);
-		k = VERDICT_NO;
-	} else if (k == 0) {
-		k = VERDICT_YES;
-	}
-	alloc_free(path);
-	return k;
+	spool_path(x->s, NULL, SPOOL_SCHEMA, path);
+	if (!x->alone && faccessat(AT(path), F_OK, 0) < 0)
+		return VERDICT_ALONE;
+	if ((k = verdict_schema(path, x->sc, x->sh, why, e)) <= 0)
+		return k < 0 ? k : VERDICT_YES;
+	limits_refuse(x->r, "mismatch: run '%.32s' is of another model: %.80s",
+	    spool_run_of(x->sh), why);
+	return VERDICT_NO;
 }
 
 int
@@ -281,25 +274,26 @@ static int
 verdict_fence(const struct verdict *x, struct err *e)
 {
 	const struct shard *sh = x->sh;
-	char *path = spool_of(x->s, NULL, spool_device_of(sh), "incarnation", e);
+	char path[SPOOL_PATH];
 	uint64_t newest = 0;
-	int k = path != NULL ? spool_number(path, &newest, e) : -ERR_SYS;
+	int k;
 
-	if (k >= 0 && sh->incarnation < newest) {
+	spool_of(x->s, NULL, spool_device_of(sh), "incarnation", path);
+	if ((k = spool_number(path, &newest, e)) < 0)
+		return k;
+	if (sh->incarnation < newest) {
 		x->r->verdict = RECEIPT_FENCED;
 		(void)snprintf(x->r->reason, sizeof(x->r->reason), "incarnation "
 		    "%lu, %llu is known", (unsigned long)sh->incarnation,
 		    (unsigned long long)newest);
-		k = VERDICT_NO;
-	} else if (k >= 0 && sh->incarnation > newest && !x->alone) {
-		k = VERDICT_ALONE;
-	} else if (k >= 0) {
-		k = sh->incarnation > newest ? spool_set_number(path,
-		    sh->incarnation, x->s->sync, e) : 0;
-		k = k < 0 ? k : VERDICT_YES;
+		return VERDICT_NO;
 	}
-	alloc_free(path);
-	return k;
+	if (sh->incarnation == newest)
+		return VERDICT_YES;
+	if (!x->alone)
+		return VERDICT_ALONE;
+	k = spool_set_number(path, sh->incarnation, x->s->sync, e);
+	return k < 0 ? k : VERDICT_YES;
 }
 
 /* Return 1, and the verdict `late', if the shard was computed at a model that is too
@@ -398,23 +392,19 @@ verdict_shard(const struct spool *s, const struct shard *sh,
 	const char *device = spool_device_of(sh);
 	struct verdict x = { .s = s, .sh = sh, .sc = sc, .temp = temp, .m = m,
 	    .r = r, .model = model };
+	char path[SPOOL_PATH], no[SPOOL_PATH];
 	int k = 0;
 
-	x.path = spool_of(s, &sh->step, device, "aceg", e);
-	x.no = spool_of(s, &sh->step, device, "no", e);
-	if (x.path == NULL || x.no == NULL)
-		k = -ERR_SYS;
-	else if (r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL)
+	x.path = spool_of(s, &sh->step, device, "aceg", path);
+	x.no = spool_of(s, &sh->step, device, "no", no);
+	if (r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL)
 		k = io_sync_file(temp, e);
 	if (k == 0)
 		k = verdict_locked(&x, e);
 	if (r->verdict == RECEIPT_EQUIVOCATION)
 		(void)snprintf(r->reason, sizeof(r->reason), "other bytes came "
 		    "under this name before");
-	alloc_free(x.path);
-	alloc_free(x.no);
-	if (temp != NULL)
-		temp_remove(temp);
+	temp_remove(temp);
 	r->clock = spool_clock();
 	if (k == 0 && x.d.has_last)
 		r->version = x.d.last;

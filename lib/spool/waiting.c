@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/at.h"
 #include "base/cli.h"
 #include "base/clock.h"
@@ -104,7 +103,7 @@ waiting_missing(const struct spool *s, uint64_t step, int ages,
 	    d.has_last ? &d.last : NULL;
 	struct array_names missing = ARRAY_NAMES_INIT;
 	struct timespec now = { 0, 0 };
-	char one[SHARD_NAME + 64], *path;
+	char one[SHARD_NAME + 64], path[SPOOL_PATH];
 	struct stat st;
 	size_t i, n;
 	const int k = roster_missing(&missing, s, step, last, NULL);
@@ -112,13 +111,12 @@ waiting_missing(const struct spool *s, uint64_t step, int ages,
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	for (i = 0; i < missing.n && k >= 0; i++) {
 		(void)snprintf(one, sizeof(one), "%s", missing.p[i]);
-		path = last == NULL || !ages ? NULL :
-		    spool_of(s, last, missing.p[i], "aceg", NULL);
-		if (path != NULL && fstatat(AT(path), &st, 0) == 0)
+		if (last != NULL && ages)
+			spool_of(s, last, missing.p[i], "aceg", path);
+		if (last != NULL && ages && fstatat(AT(path), &st, 0) == 0)
 			(void)snprintf(one, sizeof(one), "%s (sent last %lld s "
 			    "ago)", missing.p[i], (long long)(now.tv_sec >
 			    st.st_mtim.tv_sec ? now.tv_sec - st.st_mtim.tv_sec : 0));
-		alloc_free(path);
 		waiting_add(c, one);
 	}
 	n = k > 0 ? missing.n : 0;
