@@ -1,9 +1,9 @@
-# examples/corpus.sh: the text for the tables, the same bytes everywhere.  No test uses the
-# network: apt-get and dpkg-deb are stand-ins that give a tree of ours.
+# examples/corpus.sh makes the text for the tables, the same bytes everywhere.  No test uses
+# the network: stand-ins for apt-get and dpkg-deb give a tree that the test makes.
 load helper
 
-# prepare: make the tree.  Six headers count; beside them are a copy, one made by a program,
-# one that is too short and one that is too long.
+# prepare: make the tree.  Six headers count; a copy, a generated, a short and a long one
+# do not.
 prepare() {
 	local i d=tree/usr/include/boost
 	mkdir -p bin $d/a $d/B $d/preprocessed
@@ -40,15 +40,15 @@ want() {
 	printf 'usr/include/boost/%s\n' "$@" | cmp - <(tail -n +2 out1/fresh.tsv | cut -f 3)
 }
 
-@test "which files, in which order; the list is of them" {
+@test "the text has the right files in the right order, and so has the list" {
 	prepare ''
 	exits 3 sh corpus.sh fresh out1
 	[ ! -e out1/fresh ]
 	prepare "$(sed -n 's/.*sum and size are \([0-9]* [0-9]*\),.*/\1/p' err)"
 	exits 0 sh corpus.sh fresh out1
-	# the sorted list is B/2, C, a/1, a/x y, c, d (without e, which equals c).  By index times
-	# 7919 modulo 10007 the order is fourth, third, second, sixth, first, fifth: the first
-	# three, to train on, are sorted again, and the others keep it
+	# the sorted list is B/2, C, a/1, a/x y, c, d (without e, which equals c).  Ordered by index
+	# times 7919 modulo 10007 it is a/x y, a/1, C, d, B/2, c: the first three, for training,
+	# are sorted again, and the others keep this order
 	want C.hpp a/1.hpp 'a/x y.hpp' d.hpp B/2.hpp c.hpp
 	[ "$(head -n 1 out1/fresh.tsv)" = \
 	    "libboost1.74-dev	1.74.0+ds1-21	$(cksum <out1/fresh)" ]
@@ -65,7 +65,7 @@ want() {
 	[ "$(echo ace-corpus.*)" = 'ace-corpus.*' ]
 }
 
-@test "another text is refused, and so are the tables, unless they are told" {
+@test "another text is refused, by corpus.sh and by the tables, except on request" {
 	prepare '1 30000'
 	exits 3 sh corpus.sh fresh out1
 	says '^corpus.sh: the text differs from that of the tables: its sum and size are [0-9]+ 30000, expected 1 30000; .*CORPUS=FILE'
@@ -89,7 +89,7 @@ want() {
 	    'NR == 2 { exit !index($NF, "text " sum ",") }' results/runs.tsv
 }
 
-@test "the package as it is: the sums that the script has, and those of the results" {
+@test "Debian's package has the checksums of the script and of the results" {
 	dpkg-query -W -f '${Version}\n' libboost1.74-dev 2>/dev/null |
 	    grep -qxF 1.74.0+ds1-21 || skip "no libboost1.74-dev here"
 	prepare ''

@@ -11,7 +11,7 @@ sends() {
 	done
 }
 
-# damaged KIND: make `spool' again as it was, with damage to the shard of device b
+# damaged KIND: restore `spool', then damage the shard of device b
 damaged() {
 	rm -rf spool
 	cp -a whole spool
@@ -48,7 +48,7 @@ goes_on() {
 	[ "$(members)" = abc ]
 }
 
-@test "damaged before its step is closed: named and left out, and the run goes on" {
+@test "a shard damaged before its step is closed is named and left out, and the run continues" {
 	local how
 	sends 0 a b c
 	mv spool whole
@@ -61,7 +61,7 @@ goes_on() {
 	done
 }
 
-@test "damaged after its step is closed: named and left out, and the run goes on" {
+@test "a shard damaged after its step is closed is named and left out, and the run continues" {
 	local how
 	sends 0 a b c
 	# do not publish the average, so that the step has to be averaged again
@@ -84,7 +84,7 @@ goes_on() {
 }
 
 # bats test_tags=long
-@test "any changed byte: the step is averaged, and a device left out is named" {
+@test "with any byte changed the step is averaged, and a device that is left out is named" {
 	local i n
 	sends 0 a b c
 	mv spool whole
@@ -98,7 +98,7 @@ goes_on() {
 	done
 }
 
-@test "too few for the quorum without it: no average, and the next one counts the others" {
+@test "too few undamaged shards for the quorum: they count in the next average" {
 	sends 0 a b c
 	damage middle
 	aggregate --quorum 3
@@ -108,7 +108,7 @@ goes_on() {
 	[ "$(members)" = ac ]
 }
 
-@test "the only shard of a step: no average, and its device is answered" {
+@test "if the only shard of a step is damaged, there is no average and its device gets a receipt" {
 	shard b 0 >in
 	ace-recv --spool spool --sync none in >receipts
 	damage short
@@ -121,7 +121,7 @@ goes_on() {
 	[ "$(members)" = b ]
 }
 
-@test "sent again before its step is closed: it replaces the damaged file" {
+@test "a shard that is sent again before its step is closed replaces the damaged file" {
 	local how
 	sends 0 a b c
 	mv spool whole

@@ -2,7 +2,7 @@
 # bats file_tags=plain
 load helper
 
-@test "the network keeps the time that the policy reckons with" {
+@test "the emulated network has the times of the policy's model" {
 	while read -r rate ms delay share; do
 		bits=$(awk "BEGIN { print $share * 32 * 252384 }")
 		exits 0 emulate pace "$rate $ms" 0.1 "$bits" "$delay" 1000
@@ -23,7 +23,7 @@ load helper
 	exits 2 emulate pace "0 300" 0.1 1 0 10
 }
 
-@test "on the slowest link five times faster than synchronous, at least; the same again" {
+@test "deco is at least five times faster than synchronous training on the slowest link" {
 	exits 0 emulate fixed 1 0 0.6 11
 	emulate time "5 300" <out >sync
 	set -- emulate deco "5 300" 11 0 0.6 1 0.6 2 0.4 3 0.4 4 0.3
@@ -40,26 +40,26 @@ seconds() {
 }
 
 # bats test_tags=long
-@test "what DGA has before DeCo-SGD is what a device applies of its own at once" {
+@test "deco is faster than its fixed plans, also if devices apply their own gradients immediately" {
 	link='200 300'
 	# fixed plans with the same delays and no compression, which deco could have chosen
 	exits 0 emulate deco "$link" 11 0 0.6 1 0.6 2 0.4 3 0.4 4 0.3
 	for plan in '2 0.4' '3 0.4' '4 0.3'; do
 		awk -v t="$(seconds fixed $plan)" '{ exit !($1 > 0 && $1 < t) }' out
 	done
-	# deco that applies its own gradient at once is faster than DGA, too
+	# the same if devices apply their own gradients immediately, as in DGA
 	exits 0 emulate deco-ahead "$link" 11 0 0.6 1 0.6 2 0.6 3 0.4 4 0.4
 	for plan in '2 0.6' '3 0.4' '4 0.4'; do
 		awk -v t="$(seconds ahead $plan)" '{ exit !($1 > 0 && $1 < t) }' out
 	done
 }
 
-@test "without a delay there is nothing to be ahead of" {
+@test "without a delay, devices that apply their own gradients immediately have no advantage" {
 	makes want emulate fixed 1 0 0.6 11
 	exits 0 emulate ahead 1 0 0.6 11
 	# equal except for rounding
 	awk 'NR == FNR { t = $5; next } { d = $5 / t - 1
 	    exit !(d > -0.01 && d < 0.01) }' want out
 	exits 2 emulate dga 1 0.6 11
-	exits 2 emulate pace "5 300 8 200" 0.1 1 0 10	# a trace that ends
+	exits 2 emulate pace "5 300 8 200" 0.1 1 0 10	# the trace is too short
 }

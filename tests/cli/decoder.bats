@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE=1
 decode() { python3 "$ROOT/tests/decoder/decode" "$@"; }
 SHARDS=${DECODER_SHARDS:-4}
 
-@test "every golden file" {
+@test "it reads every golden file" {
 	for f in "$ROOT"/tests/golden/good-*.f32; do
 		exits 0 decode "${f%.f32}.aceg"
 		same out "$f"
@@ -43,18 +43,18 @@ shapes() {
 	done
 }
 
-@test "every codec of random shards, of whatever shape" {
+@test "it reads random shards of every codec and many shapes" {
 	shapes
 }
 
 # bats test_tags=long
-@test "the same of each kind and shape" {
+@test "it reads random shards of every kind of values and shape" {
 	shapes
 }
 
-@test "ecq of rows that foretell the next ones, whatever their length" {
-	# fewer than 16 columns, some more, and rows that end inside a chunk,
-	# each of three rows and of many, and groups that begin inside a row
+@test "it reads ecq with prediction between rows, for rows of many lengths" {
+	# rows of fewer than 16 values, of some more, and of many; three rows and many; groups
+	# that begin inside a row
 	for shape in "-t a:900,3 -t b:40,7 -t c:200,15" \
 	    "-t a:100,17 -t b:3,100 -t c:60,77" \
 	    "-t a:9,333 -t b:40,130 -t c:5,67" \
@@ -68,7 +68,7 @@ shapes() {
 	done
 }
 
-@test "what ace-step sends, from --effort 6 on" {
+@test "it reads shards of ace-step with --effort 6 and more" {
 	local e=5 kind
 	for kind in layered gauss columns; do
 		e=$((e + 1))
@@ -83,7 +83,7 @@ shapes() {
 	done
 }
 
-@test "it is not always content" {
+@test "it refuses damage" {
 	mkshards -n 1000 -c f32 >good
 	cp good bad
 	# change a byte among the values

@@ -1,5 +1,5 @@
-# Delivery as a user sees it: every verdict, in any order and repeatedly, and what happens
-# to the gradient.
+# Delivery from a user's view: every verdict, also repeated and in any order, and what
+# happens to the gradient.
 
 load helper
 
@@ -20,7 +20,7 @@ balance() {
 	grep -q ": exact, $1\$" out || { cat out; return 1; }
 }
 
-@test "wrong run, wrong model, a model too old: named, none in the sums" {
+@test "shards of a wrong run, a wrong model or an old version are named and not averaged" {
 	mkshards -s 0 -k ramp | ace-recv --spool spool >/dev/null
 	mkshards -s 0 -r other -d edge2 >in
 	exits 3 ace-recv --spool spool --run test in
@@ -30,7 +30,7 @@ balance() {
 	ace-aggregate --spool spool --rounds 1 >/dev/null
 	mkshards -s 1 | ace-recv --spool spool >/dev/null
 	ace-aggregate --spool spool --rounds 1 >/dev/null
-	# computed at model version 0, when the last closed step is 1
+	# a shard of model version 0, while the last closed step is 1
 	mkshards -s 2 -d edge2 >in
 	limited 'staleness 0' exits 0 ace-recv --spool spool -v in
 	says "step 2: late: stale: model version 0, now 1"
@@ -39,7 +39,7 @@ balance() {
 	mkshards -s 2 -d edge3 >in
 	limited 'staleness 1' exits 0 ace-recv --spool spool -v in
 	says "step 2: accepted"
-	# shards computed at the last step's model, and at a newer one
+	# shards of the last step's model version, and of a newer one
 	mkshards -s 2 -d edge4 -H base=1 >in
 	limited 'staleness 0' exits 0 ace-recv --spool spool -v in
 	says "step 2: accepted"
@@ -61,7 +61,7 @@ sums() {
 	paste "${@/%/.txt}" | perl -lane '$s = 0; $s += $_ for @F; print $s'
 }
 
-@test "rejected, with each kind of feedback: what the receiver gets next" {
+@test "after a rejected shard, each kind of feedback delivers its values later" {
 	local how
 	for how in ef momentum ef21 cache; do
 		rm -rf state spool cache in* sent*
@@ -84,7 +84,7 @@ sums() {
 	done
 }
 
-@test "ids that no file name or terminal should see" {
+@test "device names that are dangerous as file names or on terminals" {
 	local id
 	for id in 'a/b' 'a/../b' '../../up' '.' '..' '-o' '-' 'sp ace' '%2F' 'x%2Fy' a.b \
 	    '' '*' "$(printf '%0255d' 7)"; do
@@ -107,7 +107,7 @@ sums() {
 	done
 }
 
-@test "clocks that jump change nothing but what a receipt says of the time" {
+@test "clocks that jump change only the time in receipts" {
 	local t
 	code 0
 	for t in 0 4102444800 1 18446744073; do
@@ -122,7 +122,7 @@ sums() {
 	done
 }
 
-@test "a spool without hard links: said, nothing accepted" {
+@test "a spool without hard links: a message, and no shard is accepted" {
 	code 0
 	exits 4 env LD_PRELOAD="$(preload)" ACE_NOLINK=1 \
 	    ace-recv --spool spool sent0

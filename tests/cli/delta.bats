@@ -1,5 +1,5 @@
-# Directories in which other programs send the changes of a model: read by ace-diff,
-# written by ace-patch.  tests/mkdelta stands in for the other program.
+# Directories in the formats in which other programs send changes of a model: ace-diff reads
+# them, ace-patch writes them.  tests/mkdelta stands in for the other program.
 load helper
 
 mkdelta() { "$ROOT/tests/mkdelta" "$@"; }
@@ -19,7 +19,7 @@ models() {
 # plain: print the patch without its provenance
 plain() { ace-diff --omit provenance "$@"; }
 
-@test "a directory of either coding, with either checksum, is what the two models are" {
+@test "a directory of each coding and checksum gives the same patch as the two models" {
 	plain -s 7 --base-version 6 old new >want
 	for coding in xor overwrite; do
 		for sum in xxh3-128 adler32; do
@@ -41,7 +41,7 @@ plain() { ace-diff --omit provenance "$@"; }
 	same out want
 }
 
-@test "what ace-patch writes, another program reads, and so do we" {
+@test "another program and ace-diff read the directories of ace-patch" {
 	plain -s 7 --base-version 6 old new >7.aceg
 	for coding in xor overwrite; do
 		cp old m
@@ -74,7 +74,7 @@ plain() { ace-diff --omit provenance "$@"; }
 	done
 }
 
-@test "the directory may be anywhere, there or not, in the sandbox" {
+@test "in the sandbox, too, the directory may be anywhere, and may exist or not" {
 	plain -s 7 --base-version 6 old new >7.aceg
 	mkdir -p here/m there/d
 	for d in there/d there/new; do
@@ -90,7 +90,7 @@ plain() { ace-diff --omit provenance "$@"; }
 	same here/m/old old
 }
 
-@test "tensors that did not change are absent; nothing at all is an index alone" {
+@test "unchanged tensors are absent; if nothing changed, there is only an index" {
 	perl -e 'print pack("Q<", length($ARGV[0])), $ARGV[0], "a" x 8, $ARGV[1] x 8' \
 	    '{"v":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"w":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}' b >a
 	sed 's/bbbbbbbb/bbbbbbbc/' a >b
@@ -111,7 +111,8 @@ plain() { ace-diff --omit provenance "$@"; }
 	plain -s 3 --base-version 2 a b | cmp - out
 }
 
-# refused RE WHAT...: check that ace-diff refuses what mkdelta makes of WHAT, with status 3 and RE
+# refused RE WHAT...: check that ace-diff refuses the directory of `mkdelta make old new d
+# WHAT', with status 3 and RE
 refused() {
 	local re=$1
 	shift
@@ -121,7 +122,7 @@ refused() {
 	[ ! -e patch ]
 }
 
-@test "frames that lie: status 3, with the tensor's name" {
+@test "invalid frames: status 3, with the tensor's name" {
 	local t="tensor 'layer.00.bf16' of 'd'"
 	local lies=cut,head,empty,none,skip,two,window,wide,bits,short,long,bomb,sum,nosum
 	mkdelta make old new xor -e xor --lie $lies
@@ -149,7 +150,7 @@ refused() {
 	refused "corrupt: the.* frame is not as long.*$t" made overwrite.more
 }
 
-@test "lies of the index" {
+@test "invalid indexes are refused" {
 	refused "corrupt: .*names file 'model-00009-of-00009.safetensors', which is absent" --lie file
 	refused "corrupt: tensor 'absent' of index .* is in none of the files" --lie nowhere
 	refused "mismatch: the tensor is absent from 'old', tensor 'other'" --lie name
@@ -169,7 +170,7 @@ refused() {
 	refuses 3 "mismatch: 'e' and 'old' have different tensors" ace-diff old e
 }
 
-@test "for another model, or another version of it" {
+@test "a directory for another model, or for another version of it, is refused" {
 	mkmodel third -n 1000 -s 2
 	for c in xor overwrite; do
 		mkdelta make old new $c -e $c
@@ -182,7 +183,7 @@ refused() {
 	done
 }
 
-@test "what cannot be said in such a directory is not, and nothing of others is overwritten" {
+@test "patches that such a directory cannot express are refused; existing models are not overwritten" {
 	cp old m
 	plain old new >0.aceg
 	exits 3 ace-patch -o d m <0.aceg
@@ -214,7 +215,7 @@ refused() {
 }
 
 # bats test_tags=plain
-@test "what does not fit into memory: one byte of 25 MB, and all of them" {
+@test "memory is bounded if one byte of 25 MB changes, or all of them" {
 	perl -e 'print pack("Q<", length($h)), $h, "\1" x 25_000_000 for $h = q({"w":{"dtype":"U8","shape":[25000000],"data_offsets":[0,25000000]}})' >a
 	perl -pe 's/\x01\z/\x02/' a >b
 	perl -e 'print pack("Q<", length($h)), $h, "\3" x 25_000_000 for $h = q({"w":{"dtype":"U8","shape":[25000000],"data_offsets":[0,25000000]}})' >c

@@ -1,5 +1,5 @@
-# examples/demo-hosts.sh, shortened: it finishes, reports its progress, and leaves nothing
-# behind; in paths with spaces.
+# examples/demo-hosts.sh with a short text, in paths with spaces: it finishes, reports its
+# progress, and leaves no files or processes.
 # bats file_tags=plain,long
 load helper
 load netns
@@ -19,7 +19,7 @@ prepare() {
 	unset SHORT KEEP
 }
 
-@test "six hosts, two of which are killed: the table, its words, lines until then" {
+@test "six hosts, two of which are killed: progress lines, the table and its explanation" {
 	prepare
 	CORPUS=text STEPS=60 PROGRESS=1 exits 0 timeout "$HANG" 'a tree/examples/demo-hosts.sh'
 	for w in 'edge3 is dead' 'the relay is dead' 'the relay is back'; do
@@ -34,7 +34,7 @@ prepare() {
 	[ -z "$(ls -A 'a tmp')" ]
 }
 
-@test "a text that is not there, a table that nobody gets: said at once, or at the end" {
+@test "a missing text is reported first; a table that cannot be written, at the end" {
 	prepare
 	CORPUS=nowhere exits 4 'a tree/examples/demo-hosts.sh'
 	says 'nowhere'

@@ -1,5 +1,5 @@
-# examples/demo.sh with a very small model: check its output, and that it ends and leaves
-# nothing behind, whichever process dies; check its text, from examples/text.sh.
+# examples/demo.sh with a very small model: its output; that it ends and leaves no files or
+# processes, whichever process dies; and its text, from examples/text.sh.
 # bats file_tags=plain
 load helper
 patient
@@ -37,7 +37,7 @@ demo() {
 	[ -z "$(ls -A tmp)" ]
 }
 
-@test "the table: something is learnt, with a tenth of the bytes or less" {
+@test "the model learns with a tenth of the bytes or less, and the table says so" {
 	prepare
 	demo 0
 	awk '$1 == "unigram" { u = $2 } NF != 7 { next }
@@ -52,8 +52,8 @@ demo() {
 	! grep -q '.\{81\}' out || false
 }
 
-# way NAME LOSS TOP1 ROUNDS SENT GOT: write the results of a run.  Each edge took three CPU
-# seconds, the fourth a minute more, and the cloud three
+# way NAME LOSS TOP1 ROUNDS SENT GOT: write the results of a run, in which each edge and the
+# cloud used three CPU seconds, and the fourth edge a minute more
 way() {
 	local k
 	mkdir -p work/$1
@@ -68,7 +68,7 @@ way() {
 	printf '0m9.0s 0m9.0s\n0m1.0s 0m2.0s\n' >"work/$1/took cloud"
 }
 
-@test "the figures, in columns and words: of what was counted, logged and took time" {
+@test "the figures of the table and of its sentences fit the files of the runs" {
 	way full 1.5000 60.00 800 100000000 100000000
 	way ace 1.6000 58.50 80 1000000 2000000
 	{
@@ -89,8 +89,8 @@ way() {
 		END
 	} >figures
 	refuses 1 '^demo: the compression ratio is below 10' bash figures
-	# 1600 Mbit over the link of 2, and 3 CPU seconds; or 24 Mbit over that of 20, and 63; the
-	# cloud's 3 come on top
+	# seconds: 1600 Mbit at 2 Mbit/s and 3 CPU seconds of an edge, or 24 Mbit at 20 Mbit/s
+	# and 63; and the cloud's 3
 	head -n 3 out >columns
 	cat columns
 	same columns - <<-'END'
@@ -115,7 +115,7 @@ tree() {
 	unset CORPUS
 }
 
-@test "the text: the same bytes, and those of the history, or it says what is wrong" {
+@test "text.sh gives the text of the repository's history, or says what is wrong" {
 	prepare
 	tree
 	exits 0 'a tree/examples/text.sh'
@@ -146,7 +146,7 @@ tree() {
 	! grep -q 'matrix products\|steps' err || false
 }
 
-@test "of two makes in one tree one builds and the other waits, and says so" {
+@test "a second make in the same tree waits for the first, and says so" {
 	command -v flock >/dev/null || skip 'no flock'
 	local make=(env -u MAKEFLAGS -u MAKELEVEL timeout "$HANG" make -n -C "$ROOT"
 	    DEPS=no BUILD="$PWD/made" demo)
@@ -162,7 +162,7 @@ tree() {
 	grep -q 'examples/demo.sh' out
 }
 
-@test "what the scripts take from the environment reaches them through make" {
+@test "make passes the variables of the scripts to them" {
 	local v vars
 	vars=$(sed -n 's/^# \([A-Z_]*\)=.*/\1/p' "$ROOT"/examples/*.sh | sort -u)
 	[ "$(wc -l <<<"$vars")" -ge 10 ]
@@ -173,7 +173,7 @@ tree() {
 	done
 }
 
-@test "nobody reads the table, or there is no room for it: that is said" {
+@test "a table that cannot be written is an error" {
 	prepare
 	exits 4 env BUILD="$PWD/bin" sh -c "'$demo' >&-"
 	says '^demo: standard output is closed'
@@ -182,13 +182,13 @@ tree() {
 	[ -z "$(ls -A tmp)" ]
 }
 
-@test "nothing learnt is a failure" {
+@test "a model that learns nothing is a failure" {
 	prepare
 	RATE=0 MUON=0 STEPS=5 demo 1
 	says '^demo: full: nothing was learnt'
 }
 
-@test "a program that dies ends the demo, whoever waits for it" {
+@test "any program that dies ends the demo" {
 	prepare
 	for p in ace-aggregate ace-step ace-expand; do
 		replace $p <<<"head -c 1000 >/dev/null; exit 3"
@@ -201,7 +201,7 @@ tree() {
 	says '^demo: .* failed'
 }
 
-@test "a stream that is cut without a word ends the demo" {
+@test "a truncated stream ends the demo" {
 	prepare
 	replace ace-step <<<"case \$* in
 	*state3*) dd bs=1000 count=300000 iflag=count_bytes | '$BUILD/ace-step' \"\$@\" ;;
@@ -212,7 +212,7 @@ tree() {
 	says 'truncated: '
 }
 
-@test "two that fail at once: said, whichever comes in between" {
+@test "two failures at the same time give one message" {
 	cat >both <<-END
 	name=two
 	. "$ROOT/examples/pipes.sh"
@@ -230,7 +230,7 @@ tree() {
 	refuses 1 '^two: one: edge 1 failed' bash both
 }
 
-@test "a program that is missing, a text that is missing, are named" {
+@test "a missing program and a missing text are named" {
 	prepare
 	rm bin/ace-step
 	SYSTEM=$(system) demo 1
@@ -245,7 +245,7 @@ tree() {
 	says "^demo: too little text in 'few'"
 }
 
-@test "stopped from outside, it stops everything" {
+@test "TERM ends the demo and all its programs" {
 	prepare
 	STEPS=100000 PATH="/usr/local/bin:/usr/bin:/bin" BUILD=$PWD/bin \
 	    "$demo" >out 2>err &
@@ -267,7 +267,7 @@ tree() {
 }
 
 # bats test_tags=long
-@test "how far it is: on a terminal one line that changes, in a pipe lines" {
+@test "progress: one changing line on a terminal, several lines in a pipe" {
 	prepare
 	export STEPS=300
 	BUILD=$PWD/bin TERM=xterm exits 0 timeout "$HANG" pty sh -c "'$demo' 2>&1"

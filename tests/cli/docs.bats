@@ -2,20 +2,20 @@
 
 load helper
 
-# setup: let temporary files of the examples be removed with the test's
+# setup: make temporary files of the examples in the test's directory, which is removed
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	export TMPDIR=$BATS_TEST_TMPDIR
 }
 
-# other tests run those of ace-transports(7) and ace-quickstart(7), which need several hosts,
-# of ace-trainers(7), which need two terminals, and of ace-pytorch(7), which need torch
-@test "the EXAMPLES of every page run as they stand" {
+# other tests run the EXAMPLES that need several hosts (ace-transports(7), ace-quickstart(7)),
+# two terminals (ace-trainers(7)) or torch (ace-pytorch(7))
+@test "the EXAMPLES of every page run as printed" {
 	failed=0
 	for page in "$ROOT"/man/*.[17]; do
 		dir=${page##*/}
 		case $dir in ace-transports.7 | ace-pytorch.7 | ace-quickstart.7 | ace-trainers.7) continue ;; esac
-		# a policy's budget of a model must exceed the size of its frames
+		# the policy's budget must exceed the size of the shard's frames, so its model is larger
 		[ "$dir" = ace-policy.1 ] && model=(-t 'w:2400,64') || model=()
 		mkdir "$dir"
 		examples "$page" >"$dir.sh"
@@ -31,13 +31,13 @@ setup() {
 	[ "$failed" -eq 0 ]
 }
 
-@test "ace(7)'s example needs nothing but what it names" {
+@test "the example of ace(7) needs only the programs and files that it names" {
 	safetensors >grad.safetensors
 	examples "$ROOT/man/ace.7" >run.sh
 	bash -eu run.sh >out 2>err </dev/null || { cat run.sh err; false; }
 }
 
-@test "ace(7) lists what is in a state" {
+@test "ace(7) lists the files of a state" {
 	mkshards -s 0 >in
 	ace-meter -S state <in | ace-score -S state | ace-policy -S state --ratio 1,9,1Mbit |
 	    ace-select -b 1k | ace-compress -S state |
@@ -50,9 +50,9 @@ setup() {
 	done <files
 }
 
-# listings PAGE: write the commands of its EXAMPLES to shown.sh, with "== N" before the Nth
-# block, and the output shown after block N to shown.N.  Commands are -literal blocks,
-# and their output -unfilled ones.
+# listings PAGE: write the commands of its EXAMPLES, which are -literal blocks, to shown.sh,
+# with "== N" before block N, and the output shown after it, an -unfilled block, to
+# shown.N.
 listings() {
 	perl -ne 'BEGIN { open(SH, ">", "shown.sh") or die }
 	    sub shown { open(L, ">>", "shown.$n") or die; print L "$_[0]\n"; close(L) }
@@ -75,8 +75,8 @@ compared() {
 	bash -euo pipefail shown.sh >all 2>&1 </dev/null || { cat all; return 1; }
 	for f in shown.[0-9]*; do
 		sed -n "/^== ${f#*.}$/,/^== /p" all >printed
-		# a plan changes with each change of the planner, and a busy machine may not measure the
-		# link
+		# not for ace-select, whose plans change with the planner, and ace-meter, which may not
+		# be able to measure the link on a busy machine
 		! grep -qE '^ace-(select|meter): ' "$f" || continue
 		compared=$((compared + 1))
 		prints "$f" printed || { echo "$f:"; cat printed; failed=1; }
@@ -85,7 +85,7 @@ compared() {
 }
 
 # bats test_tags=long
-@test "what a page shows to be typed is shown as it is to be typed" {
+@test "mandoc prints the commands of a page as they have to be typed" {
 	needs mandoc
 	local p
 	for p in "$ROOT"/man/*.[157]; do
@@ -100,7 +100,7 @@ compared() {
 	done
 }
 
-@test "what a page shows is what its commands print, digits aside" {
+@test "the output on a page is that of its commands, except for digits" {
 	failed=0
 	for page in "$ROOT"/man/*.[17]; do
 		grep -q '^\.Bd -unfilled' "$page" || continue
@@ -116,7 +116,7 @@ compared() {
 }
 
 # bats test_tags=long
-@test "ace-tutorial(7) is typed twice, and leaves nothing where one is" {
+@test "ace-tutorial(7) works twice, and leaves nothing in the current directory" {
 	examples "$ROOT/man/ace-tutorial.7" >page.sh
 	mkdir here temporary
 	for n in 1 2; do
@@ -127,7 +127,7 @@ compared() {
 	done
 }
 
-@test "what the pages say of PyTorch's digits is what was measured" {
+@test "the pages have the measured figures of digits.py" {
 	r=$ROOT/examples/results
 	awk -f "$ROOT/examples/student.awk" -f "$ROOT/examples/pytorch.awk" \
 	    "$r/pytorch-runs.tsv" | cmp - "$r/pytorch.tsv"
@@ -174,7 +174,7 @@ before() {
 	done
 }
 
-@test "--help ends with two examples, which run as they stand" {
+@test "--help ends with two examples, which run as printed" {
 	failed=0
 	for c in "$ROOT"/cmd/*.c; do
 		p=${c##*/} p=${p%.c}
@@ -196,7 +196,7 @@ before() {
 	[ "$failed" -eq 0 ]
 }
 
-@test "completions complete" {
+@test "completions of bash give options and files" {
 	run bash -c '. "$ROOT/completions/ace.bash"
 	    COMP_WORDS=(ace-compress --sy) COMP_CWORD=1
 	    _ace ace-compress && echo "${COMPREPLY[*]}"

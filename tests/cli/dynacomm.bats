@@ -3,7 +3,7 @@
 load helper
 
 @test "the networks have the published parameters" {
-	# the numbers of the authors' releases; GoogLeNet without side classifiers
+	# the numbers in the authors' releases, GoogLeNet without its side classifiers
 	mkprofile | tail -n +2 | cut -f1,3 >got
 	printf '%s\t%s\n' VGG-19 143667240 GoogLeNet 6998552 \
 	    Inception-v4 42679816 ResNet-152 60192808 | cmp - got
@@ -13,7 +13,7 @@ load helper
 	done
 }
 
-@test "the grid: 41 per cent at best, never worse than another schedule" {
+@test "the grid: the optimal schedule saves up to 41 %, and none is better" {
 	GRID=1 exits 0 "$ROOT/examples/dynacomm.sh" results
 	[ "$(tail -n +2 results/dynacomm.tsv | wc -l)" -eq $((4 * 7 * 6)) ]
 	awk -F'\t' 'NR > 1 && (NF != 8 || $7 < $5 || $7 < $6 || $7 < 0) {
@@ -30,14 +30,15 @@ load helper
 # said KEY FILE: print this key of each shard's policy
 said() { ace-inspect -v "$2" | sed -n "s/^pOLi *$1=//p"; }
 
-# five: write the layers of ace-advise.bats, the last one first, with a value per second on a
-# link of 32 bit/s: pt 3 1 4 1 5, fc 2 7 1 8 2.  They take 26 s at best.
+# five: write the five layers of ace-advise.bats, the last one first.  On a link of 32 bit/s,
+# a value per second, they transmit for 3 1 4 1 5 s and compute for 2 7 1 8 2 s, which takes
+# 26 s at best.
 five() {
 	mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 -T 2,8,1,7,2 "$@"
 }
 link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 
-@test "cuts in the stream: the optimum of what the shard's layers took" {
+@test "cuts in the stream are optimal for the times of the shard's layers" {
 	five -N 2 >in
 	notes 'cuts: now 3 of 5 layers. ends, 26 s to the last' ace-policy -v $link in
 	says 'cuts: still 3 of 5'
@@ -50,7 +51,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	    c 16 1.000000000 d 4 8.000000000 e 20 2.000000000 | cmp - out
 	ace-advise dynacomm --format tsv --cuts 2s --bandwidth 32bit out | grep -q \
 	    "^backward.optimal.26.000000000.27.78.3.5,3,1$"
-	# cuts are decided again; a policy that decides no cuts keeps them
+	# --cuts replaces the cuts; without it they are kept
 	exits 0 ace-policy $link --cuts 1000s decided
 	[ "$(said cuts out | head -n 1)" = 1 ]
 	exits 0 ace-policy decided
@@ -63,7 +64,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	    cmp - <(said cuts out | head -n 1)
 }
 
-@test "cuts in the stream: times are smoothed, and a change must be worth it" {
+@test "cuts in the stream: times are smoothed, and small gains do not change the cuts" {
 	five >in0
 	mkshards -s 1 -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
 	    -T 2,8,1.02,7,2.02 >in1
@@ -74,16 +75,15 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	says 'edge1/2.*cuts: now'
 }
 
-@test "cuts in the stream: half is forgotten in ten shards; a gain below a hundredth is none" {
+@test "cuts in the stream: times lose half their weight in ten shards; a gain must exceed 1 %" {
 	# one layer: 1 s to compute, 1 s for its bytes, 1 s for the transmission
 	mkshards -t a:1 -T 1 >in
 	mkshards -t a:1 -T 2 -s 1 >>in
 	exits 0 ace-policy $link --cuts 1s in
 	[ "$(said cuts.seconds out)" = "$(printf '3\n3.06696701')" ]
 	[ "$(frames out | grep -c tIMe)" -eq 2 ]
-	# two layers. The second layer's time becomes 0.5 s plus a fifteenth of the difference:
-	# two transmissions gain half of a hundredth at first (cuts stay), then two hundredths
-	# (cuts change)
+	# two layers.  The second layer's smoothed time is 0.5 s plus 1/15 of the difference: with
+	# 17.1 s two transmissions gain 0.5 %, and the cuts stay; with 45 s 2 %, and they change
 	for what in 17.1:1 45:2,1; do
 		mkshards -t b:10 -t a:10 -T 100,0.5 >in
 		mkshards -t b:10 -t a:10 -T "100,${what%:*}" -s 1 >>in
@@ -92,7 +92,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	done
 }
 
-@test "cuts in the stream: the bytes are those that were coded last, where a state says them" {
+@test "cuts in the stream: with a state, the bytes are those of the last coded shard" {
 	five >in
 	exits 0 ace-policy $link --ratio 2,2 in
 	said cuts out >want
@@ -112,7 +112,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	[ "$(said cuts out)" = 5,3,1 ]
 }
 
-@test "cuts in the stream: what is not known, what is wrong" {
+@test "cuts in the stream: -v says what is unknown; invalid times are refused" {
 	five >in
 	mkshards >without
 	notes 'cuts: bandwidth not known yet' ace-policy -v --cuts 1ms in
@@ -142,7 +142,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	exits 0 ace-advise profile zero
 }
 
-@test "an aggregate has the cuts of the device that takes longest" {
+@test "an aggregate has the cuts of the device with the longest time" {
 	five -d fast | ace-policy $link >fast
 	five -d slow | ace-policy $link --bandwidth 6bit >slow
 	five -d asleep >none
@@ -153,14 +153,14 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	mv out one
 	exits 0 ace-aggregate none slow fast
 	same out one
-	# of two plans that take the same time the first device's counts, in any order of input
+	# if two plans take equally long, the device of the smaller name counts
 	five -d one -P $'cuts=5,1\ncuts.seconds=7' >one
 	five -d two -P $'cuts=5,2,1\ncuts.seconds=7' >two
 	exits 0 ace-aggregate two one
 	[ "$(said cuts out)" = 5,1 ]
 	exits 0 ace-aggregate one two
 	[ "$(said cuts out)" = 5,1 ]
-	# four times the median is still accepted; a device without cuts does not count
+	# a time of four times the median is accepted, more is not; a device without cuts is ignored
 	five -d d1 -P $'cuts=5,2,1\ncuts.seconds=1' >d1
 	five -d d3 -P $'cuts=5,3,1\ncuts.seconds=1' >d3
 	five -d d4 -P $'cuts=5,4,1\ncuts.seconds=4' >d4
@@ -179,27 +179,27 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	[ -z "$(said cuts out)" ]
 }
 
-@test "the trainer's gradients leave at the cuts that the policy makes of its times" {
+@test "the trainer sends its gradients at the cuts that the policy derives from its times" {
 	export OPENBLAS_NUM_THREADS=1
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
 	mkfifo back
 	small="--layers 1 --width 32 --heads 2 --context 16 --batch 4 --windows 16"
-	# a transmission is so slow that a single one is best; at first there is one per layer.
-	# The trainer waits for the end of all programs, so timeout must not hold its pipe
+	# transmissions cost so much that one is best; the first shards have one per layer.  The
+	# trainer waits for the end of all programs, so timeout runs outside of the pipe
 	timeout "$HANG" bash -o pipefail -c "'$BUILD/examples/train' $small \
 	    --steps 5 --cuts all --clock --policy --profile table \
 	    --apply back text |
 	    tee made | ace-policy --cuts 1000s --bandwidth 1Mbit |
 	    tee back >sent"
 	[ "$(said cuts sent | sort -u)" = 1 ]
-	# times are known from the second shard on; the third one obeys
+	# the second shard has the first times, and the third one has the new cuts
 	[ "$(frames made | awk '$2 == "DATA" { n++ }
 	    $2 == "SEND" { printf("%d ", n); n = 0 }')" = "9 9 1 1 1 " ]
-	# the first shard has no times, since nothing was timed yet
+	# the first shard has no times
 	[ "$(ace-inspect -v made | grep -c 'compute.seconds=')" -eq 4 ]
 	[ "$(ace-inspect -v made | grep -c '^annotation *tIMe')" -eq 4 ]
-	# programs in between pass on each segment at once
+	# the programs pass on each segment before the next one comes
 	at=$(frames made | awk '$2 == "DATA" && ++n == 3 { print $1 }')
 	mkfifo slow
 	for how in "ace-policy --bandwidth 1Mbit" "ace-compress -c q8"; do
@@ -222,10 +222,10 @@ layer_by_layer() {
 	OPENBLAS_NUM_THREADS=1 "$BUILD/examples/train" --layers 1 --width 32 --heads 2 \
 	    --context 16 --batch 4 --steps 3 --cuts "$1" text
 }
-# place N: print where the N-th DATA frame in made begins
+# place N: print the offset of the N-th DATA frame in made
 place() { frames made | awk -v n="$1" '$2 == "DATA" && ++k == n { print $1 }'; }
 
-# taken_up: check that an interrupted step is repeated and that nothing is lost
+# taken_up: check that the interrupted step is repeated, with the same output and state
 taken_up() {
 	exits 3 ace-inspect verify got
 	cmp st/residual before/residual
@@ -235,7 +235,7 @@ taken_up() {
 	rm -rf before
 }
 
-@test "with a state a segment leaves before the next one came, and the end after the commit" {
+@test "with a state, a segment is sent before the next one comes, and SEND after the commit" {
 	layer_by_layer all >made
 	mkfifo slow
 	for how in "ace-compress --omit provenance -S st -c q8" "ace-step --omit provenance -S st -c q8" \
@@ -243,8 +243,8 @@ taken_up() {
 		rm -rf st want
 		makes whole ${how/ st / want } made
 		ace-inspect verify whole
-		# seven segments of the second step have been sent, and at least six must come out; the
-		# state is that of the first step, in which five groups were not zero
+		# the input has seven segments of the second step; six must come out, after the five of
+		# the first step that are not zero, while the state is still the first step's
 		$how <slow >got 3>&- &
 		exec 9>slow
 		head -c "$(place 17)" made >&9
@@ -262,7 +262,7 @@ taken_up() {
 	done
 }
 
-@test "with a state segments are the same shard, in other frames" {
+@test "with a state, a shard in segments has the same values as a shard in one frame" {
 	layer_by_layer all >made
 	layer_by_layer none >one
 	for how in "-c q8" "-c qsgd:7" "-c lowrank:2" "-c q4 --error-feedback momentum" \
@@ -280,7 +280,7 @@ taken_up() {
 
 to_full() { "$@" >/dev/full; }
 
-@test "a segment that cannot leave is no step: the next try is the first" {
+@test "a segment that cannot be written does not change the state" {
 	needs_full
 	layer_by_layer all | ace-cut --step 0 >made
 	makes whole ace-compress --omit provenance -S want -c q8 made
@@ -298,7 +298,7 @@ sizes() {
 # within BUDGET FILE SHARDS: check that FILE has that many shards, and that none exceeds BUDGET
 within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
     END { exit bad || NR != '"$3"' }'; }
-@test "segments of a budget never exceed it, by however few bytes" {
+@test "a shard in segments never exceeds its budget, however small" {
 	local b segments
 	layer_by_layer all >made
 	for b in 700 900 1200 1777 2500 3001 4096 6k 9999 20k 40k 100k; do
@@ -315,7 +315,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	done
 }
 
-@test "segments of a budget leave before the next one came, from the second step on" {
+@test "with a budget, segments are sent before the next one comes, from the second step on" {
 	layer_by_layer all >made
 	mkfifo slow
 	for how in "ace-step --omit provenance -S st -b 12k" \
@@ -324,8 +324,8 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 		rm -rf st want
 		makes whole ${how/ st / want } made
 		ace-inspect verify whole
-		# the first step has no earlier shares, so it is sent as a whole.  Of the second step seven
-		# of nine segments have been sent
+		# the first step is sent in one frame, since no step before gives shares of the budget.
+		# The input then has seven of the nine segments of the second step
 		$how <slow >got 3>&- &
 		exec 9>slow
 		head -c "$(place 17)" made >&9
@@ -335,7 +335,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 		[ "$(frames got | grep -c SEND)" -eq 1 ]
 		[ "$(ace-inspect st/residual | grep -c 'step *1')" -eq 0 ]
 		cp -r st before
-		# killed between two segments: the state is that of the first step
+		# kill it between two segments: the state is that of the first step
 		kill -9 $!
 		wait $! || true
 		exec 9>&-
@@ -343,7 +343,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	done
 }
 
-@test "segments of a budget: the bytes of any threads, of a pipe, and of a step that comes again" {
+@test "segments with a budget: any number of threads, the pipe, and a repeated step give the same bytes" {
 	layer_by_layer all >made
 	makes want ace-step --omit provenance -T 1 -S s1 -b 12k made
 	exits 0 ace-step --omit provenance -T 4 -S s2 -b 12k made
@@ -361,7 +361,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	done
 	cmp s1/residual s3/residual
 	cmp s1/residual s4/residual
-	# the shares of a step that was not committed are not used
+	# shares of a step that was not committed are not used
 	rm -rf s5
 	exits 0 ace-step --omit provenance -S s5 -b 12k <(ace-cut --step 0-1 made)
 	cp s5/residual residual
@@ -371,7 +371,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	same out third
 }
 
-@test "segments of a budget: what is remembered may be absurd, of another model, or gone" {
+@test "segments with a budget: stored shares may be absurd, of another model, or absent" {
 	local k s n
 	layer_by_layer all >made
 	ace-cut --step 0 made >first
@@ -404,7 +404,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	done
 }
 
-@test "overlap.sh: every way's seconds, also through a state and a budget" {
+@test "overlap.sh prints the seconds of each method, also with a state and a budget" {
 	export STEPS=2 TRIES=1 RATE=200 COST=1
 	export MODEL="--layers 1 --width 16 --heads 2 --context 8 --batch 2"
 	for table in overlap overlap-state; do
@@ -416,7 +416,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	done
 }
 
-@test "together.sh: every way takes its steps over a link that changes" {
+@test "together.sh: each method takes its steps over a changing link" {
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
 	CORPUS=$PWD/text STEPS=2 TRIES=1 LINKS='50/5 200/1' COST=1 \

@@ -1,11 +1,11 @@
-# The limits of options, and programs that are called without options.
+# The limits of options, and their defaults.
 load helper
 
 # takes CMD...: check for status 0; refuses WORD CMD...: check for a usage error that names WORD
 takes() { exits 0 "$@"; }
 refuses() { exits 2 "${@:2}" && says "$1"; }
 
-@test "ace-advise: the ends of each number, and what stands for one that is not said" {
+@test "ace-advise: the limits and the default of each number" {
 	takes ace-advise ratio --ratio 1,1
 	refuses ratio ace-advise ratio --ratio 0.99
 	refuses ratio ace-advise ratio --ratio 1,0.99
@@ -23,7 +23,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	refuses cluster ace-advise cluster --cluster 1.1e9 t
 }
 
-@test "ace-aggregate: the ends of its numbers" {
+@test "ace-aggregate: the limits of its numbers" {
 	mkshards >a
 	mkshards -d edge2 >b
 	takes ace-aggregate --cluster 2 a b
@@ -48,7 +48,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	grep -q '"device":"cloud"' < <(ace-aggregate -d cloud a b | ace-inspect --format json)
 }
 
-@test "ace-import: what a shard is when nothing is said of it" {
+@test "ace-import: the fields of a shard without options" {
 	head -c 400000 /dev/zero >v.f32
 	takes ace-import v.f32
 	mv out in
@@ -82,7 +82,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	grep -q '"group_size":100,' < <(ace-inspect --format json in)
 }
 
-@test "ace-export: an npz is stored; --step 0 is a step" {
+@test "ace-export: an npz is not compressed; --step 0 chooses step 0" {
 	mkshards -k zeros -n 10000 >in
 	takes ace-export -f npz in
 	[ "$(wc -c <out)" -gt 40000 ]
@@ -96,7 +96,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	exits 3 ace-export -f raw --max-elements 9 --step 1 two
 }
 
-@test "ace-meter: no less than 8 bit/s; what it waits for at the end" {
+@test "ace-meter: -L is at least 8 bit/s; the wait for receipts at the end" {
 	head -c 3000000 /dev/zero >in
 	exits 0 pty sh -c 'ace-meter in 2>&1 >/dev/null'
 	[ ! -s out ]
@@ -105,7 +105,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	takes ace-meter -S st --wait 0 in
 }
 
-@test "ace-ack: --restart and a receipt alone write nothing of their own" {
+@test "ace-ack writes nothing for --restart, nor for a receipt alone" {
 	mkshards >in
 	ace-compress -S S -c q8 in >sent
 	ace-recv --spool D sent >receipt
@@ -118,7 +118,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	refuses 'option .* is unknown' ace-ack -S S --device edge1 receipt
 }
 
-@test "ace-compress and ace-select: an output that is a file is there whole" {
+@test "ace-compress and ace-select: an output file is complete or absent" {
 	mkshards >in
 	ace-score in >scored
 	takes ace-select --bits 8 --format text -o plan scored
@@ -136,7 +136,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	[ ! -s out ]
 }
 
-@test "ace: version and help of its own, -q and -v before nothing" {
+@test "ace has its own --version and --help; -q and -v need a command" {
 	takes ace --version
 	grep -qE '^ace \(ace\) [0-9.]+' out
 	grep -q 'xxhash' out
@@ -150,7 +150,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	exits 2 ace -v inspect
 	ACE_KERNEL=ref takes ace --version
 	grep -q '^kernels ref' out
-	# `ace COMMAND' returns the status of its program, also when that is 1
+	# `ace COMMAND' ends with the status of its program
 	mkshards >a
 	mkshards -x 2 >b
 	exits 1 ace inspect diff -q a b

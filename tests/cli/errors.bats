@@ -1,10 +1,9 @@
-# Messages of errors that no other test provokes, because they need a file that is made for
-# the purpose.
+# Messages of errors that no other test provokes.
 load helper
 
 begins() { mkshards >in; }
 
-@test "archives: without an end, with a name too long, encrypted, no file" {
+@test "archives that are truncated, have a name too long, are encrypted, or contain no shard" {
 	mkshards >in.aceg
 	tar --format=ustar -cf a.tar in.aceg
 	truncate -s $((512 + ($(wc -c <in.aceg) + 511) / 512 * 512)) a.tar
@@ -14,7 +13,7 @@ begins() { mkshards >in; }
 	refuses 3 "limit: the name of 'b.tar', entry 'n0*' is longer than" \
 	    ace-cut b.tar
 	ace-archive create -o c.zip in.aceg
-	# set the flag of an encrypted entry, in its local header and in the central directory
+	# mark the entry as encrypted, in its local header and in the central directory
 	perl -e 'local $/; binmode STDIN; binmode STDOUT; $_ = <STDIN>;
 	    s/(PK\x03\x04..)(.)/$1 . chr(ord($2) | 1)/gse;
 	    s/(PK\x01\x02....)(.)/$1 . chr(ord($2) | 1)/gse; print' <c.zip >d.zip
@@ -25,7 +24,7 @@ begins() { mkshards >in; }
 	    ace-cut e.tar
 }
 
-@test "tables: more columns, times and devices than there may be" {
+@test "tables with too many columns, times or devices are refused" {
 	seq -f c%g 1025 | paste -sd '\t' >wide
 	refuses 3 'limit: line 1 has more than 1024 columns' ace-advise cluster wide
 	printf 'bytes\tbc\n1e12\t1ms\n' >table
@@ -38,7 +37,7 @@ begins() { mkshards >in; }
 	    ace-advise cluster --cluster 2 table
 }
 
-@test "a difference to a history is not coded as if it were values" {
+@test "ace-compress refuses a difference to a history" {
 	ace-compress -S S --error-feedback ef21 -c q8 in >first
 	mkshards -s 1 >in
 	ace-compress -S S --error-feedback ef21 -c q8 in >sent
@@ -46,7 +45,7 @@ begins() { mkshards >in; }
 	    ace-compress -c q8 sent
 }
 
-@test "a spool whose numbers or shards are gone" {
+@test "a spool whose numbers are damaged or whose shards are gone" {
 	exits 0 ace-recv --spool D in
 	exits 0 ace-aggregate --spool D --rounds 1
 	rm D/0/edge1.aceg D/done/0
@@ -56,7 +55,7 @@ begins() { mkshards >in; }
 	refuses 3 "corrupt: 'D/closed': truncated" ace-recv --spool D in
 }
 
-@test "options: one that means nothing without another is not taken" {
+@test "an option that has no meaning without another one is refused" {
 	for p in ace-compress ace-step; do
 		for o in '--window 2' '--wait 5s' '--error-feedback ef' --allow-gap; do
 			refuses 2 "^$p: ${o% *} needs --state$" $p -c q8 $o in
@@ -70,8 +69,8 @@ begins() { mkshards >in; }
 	refuses 2 "^ace-meter: --wait needs --state$" ace-meter --wait 2s in
 }
 
-# all messages of options are in test_cli and test_opt
-@test "options: what is wrong with one, by the name that was given" {
+# test_cli and test_opt have all messages about options
+@test "a message about an option has the name that was given" {
 	while IFS='|' read -r words want; do
 		refuses 2 "^ace-expand: $want$" ace-expand $words
 		says "^Try 'ace-expand --help'\.$"
@@ -81,7 +80,7 @@ begins() { mkshards >in; }
 	--omit provenance,yes|--omit 'yes': expected provenance or schema
 	--omit ,|--omit '': expected provenance or schema
 	END
-	# for invalid data there is no hint at --help
+	# a message about invalid data does not mention --help
 	head -c 100 in >part
 	exits 3 ace-expand part
 	[ "$(wc -l <err)" -eq 1 ]
@@ -91,7 +90,7 @@ begins() { mkshards >in; }
 	same a b
 }
 
-@test "options after an operand are called so, by every program" {
+@test "every program refuses options after an operand, and says so" {
 	for call in 'ace-score in --form paper' 'ace-aggregate in -v' 'ace-inspect list in -q' \
 	    'ace-inspect in --format json' 'ace-expand in -o out2' 'ace-diff in in -r demo'; do
 		exits 2 $call
@@ -105,16 +104,16 @@ begins() { mkshards >in; }
 	exits 0 ace-inspect - <in
 }
 
-@test "descriptors that came closed stay of no use" {
+@test "closed standard descriptors are not replaced by files that are opened" {
 	refuses 4 "^ace-expand: '<stdin>': Bad file descriptor" sh -c 'ace-expand <&-'
 	exits 0 ace-compress -v -c q8 -o said in
 	[ -s err ]
-	# standard error is closed, and messages must not get into the output file
+	# with standard error closed, messages must not get into the output file
 	exits 0 sh -c 'ace-compress -v -c q8 -o x 2>&- <in'
 	same x said
 }
 
-@test "in a pipe the program that failed speaks, and the last" {
+@test "in a pipe the program that failed and the last one print a message" {
 	last='^ace-inspect: truncated: aborted upstream: the program before this one'
 	for how in ace-expand 'ace-compress -c q8' ace-score; do
 		# these programs fail before or after their first output
@@ -128,14 +127,14 @@ begins() { mkshards >in; }
 		[ -s first ]
 		says "$last failed, see its message"
 		[ "$(wc -l <err)" -eq 1 ]
-		# a file cannot tell which program wrote it
+		# for a file the message does not mention a program before
 		! $how part >aborted 2>first || false
 		exits 3 ace-inspect verify aborted
 		says 'truncated: its producer aborted the stream'
 	done
 }
 
-@test "a report whose reader has gone ends quietly" {
+@test "a report whose reader has ended gives no message" {
 	mkfifo p
 	# a pipe for output without a reader
 	exec 9<>p

@@ -1,10 +1,10 @@
-# What a state with feedback keeps between steps: how many shards are pending, what is
-# synced, and which parameters have an effect.
+# States with feedback: the number of pending shards, which files are synced, and the effect
+# of parameters.
 
 load helper
 load values
 
-# code STEP [ARGS...]: code a step of the device with state st, to `sent'
+# code STEP [ARGS...]: code a step to `sent', with the state st
 code() {
 	mkshards -s "$1" >in
 	makes sent ace-compress -S st -c q8 "${@:2}" in
@@ -28,7 +28,7 @@ left() {
 	COLUMNS=200 ace-inspect stats st/residual | awk '$1 == "w" { print $7; exit }'
 }
 
-@test "codes without bias do not make the residual grow, unless they are left so" {
+@test "unbiased codecs do not make the residual grow, except with ef:raw" {
 	mkshards -n 64k >in
 	g=$(COLUMNS=200 ace-inspect stats in | awk '$1 == "w" { print $7; exit }')
 	for c in qsgd:1 qsgd:4 tern tern:clip; do
@@ -51,7 +51,7 @@ left() {
 	ace-inspect diff one two
 }
 
-@test "--window: so many without a receipt, 1 to 8" {
+@test "--window allows 1 to 8 shards without a receipt" {
 	code 0 --window 2
 	code 1 --window 2
 	waits 2 2 --window 2
@@ -62,7 +62,7 @@ left() {
 		exits 2 ace-compress -S st -c q8 --window $n in
 	done
 	code 3 --window 8
-	# with receipts, at most eight shards are pending, whatever --window says
+	# at most eight shards are pending, whatever --window says
 	mkshards -d edge2 | ace-recv --spool other | ace-ack -S st >rest
 	for s in 4 5 6 7; do
 		code $s
@@ -83,7 +83,7 @@ left() {
 	waits 2 2 --error-feedback momentum --window 2
 }
 
-@test "steps beyond 32 bits are kept as they are" {
+@test "steps may exceed 32 bits" {
 	for s in 1099511627776 1099511627777; do
 		mkshards -s $s >in
 		makes coded ace-compress -S st -c f32 --error-feedback ef21 in
@@ -98,7 +98,7 @@ left() {
 	says 'step 1 of .edge1. is not after step 1099511627777'
 }
 
-@test "what is synced: the state's files and the directory, or nothing" {
+@test "the state's files and its directory are synced, or nothing with --sync none" {
 	mkdir -m 700 on
 	mkshards >in
 	for how in ef momentum ef21 cache; do
@@ -114,7 +114,7 @@ left() {
 			[ ! -s synced ] || { cat synced; false; }
 		done
 	done
-	# `sent', of the last kind, is a difference, so the history is synced
+	# `sent' is a difference, so ace-expand syncs its history
 	synced ace-expand --cache on/h sent >dense
 	grep -q '^on/h/history' synced
 	grep -qx on/h synced
@@ -130,7 +130,7 @@ left() {
 	[ ! -s synced ] || { cat synced; false; }
 }
 
-@test "--cache: one at a time, one device, and only for differences" {
+@test "--cache serves one process and one device, and ignores shards that are no differences" {
 	mkshards >in
 	exits 0 ace-expand --omit provenance --cache h in
 	raw out | cmp - <(raw in)
@@ -151,7 +151,7 @@ left() {
 	wait "$pid"
 }
 
-@test "lowrank starts from the last step's shard, also among others on their way" {
+@test "lowrank starts from the last step's shard, also if several are pending" {
 	for s in 0 1 2; do
 		mkshards -s $s -t w:64,32 -g 2048 >in
 		exits 0 ace-compress -S one -c lowrank:2 in
@@ -159,7 +159,7 @@ left() {
 		exits 0 ace-compress -S many -c lowrank:2 --window 4 in
 		digest out | tail -n 1 | diff - once
 	done
-	# the same where the last step coded the group otherwise
+	# the same if the last step used another rank or codec
 	for c in lowrank:2 lowrank:1 f32; do
 		mkshards -s 1 -t w:64,32 -g 2048 |
 		    ace-compress -S "$c" -c "$c" >sent
@@ -171,10 +171,10 @@ left() {
 	run ! diff lowrank:1.digest f32.digest
 }
 
-@test "the share of the bytes that the last shard took is kept" {
+@test "the state keeps the size of the last shard as a share of its dense size" {
 	code 0
 	share=$(perl -e 'local $/; $_ = <STDIN>; /share([0-9.]+)/ && print $1' \
 	    <st/memory)
-	# 8.5 of 32 bits, and short blocks
+	# 8.5 of 32 bits, and a bit more for short blocks
 	awk -v x="$share" 'BEGIN { exit !(x > 0.26 && x < 0.28) }'
 }

@@ -1,9 +1,9 @@
-# Promised figures about streams; make bench measures speed and other programs.
+# Promised figures about the size of streams; make bench measures speed.
 
 # bats file_tags=plain
 load helper
 
-# json EXPRESSION FILE: print the value of a perl expression of the output of ace-inspect
+# json EXPRESSION FILE: print the value of a Perl expression over ace-inspect's JSON, $j
 json() {
 	ace-inspect --format json "$2" | perl -MJSON::PP -e '$j = decode_json(<STDIN>);
 	    print eval $ARGV[0], "\n"; die $@ if $@' "$1"
@@ -13,14 +13,14 @@ size() {
 	wc -c <"$1"
 }
 
-@test "framing of a dense stream: at most 0.1 %" {
+@test "the frames of a dense stream take at most 0.1 %" {
 	mkshards -n 4M -k fast >dense
 	extra=$(($(size dense) - 4 * (4 << 20)))
 	echo "# $extra bytes of $(size dense)" >&3
 	[ $((extra * 1000)) -le $((4 * (4 << 20))) ]
 }
 
-@test "framing of a coded shard without schema: at most 1 KiB, 4 bytes a group" {
+@test "the frames of a coded shard take at most 1 KiB and 4 bytes per group" {
 	# many small groups; then few groups, all in one frame
 	for g in 256 65536; do
 		mkshards -n 1M -g $g |
@@ -36,7 +36,7 @@ size() {
 	[ "$(size one)" -le $((1024 + 68)) ]
 }
 
-# framed FILE: print the bytes of each frame, without the bodies in DATA, one per line
+# framed FILE: print the size of each frame, in DATA without the coded values, one per line
 framed() {
 	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n, $all) = (0, 0, 0);
@@ -52,7 +52,7 @@ framed() {
 	print "$all\n"' <"$1"
 }
 
-@test "framing of a small model at q4: at most 1250 bytes with provenance and policy, 950 without" {
+@test "the frames of a small model at q4 take at most 1250 bytes, 950 without provenance and policy" {
 	model="-t embed:64,32 -t hidden.weight:32,96 -t hidden.bias:96"
 	model="$model -t out.weight:64,74 -t out.bias:24"
 	mkshards $model | ace-score | ace-policy --bandwidth 1Mbit |
@@ -64,7 +64,7 @@ framed() {
 	[ "$(framed bare | tail -n 1)" -le 950 ]
 }
 
-# gradient: write a real gradient of a small model, on the same text each time
+# gradient: write a real gradient of a small model, the same in each call
 gradient() {
 	awk 'BEGIN { for (i = 0; i < 9000; i++)
 	    printf("%x: the %d of %d is %d, not %s\n", i * i % 8191, i, i % 7,
@@ -74,7 +74,7 @@ gradient() {
 }
 
 # bats test_tags=long
-@test "ecq: at most 1 % more bytes than the order-0 entropy" {
+@test "ecq takes at most 1 % more bytes than the order-0 entropy" {
 	gradient
 	bench-codecs -l <gradient >cells
 	cat cells >&3
@@ -83,7 +83,7 @@ gradient() {
 }
 
 # bats test_tags=long
-@test "a plan that landed on its budget: at most 1 % more error than one step found by bisection" {
+@test "a plan has at most 1 % more error than the best single quantiser step of the same bytes" {
 	gradient
 	{ bench-planner gradient 5 <gradient
 	mkshards -n 500k -k layered | bench-planner layered 5; } >cells
@@ -94,9 +94,9 @@ gradient() {
 	    END { print n + 0 }' cells)" -eq 14 ]
 }
 
-@test "the tables of deco, dynacomm, overlap and together in examples/results/README.md are those of the files" {
+@test "examples/results/README.md has the figures of the files of deco, dynacomm, overlap and together" {
 	local r=$ROOT/examples/results
-	# in a row's name, 200_10_8_5_300 means: 200 Mbit/s and 10 ms for 8 s, then 5 and 300
+	# 200_10_8_5_300 in a row's name means 200 Mbit/s and 10 ms for 8 s, then 5 Mbit/s and 300 ms
 	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
 	{ n = split($1, f, "_")
 	    line = "| " f[1] ", " f[2] (n > 2 ? " for " f[3] " s" : "")

@@ -1,8 +1,8 @@
-# Files that are made, replaced or read: their owner, leftovers, and what a file system may
-# refuse.
+# Files that programs write, replace or read: their owners, temporary files that remain, and
+# file systems that refuse a call.
 load helper
 
-# fails CALL ERROR CMD...: run CMD while CALL fails, by a fault that strace injects
+# fails CALL ERROR CMD...: run CMD under strace, which makes the system call CALL fail
 fails() {
 	local call=$1 why=$2
 	shift 2
@@ -15,7 +15,7 @@ given() {
 	exits 0 ace-export --step 0 -o m.safetensors in
 }
 
-@test "what -o replaces keeps its mode, whatever the umask" {
+@test "a file that -o replaces keeps its mode, whatever the umask" {
 	local n=0 programs=("ace-export --step 0" "ace-compress -c q8" "ace-cut"
 	    "ace-archive create --format tar")
 	given
@@ -25,7 +25,7 @@ given() {
 			rm -f x
 			echo >x
 			chmod $mode x
-			# programs that write by other functions, in turn
+			# the programs take turns, since they write with different functions
 			exits 0 ${programs[n++ % 4]} -o x in
 			[ "$(stat -c %a x)" = $mode ] || { ls -l x; return 1; }
 			[ "$(wc -c <x)" -gt 1 ]
@@ -36,7 +36,7 @@ given() {
 	done
 }
 
-@test "root replaces another user's file: the owner, the group and the ACL stay" {
+@test "if root replaces another user's file, owner, group and ACL stay" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	given
 	echo >x
@@ -44,7 +44,7 @@ given() {
 	chmod 640 x
 	exits 0 ace-cut -o x in
 	[ "$(stat -c '%u:%g %a' x)" = "65534:65533 640" ]
-	# in a directory that sets the group of its files
+	# in a directory with the set-group-ID bit
 	mkdir d
 	chgrp 65533 d
 	chmod 2755 d
@@ -62,7 +62,7 @@ given() {
 	same was now
 }
 
-@test "who may not give the group away opens the file to nobody else" {
+@test "if the group cannot be kept, the new group gets no more rights than everybody" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	needs setpriv
 	given
@@ -77,7 +77,7 @@ given() {
 	[ "$(stat -c '%u:%g %a' box/x)" = "65534:65534 644" ]
 }
 
-@test "output that is input, too: refused, the file as it was" {
+@test "an output that is also an input is refused, and the file stays unchanged" {
 	given
 	mkdir run
 	cp in run/a.aceg
@@ -99,7 +99,7 @@ given() {
 			same f $from
 		done
 	done
-	# output to a file in the directory that is read: to an existing file, and to a new one
+	# an existing or a new output file in the directory that is read
 	for c in "ace-cut" "ace-archive create --format tar" "ace-inspect"; do
 		got=0
 		timeout "$HANG" $c run >>run/a.aceg 2>err || got=$?
@@ -110,31 +110,31 @@ given() {
 		[ "$got" -eq 2 ]
 		rm run/z.aceg
 	done
-	# an output that is the same file as a model, a patch or an index
+	# an output that is also the model, the patch or the index
 	cp m.safetensors f
 	got=0
 	ace-diff f m.safetensors >>f 2>err || got=$?
 	[ "$got" -eq 2 ]
 	same f m.safetensors
-	# replacing a file that was read is allowed
+	# -o may replace the input file
 	cp in f
 	exits 0 ace-cut --omit provenance -o f f
 	exits 0 ace-inspect verify f
-	# a device as input and output is not refused: only regular files matter
+	# a device may be both input and output
 	ace-cut in </dev/null >/dev/null
 }
 
 # left: print the number of temporary files
 left() { find . -name '*.new-*' | wc -l; }
 
-# ended SIG CMD...: check that SIG ends CMD, which has begun a file and waits for input, and
-# that CMD leaves nothing
+# ended SIG CMD...: send SIG to CMD when it has begun a file and waits for input; check that
+# it ends and leaves no file
 ended() {
 	local sig=$1 got=0
 	shift
 	rm -f pipe
 	mkfifo pipe
-	# a shell's & sets these signals to be ignored
+	# background jobs of a shell ignore these signals
 	perl -e '$SIG{$_} = "DEFAULT" for qw(INT TERM HUP); exec @ARGV' "$@" <pipe >out 2>err 3>&- &
 	exec 9>pipe
 	head -c 100000 in >&9
@@ -143,12 +143,12 @@ ended() {
 	wait $! || got=$?
 	exec 9>&-
 	[ "$got" -eq $((128 + $(kill -l "$sig"))) ] || { echo "$sig: $got"; cat err; return 1; }
-	# ace-recv has two processes, and one of them ends the other
+	# of ace-recv's two processes one may end a little later
 	wait_for gone || { echo "$sig $*"; find . -name '*.new-*'; return 1; }
 }
 gone() { [ "$(left)" -eq 0 ]; }
 
-@test "what is ended by a signal leaves no file that it was writing" {
+@test "a signal removes the unfinished file" {
 	given
 	for sig in INT TERM HUP; do
 		ended $sig ace-cut -o x
@@ -158,7 +158,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 		ended $sig ace-recv --spool spool
 		[ ! -e x ]
 	done
-	# a program that ignores a signal continues
+	# a program that was started with a signal ignored continues
 	trap '' HUP
 	mkfifo other
 	ace-cut -o x <other 3>&- &
@@ -172,7 +172,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 	exits 0 ace-inspect verify x
 }
 
-@test "a FIFO where a file is to be: refused at once" {
+@test "a FIFO in place of a regular file is refused, without waiting" {
 	given
 	mkdir d
 	mkfifo d/model.safetensors.index.json d/1.safetensors
@@ -183,7 +183,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 	refuses 3 "d/1.safetensors' is not a regular file" timeout "$HANG" ace-diff d d
 }
 
-@test "a file system that cannot sync a directory: done; what a disk lost is said" {
+@test "a directory that cannot be synced is ignored, but EIO is an error" {
 	needs strace
 	given
 	cat >nodir.c <<-'C'
@@ -207,7 +207,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 	mkmodel old -n 1000
 	mkmodel new -n 1000 -s 1
 	exits 0 ace-diff -o step.patch old new
-	# EINVAL, EOPNOTSUPP, ENOSYS, EBADF, ENOENT; EIO
+	# EINVAL, EOPNOTSUPP, ENOSYS, EBADF and ENOENT are ignored; EIO is not
 	for why in 22 95 38 9 2 5; do
 		want=0
 		[ $why != 5 ] || want=4
@@ -225,7 +225,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 	refuses 4 "Invalid argument" fails fsync EINVAL ace-cut -o x in
 }
 
-@test "a folder that may be written but not read" {
+@test "a directory that is writable but not readable" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	needs setpriv
 	given
@@ -239,13 +239,13 @@ gone() { [ "$(left)" -eq 0 ]; }
 	exits 0 "${user[@]}" ace-compress -S box/st -c q8 in
 	chmod 755 box
 	chmod 300 box/st
-	exits 0 "${user[@]}" ace-compress -S box/st -c q8 in    # sends the shard again
+	exits 0 "${user[@]}" ace-compress -S box/st -c q8 in	# the same step again
 	[ "$(ls box)" = "st
 x
 x.safetensors" ]
 }
 
-@test "a directory that cannot be renamed, or not exchanged: said before anything is staged" {
+@test "a directory that cannot be renamed or exchanged is refused before staging" {
 	needs strace
 	sanitized && skip "a leak checker and strace exclude each other"
 	mkmodel old -n 1000 -f 3
@@ -259,7 +259,7 @@ x.safetensors" ]
 			says "use --way in-place"
 			[ "$(ls d.ace-patch)" = lock ]
 			diff -r d old
-			# the other way works
+			# in place it works
 			exits 0 ace-patch --way in-place d <step
 			diff -r d new
 			rm -rf d d.ace-patch
@@ -267,7 +267,7 @@ x.safetensors" ]
 	done
 }
 
-@test "a model in a lower layer of overlayfs: in place, or refused at once" {
+@test "a model in a lower layer of overlayfs is patched in place, or refused before staging" {
 	unshare -m true 2>/dev/null || skip "a mount needs root"
 	mkmodel old -n 1000 -f 3
 	mkmodel new -n 1000 -f 3 -s 1

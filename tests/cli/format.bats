@@ -1,13 +1,13 @@
-# Version 1 of the format, ace-stream(5): what filters pass on, what readers refuse, and
-# its overhead.
+# Version 1 of the format, ace-stream(5): frames that filters pass on, streams that readers
+# refuse, and whole numbers.
 
 load helper
 load values
 
-# kinds FILE: print the types of its frames in one line
+# kinds FILE: print its frames' types in one line
 kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 
-@test "what stands between shards goes through every filter" {
+@test "every filter passes frames between shards" {
 	mkshards -A -N 2 -n 4000 >in
 	[ "$(kinds in)" = "HEAD SCHM xyZz SHRD DATA SEND xyZz SHRD DATA SEND TAIL" ]
 	for how in ace-score "ace-policy --bandwidth 1Mbit" \
@@ -18,7 +18,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 		[ "$(kinds out | grep -o 'xyZz SHRD' | wc -l)" -eq 2 ] ||
 		    { echo "$how: $(kinds out)"; false; }
 	done
-	# frames that are true only for these values are dropped when values change
+	# a filter that changes values drops frames that are valid only for the old values
 	between=$ROOT/tests/golden/good-between.aceg
 	exits 0 ace-score "$between"
 	kinds out | grep -q xYZZ
@@ -26,7 +26,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	! kinds out | grep -q xYZZ || false
 }
 
-@test "each program's line of provenance stands behind those of the programs before it" {
+@test "provenance has a line per program, in their order" {
 	mkshards -p >in
 	for how in "ace-score" "ace-policy --bandwidth 1Mbit" "ace-select --bits 8" \
 	    "ace-expand" "ace-compress -c q8" "ace-compress -S st -c q8" "ace-cut" \
@@ -40,12 +40,12 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 		exits 0 $how --omit provenance next
 		! ace-inspect -v out | grep '^provenance' || false
 	done
-	# no line has characters that a terminal would obey
+	# control characters are replaced in the lines
 	exits 0 ace-compress -S $'s\e\tt' -c q8 in
 	grep -aqF -e '-S s??t -c q8' out
 }
 
-@test "each annotation behind each filter: kept or dropped by its type's last letter" {
+@test "filters keep or drop an annotation by the last letter of its type" {
 	local all kept how
 	all='sCOR pLAN sTAT mEMb tIMe pOLi lINk tEXt xyZZ xyZz sIGN'
 	openssl genpkey -algorithm ed25519 -out key.pem
@@ -73,7 +73,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	END
 }
 
-# every: print a call of each program that reads and writes a stream
+# every: print one call of each program that reads and writes a stream
 every() {
 	openssl genpkey -algorithm ed25519 -out key.pem
 	chmod 600 key.pem
@@ -83,7 +83,7 @@ every() {
 	    "ace-export -f raw"
 }
 
-@test "--schema and --max-elements are obeyed by every program" {
+@test "every program obeys --schema and --max-elements" {
 	mkshards >in
 	ace-expand --omit schema in >bare
 	mkshards -t w:336 >other
@@ -98,7 +98,7 @@ every() {
 	done <programs
 }
 
-@test "a file that -o writes is on the disk before it has its name" {
+@test "-o syncs the file before it renames it" {
 	mkshards >in
 	every >programs
 	while read -r how; do
@@ -110,7 +110,7 @@ every() {
 	done <programs
 }
 
-@test "an input that cannot be opened: the next program is told" {
+@test "an input that cannot be opened: the next program in the pipe says aborted upstream" {
 	for how in ace-score ace-expand "ace-compress -c q8" "ace-step -c q8"; do
 		$how nowhere 2>said | exits 3 ace-expand
 		says '^ace-expand: truncated: aborted upstream: .*$'
@@ -120,7 +120,7 @@ every() {
 	done
 }
 
-@test "2^31 groups in a few hundred bytes: no program minds" {
+@test "2^31 groups in a few hundred bytes take no program much time or memory" {
 	sanitized && skip "the sanitizer's own memory"
 	for w in groups groups-most elements; do
 		bad=$ROOT/tests/golden/bad-limit-$w.aceg
@@ -141,7 +141,7 @@ every() {
 	done
 }
 
-@test "three thousand million values need no option" {
+@test "3,000,000,000 values need no option" {
 	mkshards -t w:3000,1000,1000 -c none >in
 	exits 0 ace-inspect verify in
 	exits 3 ace-inspect verify --max-elements 2000000000 in
@@ -155,7 +155,7 @@ every() {
 	[ "$(wc -c <out)" -gt 4194304 ]
 }
 
-@test "values that mean only themselves are carried as they are" {
+@test "tensors of a whole-number type are not quantised, and stay the same to the bit" {
 	mkshards -D 6 -k ramp -n 64 >in
 	makes coded ace-compress --omit provenance -c lossless in
 	[ "$(wc -c <coded)" -lt "$(wc -c <in)" ]
@@ -173,7 +173,7 @@ every() {
 	same out a
 }
 
-# whole N FILE: write a model of 4096 floats, and of whole numbers that depend on N
+# whole N FILE: write a model of 4096 floats and of whole numbers that depend on N
 whole() {
 	perl -e 'binmode STDOUT; srand $ARGV[0]; $at = 0;
 	    @t = (["bn.num_batches_tracked", "I64", "", pack("q<", $ARGV[0])],
@@ -188,7 +188,7 @@ whole() {
 	    print pack("Q<", length $h), $h, $d' "$1" >"$2"
 }
 
-# still STREAM MODEL: check that the whole numbers in STREAM are those of MODEL, to the bit
+# still STREAM MODEL: check that STREAM and MODEL have the same whole numbers, to the bit
 still() {
 	local t
 	for t in bn.num_batches_tracked position_ids mask i; do
@@ -198,7 +198,7 @@ still() {
 	done
 }
 
-@test "whole numbers are the same behind every codec, plan and budget" {
+@test "whole numbers are the same after every codec, plan and budget" {
 	whole 123456 m.safetensors
 	ace-import m.safetensors >in
 	for c in q4 q8 f16 bf16 sign topk:0.01 ecq:0.5 tcq:0.5 qsgd:4 tern none; do
@@ -228,7 +228,7 @@ still() {
 	same o.safetensors i.safetensors
 }
 
-@test "whole numbers: no residual, no momentum, no difference to what was before" {
+@test "whole numbers have no residual, no momentum and no difference to a history" {
 	for f in ef momentum ef21 cache; do
 		rm -rf st h
 		for s in 1 2 3; do
@@ -252,7 +252,7 @@ still() {
 	still dense m.safetensors
 }
 
-@test "-v says what coding lost, as ace-inspect diff does; whole numbers have no part in it" {
+@test "-v prints the error of coding, as ace-inspect diff does, without whole numbers" {
 	whole 5 m.safetensors
 	ace-import m.safetensors >in
 	for c in q4 q8 topk:0.01 sign none lossless; do
@@ -274,7 +274,7 @@ still() {
 	grep '^total' said
 }
 
-@test "whole numbers have no mean: the first one's are kept, and it is said where they differ" {
+@test "an average has the first device's whole numbers; a message names those that differ" {
 	for i in 1 2 3; do
 		whole 77 same.$i
 		whole $i odd.$i
@@ -294,7 +294,7 @@ still() {
 	done
 }
 
-@test "names with commas stay names" {
+@test "device names may contain commas" {
 	mkshards -d 'a,b' >one
 	mkshards -d c >two
 	makes mid ace-aggregate -d mid one two

@@ -12,7 +12,7 @@ make_models() {
 	ace-diff -s 7 --base-version 6 old new >step.aceg
 }
 
-@test "GGUF: every type, in every way; staged; a second time it is done already" {
+@test "GGUF: every type, with every --way and --stage; the same patch again changes nothing" {
 	models
 	for way in copy in-place; do
 		cp old m
@@ -41,7 +41,7 @@ make_models() {
 	same third new
 }
 
-@test "GGUF: whatever its order, alignment and version" {
+@test "GGUF: any order of tensors, alignment and version" {
 	models
 	mkgguf other --reverse --align 256 --version 2
 	mkgguf want --reverse --align 256 --version 2 -s 1
@@ -55,7 +55,7 @@ make_models() {
 	notes "0 of [0-9]+ groups" ace-diff -v wide m
 }
 
-@test "GGUF: the same tensors in safetensors are the same model" {
+@test "GGUF: the same tensors in a safetensors file are the same model" {
 	mkgguf old --plain --as olds
 	mkgguf new --plain -s 1 --as news
 	notes "from ([0-9a-f]+) to \1: 0 of" ace-diff -v old olds
@@ -64,7 +64,7 @@ make_models() {
 	same old new
 }
 
-@test "GGUF: metadata, and which blocks they are, are no part of a patch: refused" {
+@test "GGUF: models of other metadata or types of blocks are refused, since a patch has only values" {
 	models
 	mkgguf named --key other -s 1
 	exits 3 ace-diff old named
@@ -83,7 +83,7 @@ make_models() {
 	same named want
 }
 
-@test "GGUF: what the head may say, and none of it is believed" {
+@test "GGUF: invalid headers are refused" {
 	cat >lies <<-'END'
 	dim-huge corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
 	dim-product corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
@@ -134,7 +134,7 @@ make_models() {
 	done <lies
 }
 
-@test "GGUF: bits of the head are others: refused, or read as another reader does" {
+@test "GGUF: a header with a changed bit is refused, or read as an independent reader does" {
 	mkgguf old -n 1 --plain
 	mkgguf --mutants old 300
 	for bad in bad.*; do
@@ -149,7 +149,7 @@ make_models() {
 	[ "$(ls -d good.*.as | wc -l)" -gt 30 ]
 }
 
-@test "GGUF: 64 MiB are enough for long metadata and many tensors" {
+@test "GGUF: 64 MiB of memory are enough for long metadata and many tensors" {
 	# an array of 3 million strings, and 30000 tensors
 	perl -e '
 		sub text { pack("Q</a*", $_[0]) }

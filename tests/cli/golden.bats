@@ -1,11 +1,11 @@
-# Golden files (tests/golden/README.md): good ones stay readable for ever, bad ones are
-# refused for ever, each for the reason in its name.
+# Golden files (tests/golden/README.md): every version must read the good ones, and refuse
+# each bad one for the reason in its name.
 
 load helper
 
 GOLDEN=$ROOT/tests/golden
 
-@test "good files are whole, and give the values they gave" {
+@test "good files are valid and give the stored values" {
 	n=0
 	for f in "$GOLDEN"/good-*.aceg; do
 		exits 0 ace-inspect verify "$f"
@@ -20,7 +20,7 @@ GOLDEN=$ROOT/tests/golden
 	[ "$n" -ge 12 ]
 }
 
-@test "patches make the models that they made, for the independent decoder, too" {
+@test "stored patches still make the stored models, also in the independent decoder" {
 	local h='{"w":{"dtype":"BF16","shape":[8,1024],"data_offsets":[0,16384]}}'
 	{ printf '@\0\0\0\0\0\0\0%s' "$h"; head -c 16384 /dev/zero; } >old
 	exits 0 ace-patch old <"$GOLDEN/patch-.aceg"
@@ -32,8 +32,8 @@ GOLDEN=$ROOT/tests/golden
 	done
 }
 
-# refused PROGRAM...: check for status 3, and for the word in its name, for each bad file;
-# the words of `under' come before PROGRAM
+# refused PROGRAM...: check that `${under[@]} PROGRAM' refuses each bad file with status 3 and
+# the reason in its name
 under=()
 refused() {
 	n=0
@@ -49,18 +49,18 @@ refused() {
 }
 
 # bats test_tags=long,asan
-@test "bad files are refused by ace-expand, each for its reason, and cost neither time nor memory" {
-	# the sanitizer has memory of its own
+@test "ace-expand refuses bad files for the right reason, with little time and memory" {
+	# a sanitizer uses memory of its own
 	sanitized || under=(cpu 5 peak kib)
 	refused ace-expand
 }
 
-@test "bad files are refused by ace-inspect, each for the rule it breaks" {
+@test "ace-inspect refuses bad files, each for the rule that it breaks" {
 	refused ace-inspect verify
 	diff reasons "$GOLDEN/reasons"
 }
 
-@test "annotations and keys that break a rule: refused by who verifies and who receives, passed on by others" {
+@test "invalid annotations and keys: ace-inspect and ace-recv refuse them, ace-expand passes them" {
 	local f w n=0
 	for f in "$GOLDEN"/note-*.aceg; do
 		w=${f##*/note-}
@@ -79,7 +79,7 @@ refused() {
 	[ "$n" -ge 32 ]
 }
 
-@test "bad files are what their generator makes" {
+@test "mkgolden makes the same bad files" {
 	mkdir again
 	mkgolden again <"$GOLDEN/good-notes.aceg"
 	diff -rq again "$GOLDEN" | grep -v 'Only in .*golden' >differ || :
@@ -87,7 +87,7 @@ refused() {
 	[ ! -s differ ]
 }
 
-@test "magic(5) knows a stream" {
+@test "file(1) recognises a stream with ace.magic" {
 	mkshards >x.aceg
 	run file -b -m "$ROOT/man/ace.magic" x.aceg
 	[ "$output" = "ACE gradient-shard stream, format v1" ]

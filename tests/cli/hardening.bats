@@ -1,9 +1,9 @@
-# How the programs are built, so that bugs in them are hard to exploit.
+# The programs are built so that bugs are hard to exploit.
 load helper
 
 @test "no writable code, no fixed addresses, checked stacks and copies" {
 	if sanitized || grep -q -- '-O0\|--coverage' "$BUILD/flags"; then
-		return		# a build with sanitizers finds these mistakes itself
+		return	# such builds are not hardened
 	fi
 	for p in "$BUILD"/ace "$BUILD"/ace-*; do
 		[ -f "$p" ] && [ -x "$p" ] || continue

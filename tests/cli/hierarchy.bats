@@ -1,6 +1,5 @@
-# Edges, two regional relays and a cloud: the same programs at every level, as in ace(7).
-# A program that dies is restarted, and nothing is lost or doubled between any two
-# levels.
+# Edges, two regional relays and a cloud, as in ace(7), with the same programs at every
+# level.  A program that dies is restarted; no value is lost or doubled between levels.
 # bats file_tags=plain
 load helper
 load values
@@ -24,8 +23,8 @@ edge() {
 # as NAME CMD...: run CMD, with its process number in pid.NAME so that it can be killed
 as() { sh -c 'echo $$ >"pid.$0"; exec "$@"' "$@"; }
 
-# relay N CODEC: run one pipe from its edges' spool to the cloud and back; when one program
-# dies, all end and the pipe starts again
+# relay N CODEC: run a pipe from its edges' spool to the cloud and back; if one program dies,
+# all end, and the pipe starts again
 relay() {
 	while [ ! -e stop ]; do
 		as "up$1" ace-aggregate --spool "region$1" --create --devices 2 --rule sum \
@@ -62,7 +61,7 @@ levels() {
 	e+=("$!")
 	victims=(up1 code1 link1 ack1 down1 recv1 recv2 up2 code2 down2 recv4)
 	for ((k = 0; k < $3; k++)); do
-		# the kills are spread over the run, however fast it is
+		# spread the kills over the run, however fast it is
 		wait_for test -e "cloud/done/$((k * $1 / $3))" -o -e over
 		sleep "0.0$((RANDOM % 10))"
 		[ ! -e over ] || break
@@ -70,11 +69,11 @@ levels() {
 		    continue
 		kill -9 "$i" 2>/dev/null && echo "$i" >>kills
 	done
-	# a relay that dies at the end still has to give its edges the last step
+	# a relay that was killed at the end still gives its edges the last step
 	wait "${e[@]}"
 	: >stop
-	# end the relays: they wait for a step that never comes, even a relay that looked for
-	# `stop' just before it was made
+	# end the relays, which wait for a step that does not come; in a loop, since one may start
+	# its pipe again just before `stop' is made
 	while kill -0 "${relays[@]}" 2>/dev/null; do
 		for i in up1 up2; do kill "$(cat "pid.$i")" 2>/dev/null; done
 		sleep 0.05
@@ -103,7 +102,7 @@ conserved() {
 	done
 }
 
-@test "relays, edges' connections and codecs are killed: exact at both levels, weights as if flat" {
+@test "relays, connections and codecs are killed: no value is lost, and weights count as without relays" {
 	n=40
 	RANDOM=7
 	timeout "$HANG" bash -c "RANDOM=7; levels $n f32 22" || true
@@ -111,7 +110,7 @@ conserved() {
 	echo "# $(wc -l <kills) killed" >&3
 	[ "$(wc -l <kills)" -ge 5 ]
 	conserved $n
-	# the weighted mean of the sums is the mean of all
+	# the cloud's mean of the two sums is the mean of all edges
 	for s in 0 7 $((n - 1)); do
 		ace-aggregate region?/$s/edge*.aceg >flat
 		cp "cloud/$s/aggregate.aceg" deep
@@ -121,13 +120,13 @@ conserved() {
 		raw flat >flat.f32
 		raw deep >deep.f32
 		same flat.f32 deep.f32
-		# the edges of both regions got the same
+		# both regions got the same average
 		same "region1/$s/aggregate.aceg" \
 		    "region2/$s/aggregate.aceg"
 	done
 }
 
-@test "relays that lose something keep it" {
+@test "relays with a lossy codec keep the rest in their residual" {
 	timeout "$HANG" bash -c "levels 12 topk:0.1 0" || true
 	[ -e stop ]
 	conserved 12

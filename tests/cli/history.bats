@@ -1,10 +1,9 @@
-# Differences to a history: the spool keeps the history that the device has, and the two
-# recover when they differ.
+# Differences to a history: the spool keeps the same history as the device, and both recover
+# if the two differ.
 
 load helper
 
-# code STEP [HOW]: code a step of the device to sentSTEP; every second step lacks some
-# groups
+# code STEP [HOW]: code a step to sentSTEP; every second step lacks some groups
 code() {
 	mkshards -s "$1" -k ramp -n 20k -t a:5000 -t b:3000 -x "$1" >"in$1"
 	ace-score "in$1" | ace-select -p "$([ $(($1 % 2)) = 1 ] && echo 0.5 || echo 1)=topk:0.3" |
@@ -28,7 +27,7 @@ balance() {
 # shared STEP: check that both sides have the same history after STEP
 shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 
-@test "with receipts: the aggregate is what is reconstructed" {
+@test "an aggregate of differences has the reconstructed values" {
 	for how in cache ef21 cache:0.5; do
 		rm -rf state spool h in*
 		for s in 0 1 2 3; do
@@ -45,7 +44,7 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 		done
 		# the values of the aggregate are not those that were sent
 		run ! ace-inspect diff spool/3/edge1.aceg out
-		# the newest history, and the one before
+		# the spool keeps the newest history and the one before
 		[ "$(ls spool/device/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]
 		# the same shard again gives the same receipt, and no further history
 		answer sent3
@@ -54,7 +53,7 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 	done
 }
 
-@test "behind the aggregate: what is not summed stays" {
+@test "the history of a shard stays until its step is aggregated" {
 	for s in 0 1 2; do
 		code $s
 		answer sent$s
@@ -68,7 +67,7 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 	balance "4 accepted, 0 pending"
 }
 
-@test "a shard that is late: the next one is a difference to what is there" {
+@test "after a late shard, the next one is a difference to the history that the spool has" {
 	for how in cache:1 ef21; do
 		rm -rf state spool in*
 		code 0 $how
@@ -89,10 +88,10 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 	done
 }
 
-# stamp FILE: print the first digits of the checksum in its tail
+# stamp FILE: print the first 8 digits of the digest in its tail
 stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1"; }
 
-@test "a spool that lost a history: refused by digest, and a new one is begun" {
+@test "if the spool lost its history, a shard is refused and the device begins a new history" {
 	for how in cache:1 ef21; do
 		rm -rf state spool in*
 		for s in 0 1 2; do
@@ -122,7 +121,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	done
 }
 
-@test "a state that was restored: it begins a history of its own" {
+@test "a state from a backup begins a new history" {
 	for how in cache:1 ef21; do
 		rm -rf state spool backup in*
 		code 0 $how
@@ -148,7 +147,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	done
 }
 
-@test "no room, no leave, no sense: invalid, and no trace of a history" {
+@test "a difference beyond the quota, not permitted or not valid is refused and leaves no history" {
 	code 0
 	limited 'kind gradient' answer sent0 5
 	says "invalid: mismatch: the shard is a difference to a history .limits: kind"
@@ -157,7 +156,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	code 0
 	answer sent0
 	code 1
-	# the first shard's history is as large as the model, and counts for the quota
+	# the quota includes the first shard's history, which is as large as the model
 	bytes=$(cat spool/device/edge1.history/* spool/0/edge1.aceg | wc -c)
 	limited "quota $((bytes + 4 * 28000))" exits 5 ace-recv --spool spool sent1
 	says "limit: [0-9]{6} bytes of this device wait"
@@ -172,18 +171,18 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	says "step 2: invalid: corrupt: a difference needs its flag and both of its keys"
 }
 
-@test "a history that is gone when its step is summed: set aside, by name" {
+@test "a shard whose history is gone when its step is aggregated is deferred, with its name" {
 	code 0
 	answer sent0
 	rm spool/device/edge1.history/history.0
 	mkshards -d edge2 -n 20k -t a:5000 -t b:3000 | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2
 	says "1 of 2 shards are deferred: mismatch: the shard is a difference, but 'history.0' is absent from 'spool/device/edge1.history'"
-	# separate files have no history
+	# ace-aggregate of files has no history
 	refuses 3 "is a difference to a history" ace-aggregate spool/0/*.aceg
 }
 
-@test "who comes meanwhile leaves the history of a shard that waits for its verdict" {
+@test "another ace-recv keeps the history of a shard that is being received" {
 	mkshards -s 0 | ace-compress -S st --error-feedback ef21 -c q8 |
 	    ace-recv --spool spool | ace-ack -S st >rest
 	mkshards -s 1 | ace-compress -S st --error-feedback ef21 -c q8 >next

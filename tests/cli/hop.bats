@@ -1,5 +1,5 @@
-# tests/hop, which make bench uses for its measurements.  It must notice a program that does
-# less work on its second call.
+# tests/hop measures for make bench.  It must notice a program that does less work on its
+# second call.
 # bats file_tags=plain
 load helper
 
@@ -15,23 +15,23 @@ once() {
 	[ -s kept ] || "$@" >kept
 	cat kept
 }
-# nap: hop's clock, which stands still, is days ahead after this command
+# nap: advance hop's clock, which stands still otherwise, by days
 nap() { echo >>later; echo 3; }
 export -f work once nap
 
-# If a machine is busy only during the first of two tries, the second one looks as if it did
-# less work, and hop says so.  Such rows are tried again.
-@test "a row: what came out, its status, and what is said of it" {
+# If the machine is busy during the first of two tries alone, the second try seems to do less
+# work, and hop refuses the row: try again.
+@test "a row has the times, the status and the output of the command" {
 	tries 8 exits 0 hop -n 2 -b 1000 -w 'tr 3 4' 'the row' work work
 	grep -qE '^the row( +[0-9.]+){6} +2 +0 4$' out
 }
 
-@test "a command that sends again what it kept is found out" {
+@test "a command that prints a saved result is an error" {
 	refuses 1 'cheat: try 2 took .* it did less' hop cheat 'once work' work
 	[ ! -s out ]
 }
 
-@test "tries that give other bytes, another status or another line are an error" {
+@test "two tries with other bytes, another status or other messages are an error" {
 	refuses 1 'try 2 gave .* the first' hop bytes 'echo x >>n; wc -c <n' true
 	refuses 1 'try 2 gave 4 bytes, .* the first 2' hop more 'echo x >>m; cat m' true
 	exits 1 hop status '[ ! -e was ] || exit 3; touch was' true
@@ -40,7 +40,7 @@ export -f work once nap
 	says 'try 2 gave .*, 4, the first .*, 2'
 }
 
-@test "what fails, or cannot be made ready, is an error" {
+@test "a command or a preparation that fails is an error" {
 	refuses 1 failed hop failed 'exit 3' true
 	exits 1 hop peer true 'exit 3'
 	exits 1 hop -p false before true true

@@ -1,5 +1,5 @@
-# Devices that nobody controls: what one of them sends must not cost the others a step, the
-# run or the machine.
+# Hostile devices: nothing that one of them sends may cost the others a step or the run, or
+# exhaust the machine.
 # shellcheck disable=SC2238 # cut is a file here
 load helper
 
@@ -18,7 +18,7 @@ gets() {
 	recv "$1" <in
 }
 
-# waits REGEX ARGS...: the same for a shard that has to wait and gets no receipt
+# waits REGEX ARGS...: the same as recv for a shard that has to wait and gets no receipt
 waits() {
 	local want=$1
 	shift
@@ -53,7 +53,7 @@ aggregate() {
 	limited 'kind ' exits 2 ace-recv --spool spool in
 }
 
-@test "weights, counts and steps have bounds" {
+@test "weights, counts and steps are limited" {
 	gets "invalid: limit: the weight is 1e\+30, at most 1e\+06" 0 edge1 -w 1e30
 	limited 'weight 1' gets "invalid: limit: the weight is 2, at most 1 " 1 edge1 -w 2
 	# the largest limit on weights keeps sums finite
@@ -68,7 +68,7 @@ aggregate() {
 	gets "step 7: accepted" 7 edge1 -w 1e6 -H contributors=1024 -H base=7
 }
 
-@test "a device that may send only its own shards names no other contributor" {
+@test "a device that may send only its own shards may not name other contributors" {
 	shard 0 edge1 | ace-aggregate -d evil >in
 	recv "step 0: accepted" <in
 	rm -r spool
@@ -90,7 +90,7 @@ aggregate() {
 	recv "invalid: corrupt: the list of contributors" <in
 }
 
-@test "policies with invalid values are refused, and the aggregate goes on" {
+@test "shards with invalid policies are refused, and the others are averaged" {
 	local p step=0
 	for p in delay=nan interval=nan force=2 delay=1001 cuts=1,2; do
 		gets "invalid: .*corrupt: key ${p%=*}" $((++step)) edge1 -P $p
@@ -104,7 +104,7 @@ aggregate() {
 # many PREFIX: print 9000 lines of a policy
 many() { seq -f "$1%04g=" 1000 9999; }
 
-@test "many policies with many keys take little time, and together have the limit of one" {
+@test "many policies of a shard take little time, and all together have the limit of one" {
 	local frames=() i
 	for i in {1..24}; do
 		frames+=(-P "$(many a)")
@@ -141,7 +141,7 @@ cuts.seconds=1.$(printf '0%.0s' {1..65000})" >in
 	ace-inspect -v out >shown
 	grep -q 'cuts=2,1$' shown
 	grep -q 'delay=1$' shown
-	# without usable cuts there are none
+	# if no cuts are usable, the aggregate has none
 	mkshards -d evil -P "cuts=$(seq -s, 999999 -1 990641),1
 cuts.seconds=1" >in
 	exits 0 ace-aggregate in
@@ -150,7 +150,7 @@ cuts.seconds=1" >in
 	true
 }
 
-@test "steps that are far ahead leave no trace" {
+@test "shards of steps that are far ahead leave no files" {
 	local s
 	for s in 9223372036854775808 18446744073709551615 10001; do
 		shard $s >in
@@ -164,9 +164,9 @@ cuts.seconds=1" >in
 	limited 'ahead 30' recv accepted <in
 }
 
-@test "the run and the model are those that are pinned" {
+@test "--run and a given schema are not replaced by the first shard's" {
 	gets accepted 0
-	# if the run's model is given, the first device does not decide it
+	# with --run and --schema, the first shard does not decide them
 	mkshards -d edge2 -r other -t w:7 >in
 	exits 3 ace-recv --spool pinned --run test in
 	[ "$(ls pinned)" = "" ]
@@ -192,7 +192,7 @@ cuts.seconds=1" >in
 		recv accepted --device edge$i <in
 	done
 	[ "$(ls spool/0/*.aceg | wc -l)" -eq 4 ]
-	# a shard with another device's name, or none, is not the key's
+	# with --device, a shard of another device or without a name is refused
 	shard 0 edge4 >in
 	exits 3 ace-recv --spool spool --device evil in
 	mkshards -d '?' >in
@@ -204,18 +204,18 @@ cuts.seconds=1" >in
 	    awk '{ for (i = 1; i <= NF; i++) if ($i != 0) n++ } END { print n + 0 }')" -eq 0 ]
 }
 
-@test "a device named aggregate cannot replace the aggregate" {
+@test "a device with the name aggregate cannot replace the aggregate" {
 	gets accepted 0 aggregate
 	[ ! -e spool/0/aggregate.aceg ]
 	aggregate
 	recv duplicate\|accepted <in
 }
 
-@test "an unusable shard is deferred in the manifest, and the next step follows" {
+@test "an unusable shard is deferred, and the next step follows" {
 	local i
 	for i in 1 2 3; do shard 0 edge$i; shard 1 edge$i; done >all
 	exits 0 ace-recv --spool spool --sync none all
-	# an invalid shard in the place of one that was accepted before these limits
+	# an unusable file, as an earlier version might have accepted it
 	shard 0 edge2 -H flags=16 >spool/0/edge2.aceg
 	aggregate --devices 3
 	says "^ace-aggregate: step [0-9]+: 1 of 3 shards are deferred: mismatch: "
@@ -223,7 +223,7 @@ cuts.seconds=1" >in
 	    grep -o '[0-9]*$' | head -n 1)" = 2 ]
 	cp spool/0/edge2.aceg in
 	recv "edge2' step 0: invalid: mismatch: " <in
-	# fewer than a quorum are left: there is no aggregate, and nobody waits for it
+	# fewer than a quorum are left: there is no aggregate, and no device waits for one
 	shard 1 edge2 -H flags=16 >spool/1/edge2.aceg
 	aggregate --devices 3 --quorum 3
 	says "step [0-9]+ has no average"
@@ -242,7 +242,7 @@ cuts.seconds=1" >in
 	for i in 0 1 2; do
 		for d in edge1 edge2 evil1 evil2; do shard $i $d; done >all
 		exits 0 ace-recv --spool spool --sync none all
-		# more than the present limits allow, accepted under earlier ones
+		# these files exceed the limits, as if accepted under larger ones
 		for d in evil1 evil2; do
 			shard $i $d ${what[i]} >spool/$i/$d.aceg
 		done
@@ -253,20 +253,20 @@ cuts.seconds=1" >in
 	done
 }
 
-@test "the quota limits bytes and open steps of one device, not of others" {
+@test "the quota limits the bytes and open steps of each device separately" {
 	mkshards -N 12 >in
 	limited 'open 5' waits "limit: shards of 5 steps of this device wait for an average" -v in
 	[ "$(grep -c accepted err)" -eq 5 ]
 	[ "$(ls -d spool/[0-9]* | wc -l)" -eq 5 ]
 	limited 'open 5' gets accepted 9 edge2
-	# known shards get the same answers as before
+	# shards that the spool has get the same receipts as before
 	limited 'open 5' gets "step 3: duplicate" 3
 	shard 6 >in
 	limited 'quota 1k' waits "limit: [0-9]+ bytes of this device wait" <in
-	# the exact limit is the bytes of the device's files in open steps
+	# the quota counts the device's files in open steps, exactly
 	bytes=$(cat spool/[0-9]*/edge1.* | wc -c)
 	limited "quota $bytes" waits "limit: $bytes bytes of this device wait" <in
-	# a step that closes makes room
+	# closing a step makes room
 	aggregate
 	limited 'open 5' recv "step 6: accepted" <in
 	shard 7 >in
@@ -274,7 +274,7 @@ cuts.seconds=1" >in
 	limited "quota $((bytes + 1))" recv "step 7: accepted" <in
 }
 
-@test "files of refused shards count in the quota" {
+@test "the quota includes files about refused shards" {
 	local s
 	for s in 0 1 2; do
 		gets "step $s: invalid: non-finite" $s edge1 -k nan
@@ -286,7 +286,7 @@ cuts.seconds=1" >in
 	limited 'open 4' recv "step 3: accepted" <in
 }
 
-# slow CMD: let ace-recv read the output of CMD, which never ends
+# slow CMD: run ace-recv with the output of CMD, which does not end
 slow() {
 	local pid r=0 cmd=$1
 	rm -f pipe
@@ -305,7 +305,7 @@ slow() {
 	says "truncated: timed out"
 	limited 'time 300ms' slow 'exec sleep "$HANG"'
 	says "truncated: timed out"
-	# sending byte by byte does not help
+	# slow input, a few bytes at a time, times out, too
 	limited 'timeout 5s, time 700ms' slow \
 	    'exec <in; head -c 5000; while head -c 9; do sleep 0.1; done'
 	says "truncated: timed out"
@@ -314,8 +314,8 @@ slow() {
 
 @test "a device that stops between two shards times out" {
 	mkshards -n 500 >in
-	# send all but the last frame, TAIL, so that another shard might follow.  All bytes
-	# are in the pipe before ace-recv waits for more
+	# send all but the last frame, TAIL, so that another shard could follow; all of it is in
+	# the pipe before ace-recv starts
 	mkfifo full
 	exec 9<>full
 	head -c -40 in >&9
@@ -327,8 +327,8 @@ slow() {
 	says "truncated: timed out"
 }
 
-# gives_up WHY FROM [LIMIT]: check that ace-recv, on a clock that moves only while it waits,
-# ends for reason WHY if the sender stops after the file FROM
+# gives_up WHY FROM [LIMIT]: check that ace-recv ends for reason WHY if the sender stops after
+# the file FROM; its clock advances only while it waits
 gives_up() {
 	rm -rf spool full
 	[ -z "${3:-}" ] || limits "$3"
@@ -340,7 +340,7 @@ gives_up() {
 	says "truncated: timed out$1"
 }
 
-@test "default limits: a minute inside a shard, two hours between two, a day for all" {
+@test "default limits: a minute inside a shard, two hours between shards, a day per connection" {
 	mkshards -n 500 >in
 	head -c 1000 in >half
 	gives_up ', because no byte came for 60 s' half
@@ -362,7 +362,7 @@ gives_up() {
 	time.sleep(1000)
 	END
 	wait_for test -e full
-	# receiving may take its time; a timer ends the blocked write
+	# a timer ends the blocked write
 	local status=0
 	limits 'time 1s'
 	still timeout "$HANG" ace-recv --spool spool --sync none <one >hole 2>err ||
@@ -370,7 +370,7 @@ gives_up() {
 	kill $!
 	[ "$status" -eq 3 ] || { echo "status $status"; cat err; false; }
 	says 'truncated: timed out: the device does not read its answers'
-	# a shard that was accepted before is kept
+	# the accepted shard is kept
 	ace-inspect verify spool/0/edge1.aceg
 }
 
@@ -400,7 +400,7 @@ gives_up() {
 	recv "step 299: invalid: this device is new here, and step 501 is the next" <in
 	[ "$(grep -c 'this device is new' err)" -eq 300 ]
 	[ "$(find spool -name '[0-9]*' -type d)" = spool/500 ]
-	# a device is told again that its shard was accepted, even after the step's directory is gone
+	# a shard sent again is accepted again, even after the step's directory is removed
 	gets accepted 501
 	aggregate --keep 1
 	[ ! -e spool/500 ]
@@ -408,7 +408,7 @@ gives_up() {
 	[ ! -e spool/500 ]
 }
 
-# hold ARGS...: open a connection to ace-recv that stays; its number is in $held
+# hold ARGS...: start an ace-recv whose input stays open, and append its number to $held
 held=()
 hold() {
 	local n=${#held[@]}
@@ -427,11 +427,11 @@ let_go() {
 	wait "${held[@]}" || true
 }
 
-@test "limits on the connections of all devices and of one" {
+@test "limits on the number of connections, of all devices and of one" {
 	fds=()
 	shard 0 edge1 -n 10k >in
 	shard 0 evil -n 10k >theirs
-	# a shard takes its place when it begins
+	# wait until the shard has begun
 	begun() { [ "$(find spool -name 'evil.new-*' | wc -l)" -eq "$1" ]; }
 	hold --device evil --sync none
 	head -c 20000 theirs >&${fds[0]}
@@ -447,7 +447,7 @@ let_go() {
 	limited 'clients 1, each 1' recv accepted --device evil <theirs
 }
 
-@test "shards that are never finished leave no files of their steps and runs" {
+@test "unfinished shards leave no files, nor their steps or run" {
 	local s
 	for s in 1 2 3 4; do
 		shard $s evil -n 10k | head -c 20000 >part
@@ -460,25 +460,25 @@ let_go() {
 	gets accepted 9
 }
 
-@test "the work for a shard does not grow with the folders of other devices" {
+@test "the work for a shard does not grow with the number of devices" {
 	local opened d
 	opened() {
 		strace -f -qq -o calls -e trace=file ace-recv --spool spool "$@" >/dev/null
 		grep -vc resumed calls
 	}
 	gets accepted 0 edge3
-	# use the second shard of each device: only these all cost the same
+	# measure second shards, since a device's first shard makes files and directories
 	for d in edge1 edge2; do
 		gets accepted 1 $d
 	done
-	shard 2 edge3 >in		# do now what is synced only once per device
+	shard 2 edge3 >in		# sync now what is synced once per device
 	exits 0 ace-recv --spool spool in
 	shard 2 edge1 >in
 	opened=$(opened in)
 	mkdir spool/{1000..1400}
 	shard 2 edge2 >in
 	[ "$(opened in)" -eq "$opened" ]
-	# the cost does not depend on the steps that are or were open
+	# the number of open steps does not matter either
 	mkshards -N 199 -s 3 >in
 	recv accepted <in
 	shard 202 >in
@@ -504,9 +504,9 @@ let_go() {
 	limited 'open 5' recv "step 4: accepted" <in
 }
 
-@test "a step that only one device sends does not delay the others" {
+@test "a step with shards of only one device does not delay the others" {
 	local d step
-	# do so before the first step, between steps, and repeatedly
+	# such steps come first, between others, and several times
 	for step in 0 3 4 5 6 7 8 9 11 12; do
 		gets accepted $step evil
 	done
@@ -518,7 +518,7 @@ let_go() {
 		says "fewer than 2 devices sent step $((step == 5 ? 0 : step - 4)): the steps before step $step are skipped, and their accepted shards are in the average of step $step"
 		ace-inspect out >shown
 		grep -q "^ *step *$step$" shown
-		# all shards of `evil' count as one contribution
+		# all shards of `evil' count as one contributor
 		grep -q "^ *contributors *3$" shown
 		[ -e spool/done/$step ]
 	done
@@ -527,10 +527,10 @@ let_go() {
 	gets "step 2: late: step 2 is closed" 2 evil
 	gets accepted 16 edge1
 	gets accepted 16 edge2
-	rm spool/done/15	# as after a kill
+	rm spool/done/15	# as if killed before it was published
 	aggregate --devices 2 --quorum 2
 	[ -e spool/done/15 ]
-	# a shard of `evil' does not move the deadline of the others either
+	# nor does a shard of `evil' start the deadline
 	gets accepted 17 evil
 	exits 124 timeout 1 ace-aggregate --spool spool --rounds 9 \
 	    --sync none --quorum 2 --deadline 1ms
@@ -541,7 +541,7 @@ let_go() {
 	[ -e spool/done/18 ]
 }
 
-@test "names of the largest length are kept whole, longer ones are refused" {
+@test "names of the greatest length are kept, longer ones are refused" {
 	local long
 	long=$(printf 'n%.0s' $(seq 255))
 	mkshards -d "$long" -r "$long" >in
@@ -559,7 +559,7 @@ let_go() {
 	refuses 2 "at most 255 bytes" ace-import -f raw -r "${long}n" values
 }
 
-@test "a file of a state or spool that is a FIFO or truncated is an error at once" {
+@test "a FIFO or a truncated file in a state or spool is an error, without waiting" {
 	mkshards >in
 	ace-compress -S state -c q8 in >sent
 	cp -r state cut
@@ -595,12 +595,12 @@ let_go() {
 	says "'all/out' is a symbolic link that another user made in a directory open to all"
 	[ "$(cat victim)" = mine ]
 	[ "$(ls all)" = out ]
-	# nor does it write into another user's FIFO
+	# another user's FIFO is refused, too
 	mkfifo -m 666 all/pipe
 	chown nobody all/pipe
 	refuses 4 "'all/pipe': Permission denied" timeout "$HANG" ace-score -o all/pipe in
 	rm all/pipe
-	# links of the user's own are followed, and those of the directory's owner
+	# links of the user and of the directory's owner are followed
 	ln -s ../own all/own
 	exits 0 ace-score -o all/own in
 	[ -s own ]
@@ -613,7 +613,7 @@ let_go() {
 	exits 0 timeout "$HANG" ace-score -o all/mine in
 	wait $!
 	same own got
-	# and all links in a directory that not everybody can write to
+	# so are all links in a directory that is not writable for everybody
 	chmod 1755 all
 	exits 0 ace-score -o all/out in
 }
@@ -626,16 +626,16 @@ let_go() {
 		exits 2 ace-import -f raw --name w --shape 1 -d "ed${c}ge" /dev/null
 		all+=$c
 	done
-	# in a message no byte of any of them is left
+	# a message contains no byte of them
 	exits 4 ace-inspect list "ed${all}ge"
 	LC_ALL=C grep -q '[^ -~]' err && return 1
 	says "'ed\?+ge': No such file"
-	# letters of other scripts are printed, with their joiners
+	# letters of other scripts are printed, also with joiners
 	mkshards -d $'k\u00fc\u06cc\u200c\u00ae\u0350\u1161\u3165\U0001f600' >in
 	exits 0 ace-inspect list in
 }
 
-@test "a message names the folder, not null" {
+@test "a message about too deep a folder has its path" {
 	mkdir -p d/{1/2,2}/3/4/5/6/7/8/9/10
 	mkshards >d/1/in
 	refuses 3 "limit: 'd/.*' is more than 8 folders deep" ace-inspect list d

@@ -1,5 +1,4 @@
-# What a device with a valid key could still do to the others.  Each attack is tried through
-# the programs that a cloud runs.
+# Attacks of a device that has a valid key, on the programs that a cloud runs.
 load helper
 
 # sends DEVICE STEP VALUE ARGS...: send a shard of 64 values through ace-recv
@@ -9,8 +8,8 @@ sends() {
 	exits 0 ace-recv -v --spool spool --sync none --device "$1" "${@:4}" in
 }
 
-# coded STEP: average the step and code it with a residual, as the cloud does; what f16
-# cannot hold, beyond 65504, goes into the residual
+# coded STEP: average the step and code it as a cloud does; the residual takes the excess of
+# values beyond 65504, the largest of f16
 coded() {
 	exits 0 ace-aggregate --spool spool --devices 3 --quorum 2 --rounds 1 \
 	    --sync none
@@ -20,7 +19,7 @@ coded() {
 	[ -e spool/done/"$1" ]
 }
 
-@test "values as large as they may be: no residual overflows, at any step" {
+@test "the largest permitted values do not make the residual overflow at any step" {
 	local step d
 	sends evil 0 3e38
 	says "step 0: invalid: limit: 3e\+38 in tensor 'w' at index 0 is above 1e\+18"
@@ -34,7 +33,7 @@ coded() {
 	done
 }
 
-@test "a device that does not say its model's norm does not end the policy" {
+@test "a device without model.norm does not disable the policy" {
 	local d
 	for d in edge1 edge2; do
 		mkshards -d $d -K model.norm=10 >in
@@ -46,7 +45,7 @@ coded() {
 	exits 0 ace-policy --target-divergence 0.04 --interval 5,4,10 mean
 }
 
-@test "a device that weighs by samples says itself how many; a share bounds it" {
+@test "--weight-by samples trusts a device's number of samples; --tolerate bounds the effect" {
 	local d
 	for d in edge1 edge2; do
 		perl -e 'print pack("f<*", (1) x 64)' >values
@@ -69,7 +68,7 @@ coded() {
 	[ "$(at out | cut -d. -f1)" -lt 345 ]
 }
 
-@test "a table of tensors that nobody has: refused before it is in memory" {
+@test "a schema of another model is refused before it takes memory" {
 	perl -e 'my $n = 60000; my @t = map { sprintf("\"%s%07d\":" .
 	    "{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}",
 	    "a" x 243, $_, 4 * $_, 4 * $_ + 4) } 0 .. $n - 1;
@@ -82,7 +81,7 @@ coded() {
 	sanitized || [ "$(cat kib)" -lt 65536 ]
 }
 
-@test "values of a model that nobody trains are not decoded" {
+@test "the values of another model are not decoded" {
 	mkshards -d edge1 >in
 	exits 0 ace-recv --spool spool --sync none in
 	# the first value is a NaN, which would be the reason if values had been decoded

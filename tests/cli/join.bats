@@ -16,11 +16,12 @@ closes() {
 	    ace-recv --spool spool --publish
 }
 
-# joins, leaves DEVICE
+# joins DEVICE, leaves DEVICE: put the device on the list of devices, or remove it
 joins() { ace-recv --spool spool --device "$1" --join; }
 leaves() { ace-recv --spool spool --device "$1" --leave; }
 
-# question DEVICE STEP: print a device's question; asks DEVICE STEP: print the answer
+# question DEVICE STEP: print a device's question for the averages from STEP on;
+# asks DEVICE STEP: print the answer
 question() {
 	perl -e 'print pack("Q<", 8), "{}      "' |
 	    ace-import -k model -d "$1" -r demo -s "$2"
@@ -30,14 +31,14 @@ asks() {
 	    timeout "$HANG" ace-recv --spool spool --device "$1" --reply aggregate
 }
 
-# told: print "kind step" of each shard in the file `told'
+# told: print kind and step of each shard in the file `told'
 told() {
 	ace-inspect --format json told | python3 -c 'import json, sys
 for line in sys.stdin:
     d = json.loads(line); "kind" in d and print(d["kind"], d["step"])' | paste -sd ' '
 }
 
-@test "what is told survives a power cut" {
+@test "the list of devices, and the averages in an answer, survive a power cut" {
 	for s in 0 1; do closes $s edge1; done
 	synced joins edge2
 	grep -qx spool synced || { cat synced calls; return 1; }
@@ -49,12 +50,12 @@ for line in sys.stdin:
 	[ "$(told)" = 'mean 0 mean 1 model 2' ]
 }
 
-@test "steps wait for those on the list, and nothing is started again" {
+@test "steps wait for the devices on the list, which may change while ace-aggregate runs" {
 	for d in edge1 edge2; do sends $d 0; done
 	joins edge3
 	ace-aggregate --spool spool --devices 2 --rounds 2 >means 2>log 3>&- &
 	pid=$!
-	# two shards are there, as many as --devices says, but the third device is waited for
+	# --devices is 2 and two shards are present, but it waits for the third device
 	wait_for hears $pid
 	asks() { kill -USR1 $pid && grep -q '2 of 3 shards are there: .*; missing: edge3$' log; }
 	wait_for asks
@@ -70,11 +71,11 @@ for line in sys.stdin:
 	wait $pid
 	[ "$(ace-inspect --format json means | grep -c '"contributors":3')" -eq 1 ]
 	[ "$(ace-inspect --format json means | grep -c '"contributors":2')" -eq 1 ]
-	# a device that left does not return to the list when another one joins
+	# a device that left does not return to the list when another device joins
 	joins edge4
 	[ "$(sort spool/devices | paste -sd ' ')" = 'edge1 edge3 edge4' ]
 	leaves edge4
-	# a device that left may still send; it is just not waited for
+	# a device that left may still send, but steps do not wait for it
 	sends edge2 2
 	sends edge1 2
 	sends edge3 2
@@ -82,14 +83,14 @@ for line in sys.stdin:
 	[ "$(field n out)" = 3 ]
 }
 
-@test "the first to leave has shards in several steps: no step waits for it" {
+@test "without a list, --leave writes one that lacks the device" {
 	for s in 0 1 2; do closes $s edge1 edge2; done
 	[ ! -e spool/devices ]
 	leaves edge1
 	[ "$(cat spool/devices)" = edge2 ]
 }
 
-@test "a deadline and a quorum hold for those on the list, too" {
+@test "--deadline and --quorum also apply to the devices on the list" {
 	sends edge1 0
 	joins edge2
 	exits 0 ace-aggregate --spool spool --deadline 0.1s --rounds 1
@@ -99,7 +100,7 @@ for line in sys.stdin:
 	[ spool/closed -ef spool/done/0 ]
 }
 
-@test "the list is a text, and may be written by hand" {
+@test "the list of devices may be edited by hand; control characters are refused" {
 	sends edge1 0
 	printf '\n  edge1 \r\nk \303\274\n' >spool/devices
 	exits 0 ace-status spool
@@ -112,7 +113,7 @@ for line in sys.stdin:
 	exits 3 leaves edge1
 }
 
-@test "what cannot be: status 2 and 5, and the list as it was" {
+@test "invalid uses of --join and --leave are refused, and the list stays" {
 	sends edge1 0
 	refuses 5 "'spool' has no device 'edge9'" leaves edge9
 	[ ! -e spool/devices ]
@@ -122,7 +123,7 @@ for line in sys.stdin:
 	exits 2 ace-recv --spool spool --device edge1 --leave --reply aggregate
 }
 
-@test "a device that asks is told what is closed, and where to begin" {
+@test "a question gets the averages of closed steps, and the step at which to begin" {
 	asks edge3 0 >told
 	[ "$(told)" = 'model 0' ]
 	[ "$(ls spool/*/)" = edge3.known ]
@@ -134,42 +135,42 @@ for line in sys.stdin:
 	for s in 0 1 2; do cat spool/$s/aggregate.aceg; done >all
 	ace-export --many told >files
 	ace-export --many all | cmp - <(head -c "$(ace-export --many all | wc -c)" files)
-	# the first step whose average edge3 got is remembered
+	# the spool keeps the first step at which edge3 may begin
 	[ "$(cat spool/device/edge3.known)" = 0 ]
 	asks edge3 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
-	# no answer goes past a step in which the device has a shard, or past the last closed step
+	# the answer has no average after a step in which the device has a shard
 	asks edge1 0 >told
 	[ "$(told)" = 'model 0' ]
 	asks edge3 9 >told
 	[ "$(told)" = 'model 9' ]
 	[ ! -e spool/devices ]
-	# each of the trainer's files names its step
+	# each model file for the trainer has its step in the metadata
 	asks edge4 1 | ace-expand | ace-export --many >files
 	[ "$(grep -ao '"step":"[0-9]*"' files | paste -sd ' ')" = '"step":"1" "step":"2" "step":"3"' ]
-	# a question, like any shard, must be of this device and this run
+	# a question must be of --device, like any shard
 	exits 3 ace-recv --spool spool --device edge5 --reply aggregate \
 	    <(question edge3 0)
 	says "mismatch: the shard is of device 'edge3', but only 'edge5' may send here"
-	# if the receiver answers with receipts only, it is not a question
+	# without --reply aggregate it is not a question
 	question edge3 9 | ace-recv --spool spool >receipts
 	refuses 5 'a shard of kind model cannot be averaged' ace-ack -S st receipts
 }
 
-@test "what is asked twice is given once over a connection" {
+@test "a question that is repeated on one connection gets each average once" {
 	local s
 	for s in 0 1 2; do closes $s edge1 edge2; done
 	for s in $(seq 50); do question edge3 0; done |
 	    timeout "$HANG" ace-recv --spool spool --device edge3 --reply aggregate >told
 	ace-inspect verify told
 	[ "$(told | sed 's/\( model 3\)\1*$/\1/')" = 'mean 0 mean 1 mean 2 model 3' ]
-	# a shard that is sent again also asks for an average
+	# so does a repeated shard
 	for s in 0 0 0 1 1 2; do mkshards -d edge1 -s $s -x $s -r demo -c f32; done >again
 	ace-recv --spool spool --reply aggregate <again >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2' ]
 }
 
-@test "who asks again is no stranger with a shard of before, nor is one without a name" {
+@test "a device that has asked, with or without a name, is late and not invalid with an old shard" {
 	local s none
 	none=$(printf '{}      ')
 	for s in 0 1 2; do closes $s edge1 edge2; done
@@ -189,7 +190,7 @@ for line in sys.stdin:
 	notes "step 3: late: step 3 is closed" ace-recv -v --spool spool in
 }
 
-@test "who asks waits for an aggregate that is on its way; one that was removed is said" {
+@test "a question waits for an unpublished average, and is refused if one was removed" {
 	closes 0 edge1 edge2
 	sends edge1 1
 	sends edge2 1
@@ -207,9 +208,9 @@ for line in sys.stdin:
 	[ "$(told)" = 'mean 2 model 3' ]
 }
 
-@test "a device that is new and does not ask is refused, when it is far behind" {
+@test "a shard of a new device far behind is invalid if the device has not asked" {
 	for s in 0 1 2; do closes $s edge1; done
-	# a shard one step behind is late, as always
+	# a shard for the last closed step is late
 	mkshards -d edge2 -s 1 -r demo | ace-compress -S st2 -c f32 |
 	    ace-recv --spool spool | ace-ack -v -S st2 2>said >/dev/null
 	grep -q 'step 1: late: step 1 is closed' said
@@ -224,7 +225,7 @@ for line in sys.stdin:
 	mkshards -d edge2 -s 2 -r demo | ace-recv --spool spool >receipt
 	ace-ack -v -S st4 receipt 2>said >/dev/null
 	grep -q 'step 2: late' said
-	# so is a device that asked, from the step that the answer named
+	# so is a device that asked, from the step in the answer on
 	asks edge3 0 >told
 	for s in 6 7 8; do closes $s edge1; done
 	mkshards -d edge3 -s 6 -r demo | ace-recv --spool spool >receipt
@@ -239,7 +240,7 @@ for line in sys.stdin:
 	grep -q 'step 2: late' said
 }
 
-@test "who asks before there is a run leaves that, and no run" {
+@test "a question before the first shard does not decide the run" {
 	local i
 	for i in 1 2 3 4; do
 		perl -e 'print pack("Q<", 8), "{}      "' |
@@ -250,7 +251,7 @@ for line in sys.stdin:
 	[ "$(ls spool)" = device ]
 }
 
-@test "who asked or joined when the run began, and is slow, is late" {
+@test "a slow device that asked or joined when the run began is late" {
 	asks edge2 0 >told
 	joins edge3
 	[ "$(cat spool/device/edge2.known spool/device/edge3.known)" = 0$'\n'0 ]
@@ -264,7 +265,7 @@ for line in sys.stdin:
 }
 
 # bats test_tags=long
-@test "a device that waits is told for whom, once" {
+@test "--reply aggregate prints once which devices are missing" {
 	closes 0 edge1 edge2 edge3
 	mkshards -d edge2 -s 1 -r demo | ace-recv --spool spool >/dev/null
 	mkshards -d edge1 -s 1 -r demo |
@@ -275,7 +276,7 @@ for line in sys.stdin:
 	ace-aggregate --spool spool --devices 3 --rounds 1 | ace-recv --spool spool --publish
 	wait
 	[ "$(wc -l <said)" -eq 1 ]
-	# it waits for a step that a running cloud closes
+	# all shards have come, but the running cloud's average has not
 	ace-aggregate --spool spool --devices 1 --rounds 3 --publish >mean 3>&- 2>/dev/null &
 	aggregate=$!
 	mkshards -d edge1 -s 2 -r demo |
@@ -287,7 +288,7 @@ for line in sys.stdin:
 	wait
 }
 
-@test "--rounds with --publish counts the run's, whoever made them" {
+@test "--rounds with --publish counts all averages of the run, also from other calls" {
 	for s in 0 1 2; do sends edge1 $s; done
 	ace-aggregate --spool spool --devices 1 --rounds 1 | ace-recv --spool spool --publish
 	timeout "$HANG" ace-aggregate --spool spool --devices 1 --rounds 3 --publish |

@@ -1,4 +1,4 @@
-# The keys of a policy: the table of ace-stream(5), and the programs that refuse other values.
+# The keys of a policy: the table of ace-stream(5), and programs that refuse invalid values.
 load helper
 
 # table: print the keys of the table, each with values below and above its range
@@ -22,7 +22,7 @@ table() {
 	END
 }
 
-# refused KEY CMD...: check that CMD refuses the policy and writes no complete stream
+# refused KEY CMD...: check that CMD refuses KEY's value and writes no complete stream
 refused() {
 	local key=$1
 	shift
@@ -31,7 +31,7 @@ refused() {
 	! ace-inspect verify out >/dev/null 2>&1
 }
 
-@test "the table here, the program's and the page's" {
+@test "the tables of this file, the program and the page have the same keys" {
 	"$BUILD/unit/format/test_keys" page >page
 	sed -n 's/^\.It Cm \([a-z_.]*\) Pq .*/\1/p' page |
 	    cmp - <(table | cut -d ' ' -f 1)
@@ -40,7 +40,7 @@ refused() {
 }
 
 # bats test_tags=long
-@test "a value that is none of its key's is refused by who obeys it" {
+@test "programs that use a policy refuse invalid values, others pass them" {
 	mkshards >in
 	while read -r key values; do
 		for v in $values nan -nan inf -inf x 1x '' 0x; do
@@ -49,14 +49,14 @@ refused() {
 			refused $key ace-select --policy bad
 			refused $key ace-aggregate bad
 		done
-		# the reader of the installed library refuses it as well
+		# so does a program that uses libaceg
 		refuses 3 "corrupt: key $key: " "$BUILD/examples/scale" 2 <bad
 		# a program that does not use the policy passes it on
 		exits 0 ace-expand bad
 	done < <(table)
 }
 
-@test "a device's own interval has the range of an interval" {
+@test "keys interval.DEVICE have the range of interval" {
 	mkshards >in
 	for v in 0 1000001 1.5 x; do
 		mkshards -P "interval.edge7=$v" >bad
@@ -69,7 +69,7 @@ refused() {
 	exits 0 ace-aggregate good
 }
 
-@test "keys of the shard itself: refused by who divides by them" {
+@test "invalid keys model.norm and compute.seconds are refused by programs that use them" {
 	for v in nan inf -1 x 1e301; do
 		mkshards -K model.norm=$v >bad
 		exits 3 ace-policy --target-divergence 0.01 bad
@@ -80,13 +80,13 @@ refused() {
 		exits 3 ace-policy --deco auto,1ms --bandwidth 1Mbit bad
 		says "^ace-policy: corrupt: key compute.seconds of 'edge1': '$v'"
 	done
-	# a model of zeros has a norm but no relative drift
+	# the norm 0 of a model of zeros is valid, but a drift relative to it is not
 	mkshards -K model.norm=0 >zero
 	exits 0 ace-aggregate zero
 	refuses 3 "expected a norm above 0" ace-policy --target-divergence 0.01 zero
 }
 
-@test "the drift is relative to the norm in each shard, or to that of the option" {
+@test "the drift is relative to the norm in each shard, or to --model-norm" {
 	drift() { ace-inspect -v out | grep -o 'divergence=.*'; }
 	mkshards -n 1k -K model.norm=1000 >in
 	exits 0 ace-policy --target-divergence 0.01 in

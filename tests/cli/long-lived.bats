@@ -1,5 +1,5 @@
-# One connection for a whole run: step after step in constant memory, with the aggregate in
-# the same pipe.
+# One connection for a whole run: many steps in constant memory; aggregates come back in the
+# same connection.
 load helper
 load values
 
@@ -10,7 +10,7 @@ teardown() {
 	done
 }
 
-# edge N FROM STEPS: run device N from step FROM on, with both directions of its pipe
+# edge N FROM STEPS: run device N for STEPS steps from FROM, in a pipe to the spool and back
 edge() {
 	mkshards -d "edge$1" -x "$1" -s "$2" -N "$3" -k ramp |
 	    peak "kib.compress$1" ace-compress -S "st$1" -c topk:0.1 \
@@ -20,7 +20,7 @@ edge() {
 	    peak "kib.ack$1" ace-ack -S "st$1" --sync none >"back$1"
 }
 
-# cloud STEPS DEVICES ARGS...: run the cloud, which closes STEPS steps of DEVICES devices
+# cloud STEPS DEVICES ARGS...: aggregate and publish STEPS steps of DEVICES devices
 cloud() {
 	peak kib.aggregate ace-aggregate --spool spool --create --devices "$2" \
 	    --rounds "$1" --publish --sync none "${@:3}" |
@@ -41,7 +41,7 @@ steps() {
 export -f edge cloud steps
 
 # bats test_tags=long
-@test "two hundred steps take the memory of twenty, and end as they should" {
+@test "two hundred steps take no more memory than twenty" {
 	timeout "$HANG" bash -c 'set -o pipefail; steps 20'
 	for f in kib.*; do cp "$f" "20.$f"; done
 	[ "$(field step back1 | paste -sd' ')" = "$(seq -s' ' 0 19)" ]
@@ -52,14 +52,14 @@ export -f edge cloud steps
 	[ "$(field contributors back2 | sort | uniq -c)" = "    200 edge1,edge2" ]
 	sanitized || for f in kib.*; do
 		echo "# ${f#kib.}: $(cat "20.$f") KiB, $(cat "$f") KiB" >&3
-		# the order of loading libraries changes the memory by some 600 KiB
+		# memory varies by some 600 KiB with the order in which libraries are loaded
 		[ "$(cat "$f")" -le $(($(cat "20.$f") + 1024)) ]
 	done
-	# the disk, too, has only the last steps and the lists of their devices
+	# the spool has only the last steps and their lists of devices
 	[ "$(find spool -name '*.aceg' | wc -l)" -le 30 ]
 }
 
-@test "an aggregate that is gone: the receipt alone" {
+@test "if the aggregate was removed, the answer is the receipt alone" {
 	mkshards -k ramp >in
 	ace-recv --spool spool in >/dev/null
 	mkshards -d edge2 -k ramp -N 5 | ace-recv --spool spool >/dev/null
@@ -70,17 +70,18 @@ export -f edge cloud steps
 	[ -z "$(field step out)" ]
 }
 
-# closes STATUS SECONDS ARGS...: check that a step of the spool is closed in that time, or not (124)
+# closes STATUS SECONDS ARGS...: run ace-aggregate for one step and at most SECONDS, and check
+# its status, which is 124 if the time is over
 closes() {
 	exits "$1" timeout "${2}" ace-aggregate --omit provenance --spool spool \
 	    --rounds 1 "${@:3}"
 }
 
-@test "a spool waits for who is expected, or for the deadline" {
+@test "ace-aggregate waits for all devices, or for the deadline" {
 	for i in 1 2; do
 		mkshards -d "edge$i" -x "$i" | ace-recv --spool spool >receipt
 	done
-	# more shards may come until the deadline; without a deadline a quorum is enough
+	# with a deadline more shards may come until then; without one a quorum is enough
 	closes 124 1 --quorum 1 --deadline 1h
 	closes 124 1 --deadline 1h
 	closes 124 1 --devices 3
@@ -102,21 +103,21 @@ closes() {
 	says "is larger than --devices"
 }
 
-@test "started again, it counts the deadline from when a quorum was there" {
+@test "after a restart, the deadline still counts from the shard that completed the quorum" {
 	for i in 1 2; do
 		mkshards -d "edge$i" -x "$i" | ace-recv --spool spool >receipt
 	done
 	closes 124 1 --quorum 2 --deadline 1h
 	touch -d '50 minutes ago' spool/0/edge2.aceg
 	closes 124 1 --quorum 1 --deadline 1h
-	# an early shard does not shorten the time of the others
+	# the first shard of a quorum of two does not start the deadline
 	touch -d '61 minutes ago' spool/0/edge2.aceg
 	closes 124 1 --quorum 2 --deadline 1h
 	touch -d '61 minutes ago' spool/0/edge1.aceg
 	closes 124 1 --quorum 3 --deadline 1h
 	closes 0 "$HANG" --quorum 2 --deadline 1h
 	[ "$(field contributors out)" = edge1,edge2 ]
-	# a wrong clock at its arrival costs one deadline at most
+	# an arrival time in the future counts as now
 	mkshards -s 1 | ace-recv --spool spool >receipt
 	touch -d 'now + 1 day' spool/1/*.aceg
 	closes 0 "$HANG" --deadline 100ms

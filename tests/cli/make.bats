@@ -1,15 +1,15 @@
-# The Makefile: how many processors it builds with, and its messages when something is
-# missing.  tests/fresh asks the same on a bare machine.
+# The Makefile: parallel builds, messages about missing programs and libraries, flags.
+# tests/fresh tests the messages on a minimal machine.
 # bats file_tags=plain
 load helper
 
-# built TARGET [VARIABLE=VALUE]...: run make as in CI, where it installs what is missing
+# built TARGET [VARIABLE=VALUE]...: run make with CI=true, so that it installs missing packages
 built() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u DEPS -u JOBS CI=true "${@:2}" \
 	    make -C "$ROOT" BUILD="$PWD/b" "$1"
 }
 
-# jobs WANT ARGS...: check that make ARGS passes on WANT jobs and gives no warning
+# jobs WANT ARGS...: check that make ARGS gives its recipes the flag WANT, without a warning
 jobs() {
 	local want=$1
 	shift
@@ -20,7 +20,7 @@ jobs() {
 	    { grep '^flags:' out; return 1; }
 }
 
-@test "it builds with all processors, unless -j says with how many" {
+@test "it builds with all processors, or as many as -j says" {
 	cat >mk <<-'E'
 	include Makefile
 	.RECIPEPREFIX = >
@@ -37,7 +37,7 @@ jobs() {
 	jobs -j3 -j3
 	jobs -j3 -kj3 CC=gcc
 	FLAGS=-j3 jobs -j3
-	# targets that run tests do so one after another, but build with all processors
+	# targets that test run one after the other, each with a parallel build
 	jobs '' deps lint
 	jobs -j7 again
 	jobs -j1 -j1 again
@@ -52,7 +52,7 @@ without() {
 	PATH=$s
 }
 
-@test "without compiler and libraries: they are named, in one line, and nothing is begun" {
+@test "a missing compiler and missing libraries are named in one line before the build begins" {
 	without cc gcc pkg-config pkgconf
 	for t in all check demo; do
 		exits 2 built $t DEPS=no
@@ -63,7 +63,7 @@ without() {
 	says openblas
 }
 
-@test "without bats: the same, and who is not root reads what root has to type" {
+@test "the same for bats; a user who is not root gets the command for root" {
 	without bats id
 	exits 2 built check DEPS=no
 	[ "$(grep -vc '^make' err)" -eq 1 ]
@@ -76,7 +76,7 @@ without() {
 	[ ! -e b ]
 }
 
-@test "where packages are made, and where nobody sits, nothing is installed" {
+@test "builds of packages, and builds without a terminal, install nothing" {
 	local v
 	without bats id
 	printf '#!/bin/sh\necho 1000\n' >"$PATH/id"
@@ -86,10 +86,10 @@ without() {
 		exits 2 built check "$v"
 		says '^missing: bats[-a-z]* \(make deps installs them\)$'
 	done
-	# variables that brew always sets do not start a package
+	# variables that brew always sets do not count as a build of a package
 	exits 2 built check HOMEBREW_PREFIX=/opt HOMEBREW_CELLAR=/c HOMEBREW_REPOSITORY=/r
 	says '\(as root: '
-	# DEPS=yes and `make deps' ask for it explicitly
+	# but DEPS=yes and `make deps' do install
 	refuses 2 '\(as root: ' built check NIX_BUILD_TOP=/build DEPS=yes
 	refuses 2 '\(as root: ' built deps CI=
 	refuses 2 '\(as root: ' built deps DEB_BUILD_ARCH=amd64
@@ -100,7 +100,7 @@ without() {
 	[ ! -e b ]
 }
 
-@test "a library that is too old is named, with what would do, and nothing is begun" {
+@test "a library that is too old is named, with the required version, before the build begins" {
 	mkdir pc
 	for p in 'libsodium 1.0.13' 'libxxhash 0.7.4'; do
 		printf 'Name: x\nDescription: x\nVersion: %s\nLibs:\n' "${p#* }" >"pc/${p% *}.pc"
@@ -112,7 +112,7 @@ without() {
 	done
 }
 
-# user CMD...: run CMD as an ordinary user, with that user's PATH
+# user CMD...: run CMD as an ordinary user, with the PATH of one
 user() {
 	local who=(env)
 	[ "$(id -u)" -ne 0 ] || who=(setpriv --reuid 65534 --regid 65534 --clear-groups env)
@@ -120,7 +120,7 @@ user() {
 	    PATH=/usr/local/bin:/usr/bin:/bin "$@"
 }
 
-@test "a user without sbin in PATH has what lies there, and the tests find it" {
+@test "programs in sbin are found although a user's PATH lacks it" {
 	local p
 	for p in ip ss tc sshd; do
 		[ ! -x /usr/sbin/$p ] && [ ! -x /sbin/$p ] || break
@@ -135,7 +135,7 @@ user() {
 
 teardown() { [ -z "$theirs" ] || rm -r "$theirs"; }
 
-@test "a tree that is built by somebody else: whose it is, and where one can build" {
+@test "a build directory of another user: the message has the owner, and what to do" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	theirs=$(mktemp -d)
 	chmod 755 "$theirs"
@@ -165,7 +165,7 @@ flags() {
 # has N PATTERN: check that the last flags have PATTERN N times
 has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line"; return 1; }; }
 
-@test "a flag that hardens is ours only where nobody has said yes or no to it" {
+@test "flags for hardening are added only if neither the user nor the compiler sets them" {
 	local line
 	command -v gcc >/dev/null || skip "no gcc to ask"
 	# the gcc of Debian, without defaults of its own
@@ -193,7 +193,7 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 	chmod +x hardened
 	line=$(flags lib/base/err.o CFLAGS=-O2 CC="$PWD/hardened")
 	has 0 'FORTIFY|stack-protector'
-	# it builds without a warning about a macro defined twice
+	# no warning about a macro that is defined twice
 	exits 0 built "$PWD/b/lib/base/err.o" CC="$PWD/hardened" CFLAGS='-O2 -Werror' DEPS=no
 	[ ! -s err ] || { cat err; false; }
 	# flags of the linker
@@ -208,13 +208,13 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 	has 0 'z,now'
 }
 
-@test "without headers of Landlock, and with xxhash.h where only pkg-config finds it" {
+@test "it builds without the header of Landlock, and with xxhash.h in a place of pkg-config's" {
 	mkdir -p none/linux pc elsewhere
 	echo '#error no such file' >none/linux/landlock.h
 	exits 0 built "$PWD/b/lib/base/sandbox.o" CPPFLAGS="-I$PWD/none" DEPS=no
 	[ -s b/lib/base/sandbox.o ]
 	! grep -q landlock b/lib/base/sandbox.d || false
-	# pkg-config's xxhash.h is found before the machine's, if the machine has one
+	# pkg-config's xxhash.h is used, not the system's
 	printf '#define ACE_FROM_ELSEWHERE\n#include_next <xxhash.h>\n' >elsewhere/xxhash.h
 	printf 'Name: x\nDescription: x\nVersion: 0.8.1\nLibs: -lxxhash\nCflags: -I%s\n' \
 	    "$PWD/elsewhere" >pc/libxxhash.pc
@@ -223,9 +223,9 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 }
 
 # bats test_tags=long
-@test "from scratch with -j, twenty times: nothing is made before what it is made of" {
-	# A compiler, a linker and an archiver that check each file in their arguments, wait for a
-	# moment and write their output.  The waits vary, so any order may come.
+@test "twenty parallel builds from scratch: no file is made before the files that it needs" {
+	# stand in for compiler, linker and archiver: check that the files in the arguments exist,
+	# wait for a random moment, and write the output
 	cat >stand-in <<-'E'
 	#!/usr/bin/perl
 	my @from;

@@ -1,7 +1,7 @@
-# No filter keeps the model in memory: at most 64 MiB, whatever flows through,
-# and the first output before the end of the input.
+# No filter keeps the model in memory: each takes at most 64 MiB for any input, and writes
+# before the end of its input.
 #
-# ACE_BIG is how many values flow: 1G (4 GiB) under CI, else 64M.
+# ACE_BIG: number of values, by default 1G (4 GiB) under CI, else 64M.
 
 # bats file_tags=long
 
@@ -13,8 +13,7 @@ case $ACE_BIG in
 *M) count=$((${ACE_BIG%M} << 20)) ;;
 esac
 
-# bounded CMD...: run CMD with `big' as input and its output discarded; print its memory, which
-# may be at most $most KiB.
+# bounded CMD...: run CMD, discard its output, and check that its memory is at most $most KiB
 bounded() {
 	sanitized && skip "the sanitizer's own memory"
 	local start=$SECONDS
@@ -37,7 +36,7 @@ bounded() {
 
 @test "ace-compress: values wait for a plan with a budget" {
 	mkshards -n 64M -k fast | ace-select -b 4M >planned
-	# 64 MiB of values and 16 MiB of bodies in memory, the rest in a file
+	# 64 MiB of values and 16 MiB of coded groups are in memory, the rest in a file
 	most=98304 bounded ace-compress <planned
 	most=98304 bounded ace-compress -S s --sync none <planned
 }
@@ -53,7 +52,7 @@ bounded() {
 	bounded ace-expand -S s < <(mkshards -n 64M -s 1 -k fast)
 }
 
-@test "ace-aggregate, of eight and of one" {
+@test "ace-aggregate of eight shards and of one" {
 	n=$((count >> 23))M
 	bounded ace-aggregate \
 	    <(mkshards -n $n -k fast -d a) <(mkshards -n $n -k fast -d b) \
@@ -70,7 +69,7 @@ bounded() {
 	bounded ace-meter < <(mkshards -n "$ACE_BIG" -k fast)
 }
 
-# unlike N: print N shards of one model, in sizes from 700 bytes to 80 KB, ten per stream
+# unlike N: print N streams of ten shards of one model, with 700 bytes to 80 KB per shard
 unlike() {
 	local s
 	for ((s = 0; s < $1; s += 40)); do
@@ -81,17 +80,17 @@ unlike() {
 	done
 }
 
-@test "ace-recv: ten thousand shards of unlike size in one connection" {
+@test "ace-recv: ten thousand shards of different sizes in one connection" {
 	most=16384
 	mkshards -n 20k -s 9999 >last
 	exits 0 ace-recv --spool spool --sync none last
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 --sync none
-	# late shards are read like all others, but do not fill the disk
+	# all are late, so that they are read but not stored
 	bounded ace-recv --spool spool --sync none < <(unlike 40)
 	mv kib few
 	bounded ace-recv -v --spool spool --sync none < <(unlike 10000)
 	[ "$(grep -c 'late: step' err)" -ge 9999 ]
-	# the heap has 1.3 MiB, or less if shards come slowly, but does not grow per shard
+	# the heap varies by up to 1.3 MiB, but does not grow with the number of shards
 	[ "$(cat kib)" -le $(($(cat few) + 1536)) ]
 }
 
@@ -104,14 +103,14 @@ unlike() {
 	bounded ace-export -f raw < <(mkshards -n "$ACE_BIG" -k fast)
 }
 
-@test "a thousand shards cost no more than one" {
+@test "a thousand shards take no more memory than one" {
 	for p in "ace-expand" "ace-score" "ace-compress -c q8" "ace-aggregate"; do
 		bounded $p < <(mkshards -N 1000)
 		[ "$(cat kib)" -le 16384 ]
 	done
 }
 
-# early PROG...: check that PROG has written something after half of the shard's bytes
+# early PROG...: check that PROG writes after it got half of the input
 early() {
 	local half
 	half=$(($(wc -c <big) / 2))
@@ -135,10 +134,10 @@ early() {
 	early ace-export -f raw
 }
 
-@test "what is packed with xz: as much more as its packer was told" {
+@test "reading xz takes the dictionary that the file was packed with in addition" {
 	mkshards -n 32M -k fast | xz -T1 --lzma2=preset=0,dict=64MiB >packed.xz
 	most=$((65536 + 66560)) bounded ace-inspect packed.xz
-	# a user who does not want to give it that much can set a limit
+	# with a limit on memory such a file is refused
 	mkshards | xz -T1 --lzma2=preset=0,dict=500MiB >greedy.xz
 	exits 0 ace-inspect greedy.xz
 	ulimit -v 300000

@@ -1,9 +1,9 @@
-# Every text of the programs, messages and --help, keeps the rules of plain English that can
-# be checked.  The texts are taken from the sources, so none is left out.
+# Messages and --help keep those rules of plain English that a program can check.  The texts
+# come from the sources, so that none is left out.
 # bats file_tags=plain
 load helper
 
-# rules: print the "FILE:LINE<tab>TEXT" lines that break a rule, and the rule
+# rules: print those lines "FILE:LINE<tab>TEXT" of the input that break a rule, with the rule
 rules() {
 	perl -F'\t' -lane '
 	    my ($at, $t) = @F;
@@ -33,7 +33,7 @@ texts() {
 	    }'
 }
 
-@test "messages and --help keep the rules that can be checked" {
+@test "no message and no --help breaks a rule" {
 	texts >all
 	[ "$(wc -l <all)" -ge 1200 ]
 	grep -q 'put options first; a file of that name is' all
@@ -42,7 +42,7 @@ texts() {
 	[ ! -s bad ]
 }
 
-@test "a text that breaks a rule is found" {
+@test "texts that break a rule are found" {
 	printf 'x.c:1\t%s\n' 'the directory? take one' 'of a spool: end after N' \
 	    'corrupt: what a patch says' 'for programs who want it' \
 	    "'%s' is no file of keys" '%llu bytes foretold' | rules >found

@@ -1,11 +1,9 @@
-# ace-meter on links of a known rate: TCP between two hosts over a cable limited by tc tbf.
-# Its result must be within 10 % of the rate that the receiver got in the same transfer.
-# When the cable was filled, it must be within 10 % of the cable's rate, too, of which
-# headers take 4 %.
+# ace-meter on TCP links whose rate tc tbf limits.  Its estimate must be within 10 % of the
+# rate at which the receiver got the same transfer and, if that used the whole link, within
+# 10 % of the link's rate, of which headers take 4 %.
 #
-# A machine with little time for these programs does not fill the cable, or fills it in
-# bursts.  So the programs get a higher priority where that is allowed, and one of several
-# transfers must be right; an estimate 15 % off is never right.
+# On a busy machine the programs do not use the whole link, or use it in bursts.  So they get
+# a higher priority if that is permitted, and one of several transfers must be right.
 #
 # METER_SECS: seconds of each transfer; METER_RATES: the links, in Mbit/s
 
@@ -29,7 +27,7 @@ teardown() { netns_down; }
 
 listens() { netns_on "$1" ss -Hltn "sport = :5000" | grep -q .; }
 
-# receive: count the input: bytes, and bit/s after the first half second
+# receive: print the number of bytes in the input, and its rate in bit/s after 0.5 s
 receive() {
 	perl -e 'use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 	    for ($n = 0; ($k = sysread(STDIN, $b, 1 << 20)) > 0;) {
@@ -41,8 +39,8 @@ receive() {
 	    printf("%d %.0f\n", $n, ($n - $m) * 8 / ($t - $from))'
 }
 
-# transfer RATE: transfer over a new cable; set took to the received and rate to the measured
-# bit/s
+# transfer RATE: transfer over a new link; set `took' to the received and `rate' to the
+# estimated bit/s
 transfer() {
 	local bytes=$(($1 * METER_SECS * 125000)) all
 	rm -rf st
@@ -62,13 +60,13 @@ transfer() {
 	    <st/link)
 }
 
-# tenth A B: is true if A is within a tenth of B
+# tenth A B: check that A is within 10 % of B
 tenth() {
 	[ $(($1 * 10)) -ge $(($2 * 9)) ] && [ $(($1 * 10)) -le $(($2 * 11)) ]
 }
 
-# right RATE: check that in one of eight transfers the estimate is right: one that filled the
-# link or, if none did, any
+# right RATE: check that the estimate is right in one of eight transfers: in one that used the
+# whole link or, if none did, in any
 right() {
 	local try filled=0 near=0
 	for try in 1 2 3 4 5 6 7 8; do
@@ -85,13 +83,13 @@ right() {
 	[ $filled = 0 ] && [ $near = 1 ]
 }
 
-@test "the estimate is right within a tenth, on links of $METER_RATES Mbit/s" {
+@test "the estimate is within 10 % on links of $METER_RATES Mbit/s" {
 	for r in $METER_RATES; do
 		right "$r"
 	done
 }
 
-@test "a limit below the link's is kept, and known" {
+@test "-L below the link's rate limits the transfer, and is the stored rate" {
 	netns_up a b
 	netns_link a b 50mbit
 	netns_on b timeout "$HANG" nc -l -p 5000 </dev/null >got 3>&- &
@@ -103,7 +101,7 @@ right() {
 	pid=$!
 	wait_for test -s got
 	sleep 1
-	# at most a byte per microsecond, plus 0.2 s to catch up, plus one piece
+	# at 8 Mbit/s a byte per microsecond, and 0.3 s for bytes sent in advance
 	size=$(wc -c <got)
 	[ "$size" -le $((($(date +%s%N) - start) / 1000 + 300000)) ]
 	wait "$pid"

@@ -1,7 +1,7 @@
-# make in a path with blanks and other characters that a shell interprets, in the sources'
-# directory or beside it: check that every target works and that no file of the user is
-# touched.  The compilers and the tools of Debian are stand-ins; .packaging/check uses the
-# real ones. bats file_tags=plain
+# make in a path with blanks and other characters that a shell interprets: every target must
+# work, and no file of the user may change.  Compilers and Debian's tools are stand-ins;
+# .packaging/check uses real ones.
+# bats file_tags=plain
 load helper
 
 # tool NAME: make program NAME in bin, from standard input
@@ -11,7 +11,8 @@ tool() {
 	chmod +x "bin/$1"
 }
 
-# tree FOLDER: copy the sources to FOLDER/ace, and put user files where its split name leads
+# tree FOLDER: copy the sources to FOLDER/ace, and write user files at each path that FOLDER
+# gives when a shell splits it at blanks
 tree() {
 	local w
 	mkdir -p "$1/ace" bin
@@ -27,7 +28,7 @@ tree() {
 	xargs -d '\n' sha256sum <bin/theirs >bin/sums
 }
 
-# theirs FOLDER: list all files except those of the sources and of the test
+# theirs FOLDER: list the user files: all but the sources and the test's own files
 theirs() {
 	find . -type f | grep -vF -e "./$1/ace/" -e ./bin/ -e ./root/ | grep -vxE '\./(out|err)' |
 	    LC_ALL=C sort
@@ -39,7 +40,7 @@ untouched() {
 	theirs "$1" | diff bin/theirs -
 }
 
-# stand_ins: make tools that check their arguments and write their output files
+# stand_ins: make stand-ins that check their arguments and write their output files
 stand_ins() {
 	tool stand-in <<-'E'
 	#!/usr/bin/perl
@@ -50,7 +51,7 @@ stand_ins() {
 		elsif (/^-dumpmachine$/) { print "none\n"; exit }
 		elsif (/^(qcs|rcs)$/) { $to = shift }
 		elsif (!/^-/ && m{^[a-z/-].*\.([coa]|so)$}) { push @from, $_ }
-		# no other argument is expected
+		# any other argument is an error
 		elsif (!/^-/ && $_ ne 'c' && $_ ne '/dev/null') { print STDERR "what is '$_'?\n"; exit 1 }
 		elsif (/^-ffile-prefix-map=(.*)=\.$/ && ! -e "$1/lib/aceg.h") { print STDERR "no $1\n"; exit 1 }
 		elsif (/^-[IL](.+)/ && ! -d $1) { print STDERR "no folder $1\n"; exit 1 }
@@ -74,11 +75,11 @@ stand_ins() {
 	#!/bin/sh
 	for f in a.deb b.dsc c.debian.tar.xz d.changes; do echo made >"../$f"; done
 	E
-	# without lintian, which make deb does not need
+	# other programs are the system's, without lintian, which make deb does not need
 	local s
 	s=$(system)
 	rm -f "$s/lintian"
-	# all packages are installed
+	# pretend that all packages are installed
 	tool dpkg-query <<<$'#!/bin/sh\necho "install ok installed"'
 	tool apt-get <<-'E'
 	#!/bin/sh
@@ -92,20 +93,20 @@ stand_ins() {
 	export PATH=$PWD/bin:$s ASKED=$PWD
 }
 
-# here TARGET...: run make in that directory
+# here TARGET...: run make in directory $at/ace
 here() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CFLAGS make -s -C "$at/ace" "$@" </dev/null
 }
 
-# blanks, and all characters that a shell or make interprets
+# a path with blanks and all characters that a shell or make interprets
 odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 
-@test "in an odd path every kind of package is made, and what lies beside it stays" {
+@test "in such a path every kind of package is made, and user files stay" {
 	local libs="$odd/ace/build/musl/libs" to opt
 	at=$odd
 	stand_ins
 	tree "$odd"
-	# files that the long part of .packaging/musl makes
+	# write the files of the slow part of .packaging/musl
 	mkdir -p "$libs/lib/pkgconfig" "$libs/include"
 	for f in libarchive liblz4 libxxhash jansson libsodium libzstd; do
 		cp bin/x.pc "$libs/lib/pkgconfig/$f.pc"
@@ -120,7 +121,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	for f in packages/ace_shards-*.whl packages/ace_shards-*.tar.gz packages/ace-0*.tar.gz packages/a.deb html/ace.7.html html/index.html; do
 		[ -s "$odd/ace/build/"$f ] || { echo "$f"; return 1; }
 	done
-	# make needs two dollars for one
+	# make takes $$ for a dollar
 	to="DESTDIR=$PWD/root/${odd//\$/\$\$}" opt='PREFIX=/opt/a|b & c'
 	exits 0 here install CC="$PWD/bin/stand-in" AR="$PWD/bin/stand-in" LD="$PWD/bin/stand-in" \
 	    PKG_CFLAGS= PKG_LIBS= ACE_LIBS= "$to" "$opt" DEPS=no
@@ -132,13 +133,13 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	untouched "$odd"
 }
 
-@test "a real compiler, and its dependencies, in such a path" {
+@test "in such a path a real compiler works, and so do dependencies on headers" {
 	at=$odd
 	tree "$at"
 	exits 0 here build/lib/base/err.o DEPS=no CC="${CC:-cc}"
 	[ -s "$at/ace/build/lib/base/err.o" ]
 	! grep -aF 'HOME' "$at/ace/build/lib/base/err.o" || false
-	# finished files are not made again unless one of their headers changes
+	# a file is made again only if one of its headers changes
 	exits 0 here --no-silent build/lib/base/err.o DEPS=no CC="${CC:-cc}"
 	! grep ' CC ' out || false
 	touch -d '+1 hour' "$at/ace/lib/base/err.h"
@@ -152,7 +153,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	untouched "$at"
 }
 
-@test "a folder into which make cannot build is refused, and nothing is begun" {
+@test "a BUILD folder with special characters is refused before the build begins" {
 	for b in 'a folder' "$PWD/a folder/b" 'a:b' 'a%b' "it's" 'a"b' 'a;b' 'a[1]' '~b' 'a\b'; do
 		exits 2 make -C "$ROOT" -n BUILD="$b" all clean
 		says "BUILD=.*: make cannot build into a folder with a blank or a special character"
@@ -160,7 +161,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	exits 0 make -s -C "$ROOT" -n BUILD="$PWD/b,c=d+e@f_g-h.i" help
 }
 
-@test "libraries against musl: they come from this machine's archive, and go nowhere else" {
+@test ".packaging/musl uses the machine's own package archive, and removes no user file" {
 	stand_ins
 	mkdir -p etc/parts m
 	echo 'deb http://archive.ubuntu.example/ubuntu noble main universe' >etc/list
@@ -169,7 +170,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	printf '%s\n' "Dir::Etc::sourcelist \"$PWD/etc/list\";" \
 	    "Dir::Etc::sourceparts \"$PWD/etc/parts\";" >apt.conf
 	command -v apt-config >/dev/null || skip "no apt-config here"
-	# files that somebody else made there are not removed
+	# directories of another origin are not removed
 	mkdir m/libs m/src
 	echo years >m/libs/thesis.txt
 	echo years >m/src/thesis.txt
@@ -188,7 +189,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	[ "$(find m -type f | sort | tr '\n' ' ')" = 'm/own/thesis.txt m/src/thesis.txt ' ]
 }
 
-@test "each kind of package asks for what it needs itself, and for no more" {
+@test "each kind of package requires its own tools only" {
 	s=$(system)
 	(cd "$s" && rm -f musl-gcc lintian nix* ruby dh* dpkg-* *-linux-gnu-* qemu* abidiff mandoc \
 	    dnf apk brew apt-get && ln -s true apt-get)
@@ -197,7 +198,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 		needed $m
 		sed 's/^missing: //; s/ (.*//' err | tr ' ' '\n' | sort -u >"$m"
 	done
-	# dpkg-buildpackage asks for these packages by the names in Debian's rules
+	# dpkg-buildpackage checks these by the names in debian/control
 	for p in build-essential dpkg-dev debhelper dh-python libarchive-dev bats mandoc; do
 		grep -qx "$p" deb || { cat deb; false; }
 	done

@@ -1,5 +1,4 @@
-# Numbers and statements of the man pages that can be tested: each is read from the page and
-# tested.
+# Numbers and statements are read from the man pages and tested.
 # bats file_tags=plain
 load helper
 
@@ -12,7 +11,7 @@ said() {
 }
 page() { WANT=$2 said "$1" && echo; }
 
-@test "ace-sign: what a signature takes" {
+@test "ace-sign: the bytes of a signature" {
 	openssl genpkey -algorithm ed25519 -out key.pem
 	mkshards >in
 	ace-sign -k key.pem --omit provenance in >signed
@@ -20,7 +19,7 @@ page() { WANT=$2 said "$1" && echo; }
 	[ $(($(wc -c <signed) - $(wc -c <in))) -eq "$(page ace-sign.1 'A signature takes (\d+) bytes')" ]
 }
 
-@test "ace-select: what an empty shard takes" {
+@test "ace-select: the bytes of an empty shard" {
 	local n
 	n=$(page ace-select.1 'An empty shard takes about (\d+) bytes')
 	mkshards -c none >one
@@ -29,14 +28,14 @@ page() { WANT=$2 said "$1" && echo; }
 	[ "$got" -gt $((n * 9 / 10)) ] && [ "$got" -lt $((n * 11 / 10)) ]
 }
 
-@test "ace: how long the whole filter on the page is" {
+@test "ace: the number of lines of the filter scale.c" {
 	n=$(wc -l <"$ROOT/examples/scale.c")
 	[ "$n" -eq "$(page ace.7 'complete one of (\d+) lines')" ]
 	grep -q "^whole filter in $n lines" "$ROOT/README.md"
 }
 
-# example CODEC BYTES N: check that the page's 16 values become N bytes that begin with
-# BYTES, and that these decode to its values
+# example CODEC BYTES N: check that the 16 values on the page are coded to N bytes that begin
+# with BYTES and decode to the values on the page
 example() {
 	local body
 	WANT="The 16 values ([-.0-9 ]+) are, by $1" said ace-stream.5 >values
@@ -52,11 +51,11 @@ example() {
 	same got want
 }
 
-@test "ace-stream: the bytes of its example of ecq, and what they are" {
+@test "ace-stream: the bytes and values of its example of ecq" {
 	example ecq:0.3 '9a 99 3e' 12
 }
 
-@test "ace-stream: what is behind a stream is looked at in that order" {
+@test "ace-stream: bytes after a stream are checked in the order of the page" {
 	grep -Pzq '\n8 bytes are there +truncated\nsync +corrupt\n64 bytes are there +truncated\nchecksum of the header +corrupt\n' \
 	    "$ROOT/man/ace-stream.5"
 	mkshards >in
@@ -72,7 +71,7 @@ example() {
 	refuses 3 'corrupt: ' ace-inspect verify longer
 }
 
-@test "each default that --help has in figures is the page's" {
+@test "the pages have the numeric defaults of --help" {
 	local p
 	for p in "$ROOT"/cmd/ace-*.c; do
 		p=${p##*/} p=${p%.c}
@@ -87,7 +86,7 @@ example() {
 	[ ! -s wrong ]
 }
 
-@test "ace: the units of sizes, rates and times, and no others" {
+@test "ace: exactly the units of the page are accepted for sizes, rates and times" {
 	local of also u
 	mkshards >in
 	also="k K M G T Ki Mi Gi Ti bit kbit Mbit Gbit us ms s m h min d B KiB kB TB bit/s w P x Tbit mB KIB"
@@ -114,7 +113,7 @@ example() {
 	exits 0 ace-compress -c q8 -S st2 --wait 5 in
 }
 
-@test "the common options that a page names are those that its program has" {
+@test "a page lists exactly the common options of its program" {
 	local p x n=0
 	for p in "$ROOT"/man/ace-*.1; do
 		x=${p##*/} x=${x%.1}
@@ -137,7 +136,7 @@ example() {
 	[ "$n" -ge 12 ]
 }
 
-@test "ace-compress: how much of a budget is left" {
+@test "ace-compress: the unused share of a budget" {
 	local of bytes b n some=0
 	of=$(page ace-compress.1 'below it by no more than ([\d.]+) %')
 	bytes=$(page ace-compress.1 'by no more than [\d.]+ % and (\d+) bytes')
@@ -157,7 +156,7 @@ example() {
 	[ "$some" -eq 22 ]
 }
 
-@test "ace-select: its example changes the plan that it shows" {
+@test "ace-select: the page's example changes a plan as shown" {
 	examples "$ROOT/man/ace-select.1" >all.sh
 	grep -A3 '^ace-score -o scored.aceg' all.sh >it.sh
 	[ "$(wc -l <it.sh)" -eq 4 ]
@@ -168,7 +167,7 @@ example() {
 	same plan <(ace-select --plan plan --format text scored.aceg | grep -v '^# shard' | cat <(sed 1q plan) -)
 }
 
-@test "ace-import: by which names tensors are norms, biases, embeddings" {
+@test "ace-import: the names of norms, biases and embeddings" {
 	local w kind
 	for kind in 'norm:a norm has ([^;]+?) in its name, a bias' 'bias:a bias has (\w+) ?,' \
 	    'embedding:an embedding has ([^;.]+?) ?\.'; do
@@ -186,7 +185,7 @@ example() {
 	done <said
 }
 
-@test "ace: what is refused without a status, with 3 or with 5" {
+@test "ace: refusals have status 3 or 5 by the page's rule" {
 	page ace.7 '(Where a page says that something is refused, and gives no status, the status is 3 when)' >/dev/null
 	mkshards >in
 	mkshards -x 4 >again
@@ -198,7 +197,7 @@ example() {
 	openssl genpkey -algorithm ed25519 -out key.pem
 	chmod 644 key.pem
 	exits 3 ace-advise profile in			# no times
-	exits 5 ace-aggregate twice			# the same device twice
+	exits 5 ace-aggregate twice			# one device, two shards
 	exits 0 ace-archive create -o a.tar in
 	exits 0 ace-archive create -o b.tar again
 	exits 0 ace-archive extract -o x a.tar
@@ -221,7 +220,7 @@ example() {
 	exits 3 ace-expand next				# a difference, but there is no history
 }
 
-@test "ace-ack: how many receipts are kept" {
+@test "ace-ack: the number of receipts that a state keeps" {
 	local n s
 	n=$(page ace-ack.1 'The last (\d+) receipts, a shard stream')
 	page ace-status.1 "(the verdicts of the last $n receipts)" >/dev/null
@@ -235,7 +234,7 @@ example() {
 	tail -n 1 list | grep -q "step $s: accepted"
 }
 
-@test "ace-export: a name that would lead out of where an npz is unpacked" {
+@test "ace-export: names that would be unpacked outside of the npz's folder" {
 	page ace-export.1 '(If unpacking an npz would write a tensor outside the folder, the tensor is refused)' >/dev/null
 	for name in ../x /x a/../../x ..; do
 		mkshards -t "$name:4" >in
@@ -247,7 +246,7 @@ example() {
 	exits 0 ace-export -f npz in
 }
 
-@test "ace-recv: the default of each limit is the file's that --create writes" {
+@test "ace-recv: --create writes the default limits of the page" {
 	local name default n=0
 	ace-recv --spool spool --create
 	while read -r name default; do
@@ -260,7 +259,7 @@ example() {
 	[ "$n" -ge 11 ]
 }
 
-@test "bounds of arguments: what the page says is taken, and one beyond is not" {
+@test "the greatest arguments of the pages are accepted, greater ones are not" {
 	local most least
 	most=$(page ace-compress.1 "levels, 1 to (\d+), of the group's norm")
 	least=$(page ace-aggregate.1 'norm of the step; R is at least (\d+)\.')
@@ -273,12 +272,12 @@ example() {
 	exits 2 ace-aggregate --rule "norm-ratio:$((least - 1)).999" in
 }
 
-@test "an option that a page speaks of is one that a program has" {
+@test "every option on a page is an option of some program" {
 	cat "$ROOT"/completions/* | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u >has
 	sed -nE 's/.*\{ "([a-z-]+)", (no|required)_argument,.*/--\1/p' \
 	    "$ROOT"/examples/train*.c >>has
 	[ "$(wc -l <has)" -ge 80 ]
-	# only ace-changes(7) names options that no longer exist
+	# except on ace-changes(7), which names removed options
 	for p in "$ROOT"/man/*.[157]; do
 		case $p in */ace-changes.7) continue ;; esac
 		perl -lne 'next unless /^\./; print "--$1" while /(?<!\w)Fl -([a-z][a-z0-9-]*)/g' "$p" |
@@ -288,7 +287,7 @@ example() {
 	[ ! -s wrong ]
 }
 
-@test "each question of ace(7) leads to a page and a section of it" {
+@test "each question of ace(7) refers to an existing page and section" {
 	sed -nE '/^\.Ss Which page/,/^\.Ss The programs/s/^\.Xr (\S+) ([157])( , No )?/\1.\2 /p' \
 	    "$ROOT/man/ace.7" >index
 	[ "$(wc -l <index)" -ge 40 ]
@@ -298,7 +297,7 @@ example() {
 	done <index
 }
 
-@test "HTML: each link leads to a page, and to a section of it" {
+@test "HTML: each link refers to an existing page and section" {
 	needs mandoc
 	"$ROOT/.packaging/html" html
 	grep -ohE 'href="[^"]*\.html[^"]*"' html/*.html | sed 's/href="//; s/"$//' | sort -u >links
@@ -308,13 +307,13 @@ example() {
 	done <links
 }
 
-@test "man -k finds the words that people look for" {
+@test "man -k finds common words" {
 	for w in bits budget bandwidth join resume checkpoint; do
 		grep -qE "^\.Nd .*\b$w" "$ROOT"/man/* || { echo "$w"; false; }
 	done
 }
 
-@test "each message on ace-troubleshooting and ace-pytorch is one that we print" {
+@test "the programs have each message of ace-troubleshooting(7) and ace-pytorch(7)" {
 	cat "$ROOT"/lib/*/*.[ch] "$ROOT"/cmd/*.c "$ROOT"/examples/pytorch/*/*.py |
 	    perl -0777 -pe 's/"\s*\n\s*f?"//g; s/%s/X/g' >sources
 	sed -n 's/^\.It Li //p' "$ROOT/man/ace-troubleshooting.7" >messages

@@ -1,5 +1,5 @@
-# examples/paired.awk: means and differences of runs paired by their seed, their confidence
-# intervals, and the judgement of claims.
+# examples/paired.awk compares runs of the same seed: means, differences, confidence
+# intervals, and whether claims hold.
 # bats file_tags=plain
 load helper
 
@@ -8,14 +8,15 @@ paired() {
 	    -f "$ROOT/examples/paired.awk" runs curves
 }
 
-# cell WAY COLUMN: print a cell of the table in `out'; +-2 means the second column named +-
+# cell WAY COLUMN: print a cell of the table in `out'; COLUMN +-2 is the second column +-
 cell() {
 	awk -F '\t' -v w="$1" -v c="$2" 'NR == 1 { for (i = 1; i <= NF; i++) {
 	    k = ++n[$i]; col[k > 1 ? $i k : $i] = i } }
 	    $1 == w { print $col[c] }' out
 }
 
-# runs: print lines of method, seed, top-1, perplexity, loss, bytes each way
+# runs: read lines of method, seed, top-1, perplexity, loss and bytes in each direction; print
+# a table of runs
 runs() {
 	printf 'method\tseed\tH\tbatch\tsteps\tcode\ttop1\tppl\tloss\tup\tdown\tnear\ts_near\ts\n'
 	while read -r m s t p l b; do
@@ -25,27 +26,27 @@ runs() {
 	done
 }
 
-# curves: print the head of a curve, then its lines
+# curves: read lines of method, seed, share and loss; print a table of curves
 curves() {
 	printf 'method\tseed\tshare\tloss\n'
 	tr ' ' '\t'
 }
 
-@test "runs that say how they were made: what a step waits, what a pass takes" {
+@test "with the setup of the runs, the table has the wait per step and the bytes per pass" {
 	echo 'A 1 50 5 1.5 3000000' | runs |
 	    awk -v OFS='\t' 'NR == 1 { print $0, "setup"; next }
 	    { print $0, "2 edges, parts, text 12345/10000, 0.1 kept, --layers 1 " \
 	    "--context 32 --width 8, network 99/88, 25 ms, ace 1, batch 8, 10 steps" }' >runs
 	curves </dev/null >curves
 	paired -v list=A
-	# 10 s for 10 steps that compute 25 ms each; 10 steps of 8 x 32 bytes on two edges, of 9000,
-	# and 3 MB each way
+	# wait: 10 s for 10 steps, less 25 ms per step to compute.  Bytes: 3 MB in each direction
+	# for 10 steps of 8 x 32 bytes on two edges, of a text of 9000
 	[ "$(cell A 'wait ms') $(cell A 'MB a pass')" = "975 10.55" ]
 	[ "$(head -n 1 out | tr '\t' '\n' | wc -l)" -eq 22 ]
 }
 
-# sleepers: print hours of sleep that ten patients gained by two drugs (Student 1908), plus
-# 50.  R's t.test gives 1.58, between 0.7001142 and 2.4598858.
+# sleepers: print the hours of sleep, plus 50, that ten patients gained with two drugs
+# (Student 1908).  R's t.test gives a mean difference of 1.58, from 0.7001142 to 2.4598858.
 sleepers() {
 	set -- 0.7 1.9 -1.6 0.8 -0.2 1.1 -1.2 0.1 -0.1 -0.1 3.4 4.4 3.7 5.5 \
 	    0.8 1.6 0 4.6 2 3.4
@@ -56,7 +57,7 @@ sleepers() {
 	done
 }
 
-@test "a known answer: Student's sleepers" {
+@test "a known answer: Student's data about sleep" {
 	sleepers | runs >runs
 	curves </dev/null >curves
 	paired -v list='FullSync A'
@@ -70,14 +71,14 @@ sleepers() {
 	mv other runs
 	paired -v list='FullSync A'
 	same first out
-	# one line per method that was asked for, in that order
+	# one line per method of the list, in its order
 	paired -v list='A FullSync B'
 	[ "$(cut -f 1 out | paste -sd ' ')" = 'method A FullSync' ]
 }
 
-@test "Student's t behind the table: 11, 29 and 99 degrees of freedom" {
+@test "Student's t for 11, 29 and 99 degrees of freedom, beyond its table" {
 	curves </dev/null >curves
-	# half of the differences are 1, half -1; t is R's qt(0.975, n - 1)
+	# half of the differences are 1, half are -1; t is R's qt(0.975, n - 1)
 	for n in '12 0.664' '30 0.380' '100 0.199'; do
 		set -- $n
 		seq "$1" | awk '{ print "FullSync", $1, 50, 5, 1, 1
@@ -89,7 +90,7 @@ sleepers() {
 	done
 }
 
-@test "only seeds that both have are compared; one pair has no interval" {
+@test "only seeds that both methods have are compared; one pair has no interval" {
 	curves </dev/null >curves
 	runs >runs <<-END
 	FullSync 1 60 5 1.5 10
@@ -106,7 +107,7 @@ sleepers() {
 	[ "$(wc -l <out)" -eq 2 ]
 }
 
-@test "the reference is the best FullSync, or else the first" {
+@test "the reference is the best FullSync, or the first method if there is none" {
 	curves </dev/null >curves
 	runs >runs <<-END
 	FullSync+--batch,8 1 60 5 1.6 10
@@ -121,7 +122,7 @@ sleepers() {
 	[ "$(cell B lost) $(cell B ratio)" = '1.00 2.0' ]
 }
 
-@test "what share of the text it takes to the reference's last loss" {
+@test "the share of the text after which the reference's last loss is reached" {
 	runs >runs <<-END
 	FullSync 1 60 5 1.5 10
 	FullSync 2 60 5 1.4 10
@@ -149,7 +150,7 @@ sleepers() {
 	FullSync 2 0 5
 	FullSync 2 1 1.4
 	END
-	# half way between 0.75 and 1, and half way between 0.6 and 0.7
+	# halfway between 0.75 and 1, and halfway between 0.6 and 0.7
 	paired -v list='FullSync A B'
 	[ "$(cell A 'text to its loss')" = 0.762 ] ||
 	    [ "$(cell A 'text to its loss')" = 0.763 ]
@@ -160,7 +161,7 @@ sleepers() {
 	[ "$(cell B verdict)" = 'does not hold: not reached' ]
 }
 
-@test "a claim holds, does not, or is not decided, as the interval lies" {
+@test "the interval decides whether a claim holds, does not hold, or is not decided" {
 	curves </dev/null >curves
 	sleepers | runs >runs
 	# the mean is 1.58, the interval from 0.700 to 2.460
@@ -175,7 +176,7 @@ sleepers() {
 	done
 }
 
-@test "a loss that diverged is no number to average, and no claim holds" {
+@test "a diverged run has no mean, and claims about it do not hold" {
 	curves </dev/null >curves
 	runs >runs <<-END
 	FullSync 1 60 5 1.5 10
@@ -192,7 +193,8 @@ sleepers() {
 	[ "$(cell A verdict)" = 'does not hold: diverged' ]
 }
 
-# told: print runs of lines of method, seed, loss, edges, batch, steps, further options
+# told: read lines of method, seed, loss, edges, batch, steps and further options; print a
+# table of runs with their setup
 told() {
 	printf 'method\tseed\tloss\tsetup\n'
 	while read -r m s l e b n more; do
@@ -203,12 +205,12 @@ told() {
 	done
 }
 
-# swept: run swept.awk on the tables here
+# swept: run swept.awk on the tables in this directory
 swept() {
 	exits 0 awk -f "$ROOT/examples/swept.awk" t.tsv ./*-runs.tsv
 }
 
-@test "a baseline that was not swept at the length of its runs is refused" {
+@test "swept.awk refuses a baseline without a sweep of settings at the length of its runs" {
 	printf 'method\nFullSync\nA\n' >t.tsv
 	told >t-runs.tsv <<-END
 	FullSync 1 1.5 4 16 100 0.02 --muon 0.03
@@ -217,7 +219,7 @@ swept() {
 	# no sweep at all
 	swept
 	grep -qx 't: its baseline FullSync has 1 settings and 1 batches at this length.*' out
-	# these runs do not count: twice as long, another optimiser, another seed
+	# runs of twice the length, another optimiser or another seed do not count
 	told >rates-runs.tsv <<-END
 	B 1 1.5 4 16 200 0.01 --muon 0.03
 	B 1 1.5 4 8 400 0.01 --muon 0.03
@@ -228,7 +230,7 @@ swept() {
 	END
 	swept
 	grep -q '1 settings and 1 batches at this length.*, 6400 sequences' out
-	# three settings, of which FullSync is the best except for noise; in two files
+	# three settings in two files, of which FullSync is the best within noise
 	told >rates-runs.tsv <<-END
 	B 1 1.486 4 16 100 0.01 --muon 0.03
 	END
@@ -237,11 +239,11 @@ swept() {
 	END
 	swept
 	[ ! -s out ]
-	# another setting was better
+	# another setting is better
 	sed -i 's/1\.7/1.47/' batch-runs.tsv
 	swept
 	grep -qF 'FullSync has a loss of 1.5, but at this length batch 32, --rate 0.01' out
-	# but sixteen devices cannot share a batch of eight
+	# unless it is impossible: sixteen devices cannot share a batch of eight
 	sed -i 's/\.47\t4 edges\(.*\) batch 8, 200/.47\t1 edges\1 batch 8, 800/' batch-runs.tsv
 	sed -i 's/4 edges\(.*\) batch 16,/16 edges\1 batch 4,/' t-runs.tsv
 	swept

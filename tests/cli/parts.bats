@@ -3,7 +3,7 @@ load helper
 export PYTHONDONTWRITEBYTECODE=1
 mkslices() { "$ROOT/tests/mkslices" "$@"; }
 
-# models [N]: write old, new, third and fourth, whole
+# models [N]: write the whole models old, new, third and fourth
 models() { once "models${1:-300}" make_models "${1:-300}"; }
 
 make_models() {
@@ -13,7 +13,8 @@ make_models() {
 	done
 }
 
-# ranks NAME ROWS COLUMNS: write OLD.NAME0... and NEW.NAME0..., each with an index; n is their number
+# ranks NAME ROWS COLUMNS: write the ranks' slices old.NAME0... and new.NAME0..., each with an
+# index; set n to the number of ranks
 ranks() {
 	local m
 	n=$(($2 * $3))
@@ -23,8 +24,8 @@ ranks() {
 	done
 }
 
-# parts NAME [FOR]: write the ranks' patches NAME0.aceg..., for receivers with the slices FOR,
-# and all of them to the file all
+# parts NAME [FOR]: write the ranks' patches NAME0.aceg..., for a receiver with the slices of
+# index FOR, and all patches to the file `all'
 parts() {
 	local i
 	for i in $(seq 0 $((n - 1))); do
@@ -47,7 +48,7 @@ stays() {
 	same "$model" was
 }
 
-# edit FILE CODE: change an index by Python CODE, which has it as x
+# edit FILE CODE: change an index with Python CODE, in which it is x
 edit() {
 	python3 -c 'import json, sys
 x = json.load(open(sys.argv[1]))
@@ -55,7 +56,7 @@ exec(sys.argv[2])
 json.dump(x, open(sys.argv[1], "w"))' "$@"
 }
 
-@test "ranks by rows, by columns, by both: to the whole model, and to the same ranks" {
+@test "patches of ranks that have rows, columns or both change whole models and the same ranks" {
 	local form i way m
 	models
 	ace-diff -v old new >whole 2>said
@@ -67,7 +68,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 			cp old m
 			exits 0 ace-patch -v --way $way m <all
 			same m new
-			# the result is the same model as from a patch of the whole
+			# the model's hash is that of a patch of the whole model
 			says "is changed to model ${made#to }, step 7"
 			[ "hash ${made#to }" = "$(grep ^hash m.ace-patch/marker)" ]
 			exits 0 ace-patch -v --way $way m <all
@@ -86,14 +87,14 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 			rm -r m m.ace-patch
 		done
 	done
-	# a patch of the whole model continues from it
+	# a patch of the whole model may follow
 	cp old m
 	ace-patch m <all
 	ace-diff new third | exits 0 ace-patch m
 	same m third
 }
 
-@test "to other ranks, of which each is sent what it has, and no more" {
+@test "receivers with other slices are each sent their own values only" {
 	local j n
 	models
 	ranks to 3 1
@@ -104,7 +105,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 		exits 0 ace-patch --part "old.to$j.json" m <all
 		same m "new.to$j"
 		rm -r m.ace-patch
-		# the parts for another receiver do not cover its slices
+		# the patches for one receiver do not cover another's slices
 		cp "old.to$(((j + 1) % 3))" m
 		cp m was
 		exits 3 ace-patch --part "old.to$(((j + 1) % 3)).json" m <all
@@ -130,7 +131,7 @@ json.dump(x, open(sys.argv[1], "w"))' "$@"
 	same m want
 }
 
-# large: write old and new, one tensor of three groups in which a hundredth of the values differ
+# large: write old and new, one tensor of three groups in which 1 % of the values differ
 large() {
 	python3 -c 'import json, os, random, struct
 n, m = 701, 1902
@@ -144,7 +145,7 @@ for name in "old", "new":
         raw[2 * i] ^= 1'
 }
 
-@test "tensors of several groups, cut across and along them" {
+@test "tensors of several groups, sliced by rows or columns" {
 	large
 	ranks to 1 2
 	ranks from 3 1
@@ -156,7 +157,7 @@ for name in "old", "new":
 	cp old.to1 m
 	exits 0 ace-patch --part old.to1.json m <all
 	same m new.to1
-	# hardly more bytes than a patch of the whole
+	# hardly more bytes than a patch of the whole model
 	ranks from 1 2
 	parts from
 	rm -r m.ace-patch
@@ -167,7 +168,7 @@ for name in "old", "new":
 	[ "$(wc -c <all)" -lt $(($(wc -c <whole) * 11 / 10 + 2000)) ]
 }
 
-@test "a rank that is missing is named; twice is once; in any order" {
+@test "a missing rank is named; patches may be repeated and come in any order" {
 	models
 	ranks r 2 2
 	parts r
@@ -184,7 +185,7 @@ for name in "old", "new":
 	same m new
 }
 
-@test "of other steps, runs, numbers of ranks, or no part: refused" {
+@test "patches of different steps, runs or numbers of ranks, and other shards, are refused" {
 	models
 	ranks r 2 1
 	parts r
@@ -216,8 +217,8 @@ for name in "old", "new":
 	exits 2 ace-diff --for old.r1.json old.r1 new.r1
 }
 
-# step MODEL NAME STEP [FOR]: write the next patches of the ranks NAME, to MODEL, as
-# STEP.NAME0.aceg...
+# step MODEL NAME STEP [FOR]: write the patches of the ranks NAME from the last model to MODEL
+# as STEP.NAME0.aceg...
 step() {
 	local i
 	# shellcheck disable=SC2046 # word splitting is intended
@@ -229,7 +230,8 @@ step() {
 	last=$1
 }
 
-# steps NAME ROWS COLUMNS [FOR]: write the patches from old over new and third to fourth, steps 7 to 9
+# steps NAME ROWS COLUMNS [FOR]: write the patches of steps 7 to 9, from old to new, third
+# and fourth
 steps() {
 	form="$2 $3" n=$(($2 * $3)) last=old
 	# shellcheck disable=SC2046,SC2086 # word splitting is intended
@@ -239,7 +241,7 @@ steps() {
 	step fourth "$1" 9 ${4:+"$4"}
 }
 
-@test "several steps of ranks in one stream: one pass, from wherever the model is" {
+@test "several steps of ranks in one stream, applied in one pass from any of the steps" {
 	local m i order
 	models
 	steps r 2 1
@@ -283,7 +285,7 @@ steps() {
 	cat 7.r{0,1}.aceg | ace-patch m
 	exits 0 ace-patch m <rows
 	same m fourth
-	# another model than old and new, or a mixture of both, is refused
+	# a different model, or a mixture of old and new, is refused
 	mkmodel m -n 300 -s 9
 	stays 5 m rows
 	says "for another model.*: tensor 'layer.00.bf16' differs from the one of rank [01]"
@@ -294,7 +296,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	stays 5 m 8.r{0,1}.aceg 9.r{0,1}.aceg
 }
 
-@test "several steps to other ranks; other numbers of ranks at each" {
+@test "several steps to receivers with other slices, each step from another number of ranks" {
 	local j n form last
 	models
 	ranks to 3 1
@@ -315,7 +317,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	same m fourth
 }
 
-@test "of several steps: a rank that is missing, a step that is missing or in another place" {
+@test "several steps: a missing rank, a missing step and a wrong order are refused" {
 	local at
 	models
 	steps r 2 1
@@ -336,13 +338,13 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	ace-diff -r demo -s 8 --base-version 7 --part old.r0.json new.r0 old.r0 >other
 	stays 3 m {7,8}.r{0,1}.aceg other
 	says "two different patches of rank 0 to step 8"
-	# patches that have no base step and were made from another model
+	# patches that name no base step, and are from another model
 	for at in 0 1; do
 		ace-diff -r demo -s 9 --part old.r$at.json old.r$at fourth.r$at >odd.$at
 	done
 	stays 3 m 7.r{0,1}.aceg odd.0 odd.1
 	says "the patch to step 9 of rank [01] changes another model than the one that the patches before it make, tensor 'layer.00.bf16'; 'm' stays"
-	# the same with other slices, so that no checksums can be compared
+	# the same with other slices, where checksums cannot be compared
 	mkslices old 1 2 old.c0 old.c1
 	mkslices third 1 2 third.c0 third.c1
 	for at in 0 1; do
@@ -352,7 +354,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	says "the patch to step 8 of rank [01] changes another model than the one that the patches before it make, tensor 'layer.00.bf16'; 'm' stays"
 }
 
-@test "several steps of ranks, behind whole ones, staged, with a receipt, as a directory" {
+@test "several steps of ranks: after whole models, with --stage, --receipt and -o" {
 	local i base
 	models
 	steps r 2 1
@@ -397,7 +399,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	ace-inspect out | grep -q "$(sed -n 's/^hash //p' m.ace-patch/marker)"
 }
 
-@test "another base, by one bit of one rank's: refused with the tensor and the rank" {
+@test "a base model that differs in one bit is refused, with the tensor and the rank" {
 	models
 	ranks r 1 2
 	parts r
@@ -405,7 +407,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	stays 5 m all
 	says "to step 7 is for another model, step 6: tensor 'layer.00.bf16' differs from the one of rank [01]; 'm' is [0-9a-f]{32}\$"
 	cp old m
-	# an unchanged value of the second last tensor; its column belongs to rank 1
+	# a value of the second last tensor that the patch does not change, in rank 1's column
 	flip m $(($(wc -c <m) - 3))
 	stays 5 m all
 	says "tensor 'layer.16.u8' differs from the one of rank 1"
@@ -423,24 +425,24 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	says "the last patch applied to it made step 7"
 }
 
-@test "values of several ranks are the same in all; values of none are refused" {
+@test "values that several ranks have must be equal; values that no rank has are refused" {
 	models
 	ranks r 2 1
 	parts r
 	cp old m
-	# the scalar, which both ranks have, has another value in rank 1's model
+	# both ranks have the scalar, with different values
 	cp new.r1 other
 	flip other $(($(wc -c <other) - 1))
 	ace-diff -r demo -s 7 --base-version 6 --part old.r1.json old.r1 other >1.aceg
 	stays 3 m r0.aceg 1.aceg
 	says "the patches of rank [01] and of another rank give different values to the same elements, tensor 'layer.98.scalar'; 'm' stays"
-	# rank 0 has the rows of rank 1
+	# both ranks have rank 1's rows
 	cp old.r1.json again
 	edit again 'x["__metadata__"]["rank"] = 0'
 	ace-diff -r demo -s 7 --base-version 6 --part again old.r1 new.r1 >0.aceg
 	stays 3 m 0.aceg r1.aceg
 	says "no patch of this step covers some values of a group: .*, tensor 'layer.00.bf16'"
-	# both ranks have everything
+	# both ranks have the whole model
 	for i in 0 1; do
 		echo "{\"__metadata__\": {\"rank\": $i, \"ranks\": 2}}" >all.$i
 		ace-diff -s 7 --part all.$i old new
@@ -449,7 +451,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	same m new
 }
 
-@test "cut, flipped: the model stays" {
+@test "truncated or damaged patches do not change the model" {
 	local at got first
 	models 60
 	ranks r 2 1
@@ -471,7 +473,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	done
 }
 
-@test "killed anywhere, in place and by a copy: old or the last, never of one rank alone" {
+@test "killed at any change of a file: the model is old or fourth, never changed by one rank alone" {
 	local way k got
 	models 60
 	steps r 2 1
@@ -484,7 +486,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 			killed "$k" ace-patch --way $way m <all 2>err || got=$?
 			[ $way = in-place ] || cmp m old >/dev/null || same m fourth
 			[ "$got" -eq 137 ] || break
-			# the patch of one rank finishes the interrupted change
+			# a call with one rank's patch completes the interrupted change
 			ace-patch m <7.r0.aceg 2>err || [ $? -eq 5 ]
 			cmp m old >/dev/null || same m fourth
 			exits 0 ace-patch m <all
@@ -495,7 +497,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	done
 }
 
-# lies CODE REGEX: check that ace-diff refuses an index changed by CODE, with status 3
+# lies CODE REGEX: check that ace-diff refuses an index that CODE changed, with status 3
 lies() {
 	cp old.r1.json bad
 	edit bad "w = x['layer.00.bf16']; $1"
@@ -503,7 +505,7 @@ lies() {
 	[ ! -s out ]
 }
 
-@test "indexes that lie" {
+@test "invalid indexes are refused" {
 	models
 	ranks r 2 1
 	parts r
@@ -538,7 +540,7 @@ lies() {
 	"$ROOT/tests/mkgguf" m.gguf
 	echo '{}' >bad
 	refuses 3 "GGUF" ace-patch --part bad m.gguf <all
-	# a receiver whose tensors have another type, or are slices of other shapes
+	# a receiver whose tensors have another type or other shapes
 	cp old.r1 m
 	sed 's/"BF16"/"F16" /' old.r1 >m
 	exits 3 ace-patch --part old.r1.json m <all
@@ -552,7 +554,7 @@ lies() {
 	says "has another shape than 'bad' says"
 }
 
-@test "a decoder that has read the page alone makes the same of parts" {
+@test "a decoder that was written from the page alone applies patches of ranks" {
 	local form
 	models
 	for form in '2 1' '2 2'; do
@@ -568,7 +570,7 @@ lies() {
 	same got new
 }
 
-@test "an archive gives no part for a model; who looks at a part sees whose it is" {
+@test "ace-archive get does not take a rank's patch for a model; ace-inspect shows the rank" {
 	models
 	ranks r 2 1
 	parts r

@@ -1,18 +1,18 @@
 load helper
 
-# Between two pipes, bytes that a filter leaves unchanged are not copied.  However the pipes
-# behave, the output is the same as between files.
+# Between two pipes, a filter does not copy bytes that it passes unchanged.  The output must
+# be the same as between files, whatever the pipes do.
 
 FILTERS=("ace-score" "ace-policy --bandwidth 10Mbit" "ace-select --bits 0.4"
 	"ace-meter")
 
-# piped CMD...: run CMD between two pipes, from the file in to the file got
+# piped CMD...: run CMD between two pipes, from the file `in' to the file `got'
 piped() {
 	cat in | "$@" | cat >got
 	[ "${PIPESTATUS[*]}" = "0 0 0" ]
 }
 
-# all CMD...: check that "piped CMD FILTER" gives the same as FILTER between files
+# all CMD...: check that `piped CMD FILTER' gives the same as FILTER between files
 all() {
 	local f
 	for f in "${FILTERS[@]}"; do
@@ -31,7 +31,7 @@ streams() {
 	mkshards -n 1500k -k layered -c q8 >"$1.coded"
 }
 
-@test "between pipes as between files" {
+@test "pipes and files give the same bytes" {
 	streams a
 	for s in a.*; do
 		cp "$s" in
@@ -39,7 +39,7 @@ streams() {
 	done
 }
 
-@test "pipes of every kind: small, changing, not blocking" {
+@test "small, changing and non-blocking pipes give the same bytes" {
 	mkshards -n 900k -k layered -a -p -N 2 >in
 	changing() {
 		cat in | "$@" | perl -e '
@@ -82,23 +82,22 @@ refused() {
 	done
 }
 
-@test "a system that refuses, at once or after some time, interrupts, stutters" {
+@test "calls that are refused, interrupted or incomplete give the same bytes" {
 	refused
 }
 
 # bats test_tags=long
-@test "the same in each of these ways" {
+@test "the same with each of these faults" {
 	refused
 }
 
-@test "values are shared where both ends are pipes, and nowhere else" {
+@test "values are spliced only if input and output are pipes" {
 	[ -z "$ACE_SANITIZED" ] || skip "the sanitizer must be first"
 	mkshards -n 300k -k layered >in
 	export ACE_SPLICE=kill
 	for f in "${FILTERS[@]}"; do
 		cat in | LD_PRELOAD=$(preload) $f | cat >got || :
-		# the first frame may come from the bytes that were read to detect the format
-		# of the input
+		# the first frame may be among the bytes that were read to detect the format
 		[ "$(wc -c <got)" -lt 600000 ]
 		LD_PRELOAD=$(preload) $f <in >want
 		LD_PRELOAD=$(preload) $f <in | cat >got
@@ -108,7 +107,7 @@ refused() {
 	done
 }
 
-@test "a reader that leaves ends the filters, and says nothing" {
+@test "filters end with their reader, without a message" {
 	mkshards -n 3M -k fast >in
 	for f in "${FILTERS[@]}"; do
 		set +e
@@ -123,7 +122,7 @@ refused() {
 	done
 }
 
-@test "what is damaged on the way: found by whom reads the values, or before" {
+@test "damage is found by programs that read the values, and by later ones" {
 	mkshards -n 300k -k layered >in
 	# change a value, far from any header
 	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
@@ -137,7 +136,7 @@ refused() {
 		says "the payload's checksum does not match"
 		exits 3 ace-inspect verify got
 	done
-	# ace-policy does not read the values
+	# ace-policy passes values between pipes unread
 	cat bad | ace-policy --bandwidth 10Mbit | cat >got
 	refuses 3 "the payload's checksum does not match" ace-inspect verify got
 	exits 3 ace-policy --bandwidth 10Mbit bad

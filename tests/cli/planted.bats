@@ -1,5 +1,5 @@
-# Links, FIFOs and directories that another user made in the places of our states, spools and
-# locks. Programs do not follow them, and remove nothing that they did not make.
+# Links, FIFOs and directories that another user made in place of states, spools and locks:
+# programs do not follow them, and do not remove files that they did not make.
 load helper
 
 # other: skip unless files can be given to another user
@@ -7,8 +7,8 @@ other() {
 	[ "$(id -u)" -eq 0 ] || skip "needs root, to have another user's files"
 }
 
-# victim: make a directory that looks like one that our programs clean up, and a copy of its
-# contents
+# victim: make the directory `mail', whose files have names that our programs remove, and a
+# copy `was'
 victim() {
 	mkdir -m 700 mail mail/new mail/cur
 	echo "a mail" >mail/new/1
@@ -28,7 +28,7 @@ models() {
 	ace-diff -s 7 old new >step.aceg
 }
 
-# calls DIR: print calls of the programs that use a state or a spool, which is DIR
+# calls DIR: print calls of all programs that use a state or a spool, with DIR as that
 calls() {
 	cat <<-END
 		ace-compress -S $1 -c q8 in
@@ -47,7 +47,7 @@ calls() {
 	END
 }
 
-@test "another user's link in the place of a state or a spool, in a folder of all" {
+@test "another user's link in place of a state or a spool, in a directory open to everybody" {
 	other
 	models
 	mkshards >in
@@ -55,7 +55,7 @@ calls() {
 	mkdir all
 	ln -s ../mail all/s
 	chown -h 65534 all/s
-	# every program with the plain name; a state and a spool with the others
+	# columns: mode of the directory, name of the link, programs to try
 	while read -r mode name which; do
 		chmod "$mode" all
 		while read -r call; do
@@ -71,7 +71,7 @@ calls() {
 	END
 }
 
-@test "a link of one's own, and one in a folder that is not everybody's" {
+@test "the user's own link, or any link in a directory that is closed to others, is followed" {
 	mkshards >in
 	mkdir -m 700 state
 	mkdir -m 1777 all
@@ -79,14 +79,14 @@ calls() {
 	exits 0 ace-compress -S all/s/ -c q8 in
 	[ -e state/residual ]
 	[ -h all/s ]
-	# for user nobody, root's directory is treated the same
+	# a link that belongs to nobody, in root's directory
 	[ "$(id -u)" -eq 0 ] || return 0
 	chmod 755 all
 	chown -h 65534 all/s
 	exits 0 ace-compress -S all/s -c q8 in
 }
 
-@test "a folder that belongs to somebody else" {
+@test "another user's directory is refused" {
 	other
 	models
 	mkshards >in
@@ -104,7 +104,7 @@ calls() {
 	same m old
 }
 
-@test "a folder that others can write" {
+@test "a directory that others can write to is refused" {
 	models
 	mkshards >in
 	mkdir mail
@@ -119,7 +119,7 @@ calls() {
 	same m old
 }
 
-@test "a link in the place of MODEL.ace-patch, whoever made it" {
+@test "a link in place of MODEL.ace-patch is refused, also the user's own" {
 	models
 	victim
 	ln -s mail m.ace-patch
@@ -138,7 +138,7 @@ calls() {
 	done
 }
 
-@test "a folder of that name with other things in it: they stay" {
+@test "a directory MODEL.ace-patch with other files is refused, and they stay" {
 	models
 	for what in new lock.mbox; do
 		cp old m
@@ -153,13 +153,13 @@ calls() {
 		done
 		rm -r m.ace-patch
 	done
-	# an empty directory is used
+	# an empty directory is accepted
 	mkdir -m 700 m.ace-patch
 	exits 0 ace-patch m <step.aceg
 	same m new
 }
 
-@test "what a link in one of our folders leads to is not removed" {
+@test "cleaning a directory of ours does not follow links in it" {
 	models
 	victim
 	cp old m
@@ -171,7 +171,7 @@ calls() {
 	unharmed
 }
 
-@test "a folder that is renamed while it is in use, and a link in its place" {
+@test "a spool that is replaced by a link while ace-recv runs: the spool is used, not the link" {
 	victim
 	mkshards >in
 	mkfifo slow
@@ -187,7 +187,7 @@ calls() {
 	[ -s away/0/edge1.aceg ]
 }
 
-@test "a FIFO, a folder or a link in the place of a lock" {
+@test "a FIFO, a directory or a link in place of a lock is refused" {
 	models
 	mkshards >in
 	victim
@@ -218,7 +218,7 @@ calls() {
 	done
 }
 
-@test "of a step that is over only what belongs to it is removed" {
+@test "ace-aggregate --keep removes only its own files from an old step's directory" {
 	for s in 0 1 2; do mkshards -s $s | ace-recv --spool spool >/dev/null; done
 	mkdir spool/0/mail
 	echo "a mail" >spool/0/mail/1
@@ -229,7 +229,7 @@ calls() {
 	[ ! -e spool/1 ]
 }
 
-# far: stand in for ssh to a host, whose shell gets the words as with ssh
+# far: make a stand-in for `ssh HOST', which gives the words to a shell as ssh does
 far() {
 	mkdir bin
 	printf '#!/bin/sh\nexec sh -c "$*"\n' >bin/far
@@ -237,7 +237,7 @@ far() {
 	PATH=$ROOT/examples/patches:$PWD/bin:$PATH
 }
 
-@test "receive.sh: nothing is made or emptied where a name leads" {
+@test "receive.sh does not write through links" {
 	models
 	far
 	mkdir m
@@ -261,7 +261,7 @@ far() {
 	exits 2 receive.sh m sglang http://127.0.0.1:9 <step.aceg
 	exits 2 receive.sh "$PWD/m
 x" sglang http://127.0.0.1:9 <step.aceg
-	# the server gets the name unchanged
+	# curl gets the model's name unchanged
 	printf '#!/bin/sh\nprintf "%%s\\n" "$@" >words\n' >bin/curl
 	chmod +x bin/curl
 	mv m 'm", "x": "\'
@@ -271,7 +271,7 @@ exit(json.load(sys.stdin) != {"model_path": os.getcwd() + "/m\", \"x\": \"\\"})'
 	grep -qx -e --url words
 }
 
-@test "catch-up.sh: what the trainer sends becomes files of a model, and nothing else" {
+@test "catch-up.sh accepts nothing but files of a model from the trainer" {
 	models
 	far
 	mkdir served
@@ -288,7 +288,7 @@ exit(json.load(sys.stdin) != {"model_path": os.getcwd() + "/m\", \"x\": \"\\"})'
 	says "^catch-up.sh: 'evil.py' stays on the trainer"
 	diff -r new1 now
 	[ ! -h new1/link.json ]
-	# a trainer that sends something else
+	# a trainer that sends other files
 	cat >bin/evil <<-'END'
 		#!/bin/bash
 		case $1 in sh*) printf %b "$SENDS" ;; *) exit 1 ;; esac
@@ -307,7 +307,7 @@ exit(json.load(sys.stdin) != {"model_path": os.getcwd() + "/m\", \"x\": \"\\"})'
 	done
 }
 
-@test "catch-up.sh: names stay names, here and on the trainer" {
+@test "catch-up.sh: no shell interprets the names of models, here or on the trainer" {
 	models
 	far
 	mkdir served now
@@ -333,7 +333,7 @@ exit(json.load(sys.stdin) != {"model_path": os.getcwd() + "/m\", \"x\": \"\\"})'
 	done
 }
 
-@test "catch-up.sh: a link in the place of what it makes" {
+@test "catch-up.sh does not write through links" {
 	models
 	far
 	mkdir served

@@ -1,12 +1,12 @@
-# The model of the delivery protocol (tests/ef_acc.pml) has no error, and each wrong design
-# has an error that is found.
+# spin finds no error in the model of the delivery protocol (tests/ef_acc.pml), and an error
+# in each wrong design.
 
 # bats file_tags=long
 
 load helper
 
-# model BUG ARGS...: search for an error: status 0 if there is none, else 1; output in
-# $BUG.out. An optimised build does not pay for a short search.
+# model BUG ARGS...: search design BUG (0: the right one); return 1 if an error is found; the
+# output is in bugBUG.out.  Only the long search of design 0 is optimised.
 model() {
 	local d=bug$1 optimised=-O$((2 * ($1 == 0)))
 	mkdir "$d"
@@ -29,7 +29,7 @@ have_spin() {
 	sed -n 's/^ *\(.* states, stored\)/# \1/p' bug0.out >&3
 }
 
-@test "each of the wrong designs is caught" {
+@test "each wrong design has an error" {
 	local bug got
 	have_spin
 

@@ -1,11 +1,11 @@
-# How examples/pytorch/ace_shards handles an answer that is not the average it asked for, and
-# what others see of the model while it waits.
+# examples/pytorch/ace_shards: answers that are not the expected average; and the model as
+# other threads see it while sync() waits.
 # bats file_tags=long,plain
 load helper
 patient
 load pytorch
 
-# hostile: make a cloud that reads all input and answers round N with the output of go.N
+# hostile: make a cloud that answers round N with the output of script go.N
 hostile() {
 	cat >cloud.sh <<-'E'
 	#!/bin/sh
@@ -13,7 +13,7 @@ hostile() {
 	cat <&3 >/dev/null &
 	for n in 0 1 2 3; do
 		until [ -e go.$n ]; do
-			kill -0 $! || exit 0    # all input was read
+			kill -0 $! || exit 0    # the input has ended
 			sleep 0.05
 		done
 		. ./go.$n || exit
@@ -22,13 +22,13 @@ hostile() {
 	E
 	chmod +x cloud.sh
 	cat >answers.py <<-'E'
-	"""Answers of a cloud, in the place of the average."""
+	"""Make the answers of a hostile cloud."""
 	import glob
 	import shlex
 	from common import *
 	from ace_shards.transport import Pipe
 
-	made = []       # (N, text of go.N): the cloud answers when the next round has been sent
+	made = []       # (N, text of go.N), written after the device has sent its next round
 
 	def send(pipe, *parts, real=Pipe.send):
 	    real(pipe, *parts)
@@ -42,8 +42,8 @@ hostile() {
 
 	def said(local, n, tensors, kind="mean", step=None, run=None, times=1, bad=None,
 	         then=""):
-	    """What the cloud writes for its n-th answer: these tensors, said to be of a
-	    run, kind and step; or bad values, nan or inf, in their place."""
+	    """Let the n-th answer be these tensors, with this run, kind and step; with
+	    bad, nan or inf, such values instead."""
 	    step, run = n if step is None else step, run or local.call["run"]
 	    with open(f"values.{n}", "wb") as f:
 	        f.write(ace.header(tensors))
@@ -79,7 +79,7 @@ hostile() {
 	E
 }
 
-@test "an answer that is not what was asked for: refused by name, nothing is applied or saved" {
+@test "an unexpected answer is refused, and nothing is applied or saved" {
 	hostile
 	cat >cases.py <<-'E'
 	from answers import *
@@ -101,7 +101,7 @@ hostile() {
 	    said(l, 1, change(values(m)), **how)
 	    with fails(why, status) as f:
 	        l.sync()
-	        l.sync()                        # of the surplus answer
+	        l.sync()                        # gets the surplus answer
 	    if how.get("times", 1) == 1:
 	        assert open("edge1.pt", "rb").read() == kept, why
 	        assert same(m, model) and l.digest() == digest and l.round == 1, why
@@ -131,7 +131,7 @@ hostile() {
 	case("does not fit the model: '0.weight' is {'dtype': 'F16'",
 	     lambda v: [(n, t.half()) for n, t in v])
 	case("ace-expand: truncated: ", then="| head -c 1500; exit")
-	# one more answer than was asked for
+	# two answers to one round
 	case("the answer ", times=2)
 	E
 	py cases.py >said
@@ -139,7 +139,7 @@ hostile() {
 	[ "$(grep -c 'check the cloud and which users can write to its spool' said)" -eq 18 ]
 }
 
-@test "answers of Replay and Gradients are compared with what was asked, too" {
+@test "Replay and Gradients refuse unexpected answers, too" {
 	hostile
 	cat >others.py <<-'E'
 	from answers import *
@@ -172,13 +172,13 @@ hostile() {
 	py others.py
 }
 
-@test "what a cloud says that was missed: bounded, in order, of this run" {
+@test "missed rounds in an answer must be few, in order, and of this run" {
 	hostile
 	cat >missed.py <<-'E'
 	from answers import *
 
 	def asks(why, *answers, rounds=0):
-	    """These answers, each a dict of how, and tensors or none."""
+	    """Check that these answers are refused: pairs of tensors and options of said."""
 	    m = begin()
 	    before = bits(m)
 	    probe = ace.Local(m, None, "cat", "edge1", run="demo")
@@ -213,7 +213,7 @@ hostile() {
 	py missed.py
 }
 
-@test "timeout holds while a cloud sends without end" {
+@test "timeout ends a round although the cloud sends without end" {
 	hostile
 	cat >ends.py <<-'E'
 	from answers import *
@@ -222,7 +222,7 @@ hostile() {
 	    return ace.Local(m, None, "ace-compress -c f32 | ./cloud.sh | ace-expand",
 	                     "edge1", checkpoint="edge1.pt", timeout=3)
 
-	# an average of an earlier round may come again: here it does so without end
+	# the average of an earlier round, which may be repeated, comes again and again
 	m = begin()
 	l = local(m)
 	said(l, 0, values(m))
@@ -240,7 +240,7 @@ hostile() {
 	py ends.py
 }
 
-@test "the model holds weights while sync() waits, whoever looks" {
+@test "while sync() waits, other threads see the model's weights" {
 	cat >looks.py <<-'E'
 	from common import *
 	import threading
@@ -257,7 +257,7 @@ hostile() {
 	seen = []
 
 	def look():
-	    """From before anything is sent to when the others' part is let in."""
+	    """Look from before the shard is sent until the average is applied."""
 	    end = time.monotonic() + 600
 	    while not os.path.exists("sent") and time.monotonic() < end:
 	        seen.append([p.detach().clone() for p in m.parameters()])
@@ -274,7 +274,7 @@ hostile() {
 	thread.join()
 	for was in seen:
 	    for t, a, b in zip(was, before, stepped):
-	        # a tensor may be in the middle of being restored
+	        # a tensor may be half restored
 	        assert ((t == a) | (t == b)).all(), t
 	for t, b in zip(seen[-1], before if WAY is ace.Replay else stepped):
 	    assert torch.equal(t, b)

@@ -1,11 +1,11 @@
-# examples/pytorch/ace_shards in difficult scripts: threads, forks, Ctrl-C in the middle, and
-# models that change meanwhile.
+# examples/pytorch/ace_shards in difficult scripts: forks, many descriptors, Ctrl-C, models
+# that change during a run, and several processes.
 # bats file_tags=long,plain
 load helper
 patient
 load pytorch
 
-@test "a forked child that lives, as a worker of a DataLoader: no end waits for it" {
+@test "the programs of a round end although a forked child lives, as a DataLoader's worker" {
 	cat >fork.py <<-'E'
 	from common import *
 	import threading
@@ -20,7 +20,7 @@ load pytorch
 	    print(child.pid, *(p.pid for p in local.pipe.processes), flush=True)
 	    os.kill(os.getpid(), 9)
 
-	# without this limit, an operation that hangs here would hang for ever
+	# end the test if an operation hangs
 	ace.Pipe.close.__defaults__ = 600,
 	stuck = threading.Timer(40, lambda: os._exit(9))
 	stuck.daemon = True
@@ -33,7 +33,7 @@ load pytorch
 	    for x, in data:
 	        model(x)
 	    local.sync()
-	# the workers have closed their copies of the lock, and ours still holds it
+	# the workers have closed their copies of the lock, but this process still holds it
 	with fails("is in use by another process"):
 	    ace.locked("edge1.pt.lock", "it", "wb", 0)
 	local.close()
@@ -58,7 +58,7 @@ load pytorch
 	[ "$status" -eq 0 ]
 }
 
-@test "more than 1024 descriptors, and a constructor that failed, tried again" {
+@test "more than 1024 descriptors; a second try after a constructor that failed" {
 	[ "$(ulimit -Hn)" = unlimited ] || [ "$(ulimit -Hn)" -gt 1200 ] ||
 	    skip 'not so many descriptors here'
 	cat >many.py <<-'E'
@@ -71,7 +71,7 @@ load pytorch
 	local = ace.Local(mlp(), None, "cat", "edge1")
 	local.sync()
 	local.close()
-	# an interactive prompt keeps the last error, and through it the object that raised it
+	# keep the error, and with it the failed object, as an interactive prompt does
 	try:
 	    ace.Local(mlp(), None, "no-such-program", "edge1", checkpoint="edge1.pt")
 	except ace.Error as e:
@@ -81,13 +81,13 @@ load pytorch
 	py many.py
 }
 
-@test "Ctrl-C anywhere in sync: the same line goes on, and nothing is lost or sent twice" {
+@test "after Ctrl-C anywhere in sync(), the same call continues, and each value counts once" {
 	cat >stop.py <<-'E'
 	from common import *
 	import signal
 
 	def interrupted(n, function, *args):
-	    """Is it before its end that SIGINT comes at line n of the module?"""
+	    """Send SIGINT at the n-th line of ace_shards; return whether it came to that."""
 	    seen = []
 
 	    def line(frame, event, _):
@@ -117,7 +117,7 @@ load pytorch
 	        p.add_(x)
 
 	def join():
-	    """As the same line again does, which begins with the first weights."""
+	    """Join as the script's next start does, with the initial weights."""
 	    nn.init.zeros_(model.weight), nn.init.zeros_(model.bias)
 	    return ace.Local(model, None, through("edge1"), "edge1", outer_rate=0.5,
 	                     checkpoint="edge1.pt")
@@ -146,7 +146,7 @@ load pytorch
 	wait
 }
 
-@test "what needs no gradient: the same values in another order are other ones, and a buffer may grow" {
+@test "parameters without gradient and buffers: a new order is a change, and a buffer may grow" {
 	cat >order.py <<-'E'
 	from common import *
 
@@ -172,7 +172,7 @@ load pytorch
 	first, again = Queue(), Queue()
 	l = local(first)
 	first.queue.copy_(first.queue.roll(1))
-	first.seen = torch.arange(10.).reshape(5, 2)        # the parameter grew
+	first.seen = torch.arange(10.).reshape(5, 2)        # the buffer grew
 	l.sync()
 	l.close()
 	l = local(again)
@@ -184,7 +184,7 @@ load pytorch
 	py order.py
 }
 
-@test "another outer step, number of steps, model or moments in the middle of a run are told" {
+@test "a device with another outer step, number of steps, model or moments is refused" {
 	local way other why
 	while IFS='|' read -r way other why; do
 		export WAY=$way
@@ -201,7 +201,7 @@ load pytorch
 		done
 		exits 1 train edge2 4 wrong=2
 		says 'ace_shards.Error: mismatch: in round 3 this device has model [0-9a-f]{8}, but the others have [0-9a-f]{8}, so its part was not counted: .* Copy the checkpoint that another device wrote after round 3; see ace-pytorch'
-		# once edge1 has sent its shard of round 4, it and edge3 wait there for edge2
+		# edge1 and edge3 have sent their shards of round 4 and wait for edge2
 		wait_for eval 'test -e spool/3/edge1.aceg'
 		cp edge1.pt edge2.pt
 		for o in $other; do
@@ -218,7 +218,7 @@ load pytorch
 	END
 }
 
-@test "processes of one place: all but the first are told that one speaks for them" {
+@test "of several processes of a device, only process 0 may join" {
 	cat >ranks.py <<-'E'
 	from common import *
 
@@ -239,7 +239,7 @@ load pytorch
 	    if rank == 1:
 	        with fails("this is process 1 of the 2 processes of one device, of which only " + one):
 	            way(ddp)
-	        # the same without DDP: both processes use one checkpoint
+	        # without DDP the second process finds the checkpoint in use
 	        with fails("is in use by another process: stop that") as f:
 	            way(model)
 	        assert "(this is process 1 of the 2 processes of one device" in f.error and one in f.error

@@ -1,11 +1,10 @@
-# Devices of examples/pytorch/ace_shards that come late, wait, are stopped and continue; and
-# the command of their cloud, typed again.
+# Devices of examples/pytorch/ace_shards that come late, wait, or are stopped and continue.
 # bats file_tags=long,plain
 load helper
 patient
 load pytorch
 
-# tells FILE REGEX: check that FILE, a trainer's output, has such a line
+# tells FILE REGEX: check that a line of FILE, a trainer's output, matches
 tells() {
 	grep -qE -e "$2" "$1" && return
 	echo "no line like '$2' in $1:"
@@ -13,12 +12,12 @@ tells() {
 	return 1
 }
 
-# gone_by DEVICE FIRST LAST NEXT: check that the device reports the rounds that it missed
+# gone_by DEVICE FIRST LAST NEXT: check that the device reports rounds FIRST to LAST as missed
 gone_by() {
 	says "^ace: $1: rounds $2 to $3 passed without this device: continuing at round $4 with the model of the others\$"
 }
 
-@test "who comes late without a checkpoint begins with the model of the others, and takes part" {
+@test "a late device without a checkpoint begins with the model of the others" {
 	for WAY in Local Replay; do
 		export WAY
 		mkdir $WAY
@@ -30,19 +29,19 @@ gone_by() {
 		exits 0 train edge4 12 code='-c q8'
 		gone_by edge4 1 8 9
 		wait
-		# it has the same bits as the others from its first round on
+		# edge4 has the same bits as the others from its first round on
 		same edge1.log edge2.log
 		sed -n '9,12p' edge1.log | diff - edge4.log
 		cd ..
 	done
 }
 
-@test "who comes back to a run that went on, or after it: weights and moments of the others" {
+@test "a device that returns during or after a run gets the weights and moments of the others" {
 	for WAY in Local Replay; do
 		export WAY
 		mkdir $WAY
 		cd $WAY
-		# a round is closed by two of the three devices
+		# two of the three devices are enough to close a round
 		cloud 3 10 '--bits 12' --quorum 2 --deadline 0.5s 3>&- &
 		train edge1 10 >said1 3>&- 2>err1 &
 		train edge2 10 >said2 3>&- 2>err2 &
@@ -69,7 +68,7 @@ gone_by() {
 		done
 		cd ..
 	done
-	# a device with another rate cannot take the others' steps
+	# a device with another learning rate gets another model
 	sed 's/1e-2 \* min/2e-2 * min/' "$TRAINERS/common.py" >common.py
 	cp "$TRAINERS/train.py" .
 	cp -r Replay/spool .
@@ -77,7 +76,7 @@ gone_by() {
 	says 'ace_shards.Error: mismatch: in round 2 this device has model [0-9a-f]{8}, but the others have [0-9a-f]{8}, so its part was not counted: weights, optimiser states, options or arithmetic differ'
 }
 
-@test "an answer cut off in the middle: the model is that of the rounds heard of" {
+@test "an answer with missed rounds that is truncated: the complete rounds are applied" {
 	cloud 1 6 3>&- &
 	train edge1 6 >said1
 	wait
@@ -98,13 +97,13 @@ gone_by() {
 
 	ace.Pipe.body = cut
 	opts = dict(outer_rate=0.7, outer_momentum=0.5, patience=30)
-	# all answers arrive, on two connections
+	# the first connection is cut off, and the second one brings the rest
 	torch.manual_seed(1)
 	local = ace.Local(mlp(), None, through("edge2"), "edge2", **opts)
 	assert local.round == 6 and common(local), local.round
 	print("digest", local.digest())
 	local.close()
-	# the second connection brings only the end
+	# the first connection is cut off after all rounds
 	ask, asked = ace.Local._hear, []
 
 	def late(*args):
@@ -118,7 +117,7 @@ gone_by() {
 	local = ace.Local(mlp(), None, through("edge3"), "edge3", **opts)
 	assert local.round == 6 and common(local), local.round
 	local.close()
-	# and Ctrl-C
+	# the same with Ctrl-C
 	ace.Pipe.body, ace.Local._hear = cut, ask
 	ace.connection_of, asks = lambda stages: [], ace.connection_of
 	torch.manual_seed(1)
@@ -142,7 +141,7 @@ gone_by() {
 	[ "$(grep -c "^digest $(cut -d' ' -f3 said1)\$" out)" -eq 2 ]
 }
 
-@test "who signs asks too, through the cloud's check" {
+@test "a device that signs its shards also signs its question" {
 	cloud 1 2 3>&- &
 	train edge1 2 >said1
 	wait
@@ -157,7 +156,7 @@ gone_by() {
 	[ "$(cut -d' ' -f2- out)" = "$(cut -d' ' -f2- said1)" ]
 }
 
-@test "a round closed without the device is said, once" {
+@test "a message says once that a round was closed without the device" {
 	cloud 2 5 '--bits 6' --quorum 1 --deadline 0.1s 3>&- &
 	cat >slow.py <<-'E'
 	from common import *
@@ -167,7 +166,7 @@ gone_by() {
 	model = mlp()
 	local = ace.Local(model, None, through(device), device)
 	while local.round < 5:
-	    if local.round == 1:        # edge2 waits until the others have closed it
+	    if local.round == 1:        # edge2 waits until edge1 has closed the round
 	        if device == "edge2":
 	            open(makes, "w").close()
 	        while not os.path.exists(waits):
@@ -182,11 +181,11 @@ gone_by() {
 	exits 0 py slow.py edge2 over slow
 	wait
 	[ "$(grep -c "^ace: edge2: round 2 closed before this device's shard arrived: the update is kept and sent with a later round$" err)" -eq 1 ]
-	# a slow device may also be told of later rounds
+	# edge1 has no such message; edge2, if slow, may have more of them
 	! grep 'edge1: round 2 closed' err1 || false
 }
 
-@test "waiting is said: a peer that is dead, a cloud that does not run" {
+@test "while it waits, it names a missing device, or says that no cloud runs" {
 	cloud 2 3 3>&- &
 	train edge2 1 >said2 3>&- &
 	train edge1 1 >said1
@@ -198,28 +197,28 @@ gone_by() {
 	wait $pid
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
 	wait
-	# the cloud ended after its last round
+	# the cloud has ended after its last round
 	"$PYTHON" "$TRAINERS/train.py" edge1 4 timeout=30 >said1 2>err1 3>&- &
 	wait_for tells err1 'edge1: round 4: waiting since .*: there are shards: edge1; missing: edge2 .*; no ace-aggregate runs$'
 	kill -9 $!
 }
 
-@test "timeout: what is known, status 4, and the state goes on" {
+@test "timeout: a message, status 4, and the same command continues" {
 	undisturbed 3
 	cloud 2 3 3>&- &
 	exits 1 train edge1 3 timeout=14
 	says 'ace_shards.Error: round 1 took more than 14 s: waiting since'
 	says 'edge1: round 1: waiting since .*: there are shards: edge1'
-	# the same command again, and nothing is lost
+	# the same command again; nothing is lost
 	both 3
 	unharmed
 }
 
-@test "Ctrl-C, to all of it or to the trainer alone: the same command goes on" {
+@test "Ctrl-C to all processes or to the trainer alone: the same command continues" {
 	undisturbed 6
 	cloud 2 6 3>&- &
-	for whom in - '' - ''; do	# kill sends it to a process group, or to one process
-		# a shell's background jobs ignore INT unless that is reset
+	for whom in - '' - ''; do	# `-' sends it to the process group, '' to the trainer
+		# background jobs of a shell ignore INT
 		setsid perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$PYTHON" \
 		    "$TRAINERS/train.py" edge1 6 >said1 2>err 3>&- &
 		pid=$!
@@ -235,7 +234,7 @@ gone_by() {
 	unharmed
 }
 
-@test "no silence of more than ten seconds: steps, a wait, an average that comes" {
+@test "a message at least every ten seconds, in steps, waits and transfers" {
 	py - 2>err <<-'E'
 	from common import *
 	import types
@@ -245,10 +244,10 @@ gone_by() {
 	now, words = [0.0], lambda _: "12:00:00"
 	transport.time = types.SimpleNamespace(monotonic=lambda: now[0], strftime=words)
 	local.wait.begin(0, "ssh")
-	for tick in range(1, 901):      # once for each look at the pipe
+	for tick in range(1, 901):      # one look at the pipe every 0.2 s
 	    now[0] = tick / 5
 	    local.step() if tick <= 300 else local.wait.look(tick <= 600)
-	local.wait.quiet = True         # under ace-edge, which prints its own lines
+	local.wait.quiet = True         # as under ace-edge, which prints its own lines
 	now[0] += 10
 	local.wait.look(True)
 	E

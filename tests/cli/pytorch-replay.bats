@@ -1,5 +1,5 @@
-# ace.Replay of examples/pytorch/ace_shards: steps are taken back, and all devices take the
-# same steps instead.
+# ace.Replay of examples/pytorch/ace_shards: each device undoes its steps of a round, and all
+# devices repeat them with the mean gradient.
 # bats file_tags=plain
 load helper
 patient
@@ -7,8 +7,9 @@ load pytorch
 
 export WAY=Replay
 
-@test "replay: two devices that differ are both told, with torch and settings, and go on" {
-	# told WRONG ROUND: check that both devices end and say that they differ
+@test "replay: two devices with different models are both refused, and continue when corrected" {
+	# told WRONG ROUND: run edge2 with the option WRONG, and check that both devices end with an
+	# error about ROUND
 	told() {
 		train edge1 4 foreach=1 >said1 2>err1 3>&- &
 		exits 1 train edge2 4 "$1"
@@ -21,9 +22,9 @@ export WAY=Replay
 	torch=$(py -c 'import torch; print(torch.__version__)')
 	cloud 2 4 3>&- &
 	line=$!
-	# another rounding is noticed in the first round
+	# different rounding is detected in the first round
 	told fused=1 0
-	# with the right setting they continue
+	# with the right settings they continue, until edge2's model changes in round 2
 	told wrong=2 2
 	cp edge1.pt edge2.pt
 	train edge1 4 >one 3>&- &
@@ -34,7 +35,7 @@ export WAY=Replay
 	grep -q '^edge1 4 ' one
 }
 
-@test "replay: a checkpoint of a torch that did not have some of the options" {
+@test "replay: a checkpoint of an older torch whose optimiser had fewer options" {
 	py - <<-'P'
 	from common import *
 
@@ -68,12 +69,12 @@ export WAY=Replay
 	P
 }
 
-@test "replay: an optimiser with hidden state, and calls that are wrong, are refused" {
+@test "replay: optimisers with hidden state, and invalid calls, are refused" {
 	py - <<-'P'
 	from common import *
 
 	class Hidden(torch.optim.SGD):
-	    """Its rate falls by a number that only it knows."""
+	    """Its rate depends on a number that is not in its state."""
 	    calls = 0
 
 	    def step(self, closure=None):
@@ -114,7 +115,7 @@ export WAY=Replay
 	    return model, o, r, ahead
 
 	def common(r, digest):
-	    """Weights and moments are those, to the bit."""
+	    """Check that weights and moments have this digest, also if it is calculated anew."""
 	    assert r.digest() == digest
 	    r.crc, r.kept = None, ace.copied(r._now())
 	    assert r.digest() == digest
@@ -134,7 +135,7 @@ export WAY=Replay
 	with fails("the optimiser's step() fails without arguments"):
 	    ahead()
 
-	# wrong calls change nothing, and the round continues
+	# an invalid call changes nothing, and the round continues
 	model, o, r, ahead = replay(torch.optim.RMSprop)
 	digest = r.digest()
 	ahead(1)
@@ -142,7 +143,7 @@ export WAY=Replay
 	    r.sync()
 	ahead(1)
 	assert r.round == 1 and r.digest() != digest
-	# gradients are summed in f32, whatever torch's default type
+	# gradients are summed in f32 with any default type of torch
 	model, o, r, ahead = replay(torch.optim.SGD)
 	for p in model.parameters():
 	    p.grad = torch.ones_like(p)
@@ -162,7 +163,7 @@ export WAY=Replay
 	P
 }
 
-@test "replay: one step is what the optimiser would have done; a sync that failed, again" {
+@test "replay: with one step per round the result is the optimiser's; a failed round is repeated" {
 	cat >one.py <<-'P'
 	from common import *
 

@@ -1,14 +1,14 @@
-# ace.join of examples/pytorch/ace_shards: the table of ace-pytorch(7), SITUATIONS, one row for
-# two devices and a cloud each; and runs that are killed.
+# ace.join of examples/pytorch/ace_shards: each row of the table SITUATIONS in ace-pytorch(7),
+# with two devices and a cloud; and runs that are killed.
 # bats file_tags=long,plain
 load helper
 patient
 load pytorch
 
-@test "ace-pytorch(7), SITUATIONS: each row is what happens" {
+@test "ace-pytorch(7), SITUATIONS: each row is true" {
 	py "$TRAINERS/situations.py" page >said 2>err || { cat said err; false; }
 	sed 's/^/# /' said >&3
-	# local statistics differ between the devices
+	# statistics that stay local differ between the devices
 	[ "$(sort -u own | wc -l)" -eq 2 ]
 	# the page has exactly these rows
 	sed 's/^ok //; s/ *$//' said | sort >have
@@ -17,24 +17,24 @@ load pytorch
 	diff page have
 }
 
-# starts [OPTION...]: starts a cloud of two devices in the folder run.
+# starts [OPTION...]: start a cloud for two devices in the folder `run'
 starts() {
 	timeout "$HANG" ace-cloud run --devices 2 --bits 8 -q "$@" 3>&- &
 	wait_for test -e run/run
 }
 
-# as_command K: runs resumed.py as COMMAND of ace edge, as device edgeK; it writes outK, errK.
+# as_command K: run resumed.py as COMMAND of ace edge for device edgeK; write outK and errK
 as_command() {
 	timeout "$HANG" ace-edge run --name edge$1 -- "$PYTHON" resumed.py edge$1 \
 	    >out$1 2>err$1 3>&-
 }
 
-@test "runs that are killed, resumed or unusual: each ends with the same model" {
+@test "the devices of runs that are killed, resumed or unusual end with the same model" {
 	py "$TRAINERS/situations.py" others >said 2>err || { cat said err; false; }
 	sed 's/^/# /' said >&3
 }
 
-# trainer: writes resumed.py NAME.
+# trainer: write resumed.py, which takes a device's name
 trainer() {
 	cat >resumed.py <<-'E'
 	import time
@@ -55,7 +55,7 @@ trainer() {
 	        loss(m, name, n).backward()
 	        o.step()
 	        n += 1
-	if run.last or name == "edge1":         # ace-edge says what a round took
+	if run.last or name == "edge1":         # ace-edge reports the bytes of a round
 	    assert min(run.last[k] for k in ("bytes", "received")) > 99, run.last
 	    assert run.last["participants"] in (1, 2), run.last
 	with open(f"{name}.end", "w") as f:
@@ -63,7 +63,7 @@ trainer() {
 	E
 }
 
-@test "the same script as COMMAND of ace edge: from the first round, late, and late in the middle" {
+@test "a script as COMMAND of ace edge: from the first round, late, and slow in the middle" {
 	trainer
 	starts --rounds 6 --quorum 1 --deadline 0.2s
 	as_command 1 &
@@ -86,12 +86,12 @@ trainer() {
 	grep -q 'rounds 2 to [3-6] passed without this device' err2
 }
 
-@test "moment=True: a layer with large gradients gets more of the bits, from the second round on" {
+@test "moment=True gives a layer with large gradients more bits, from the second round on" {
 	cat >moment.py <<-'E'
 	from common import *
 
 	ace = ace_shards
-	# gradients that differ a hundredfold, and steps by Adam that do not
+	# the layers' gradients differ by a factor of 100, but Adam's steps do not
 	m = nn.ParameterDict({n: nn.Parameter(torch.randn(64, 64)) for n in ("large", "small")})
 	o = torch.optim.AdamW(m.parameters(), 1e-2)
 	with ace.join(m, o, sys.argv[1], dir=f"ace-{sys.argv[1]}", name="edge1", every=4,
@@ -112,7 +112,7 @@ trainer() {
 			    awk '$1 == "large" { large = $6 } $1 == "small" { print large / $6 }'
 		done >$how.shares
 	done
-	# moments are known after the first round
+	# the first round has no moments yet
 	paste -d' ' plain.shares moment.shares | tee shares
 	awk 'NR == 1 && $1 != $2 || NR == 2 && !($1 < 1.2 && $2 > 2) { exit 1 }' shares
 }

@@ -1,17 +1,17 @@
-# examples/pytorch/ace_shards in realistic use: with everything that PyTorch scripts have
-# around a model.
+# examples/pytorch/ace_shards in realistic scripts: further state in checkpoints, wrong
+# options, several models.
 # bats file_tags=long,plain
 load helper
 patient
 load pytorch
 
-@test "a checkpoint without what the script has, or with more" {
+@test "a checkpoint that has less or more state than the script" {
 	cloud 1 2 3>&- &
 	cat >two.py <<-'E'
 	from common import *
 
 	class Odd:
-	    """A state that no weights-only loading would take."""
+	    """Its state is refused by torch.load(weights_only=True)."""
 	    def __init__(self):
 	        self.seen = []
 
@@ -37,7 +37,7 @@ load pytorch
 	                  ({"state": {"odd": Odd(), "new": Odd()}}, "state is ['new', 'odd'], but")):
 	    with fails(why):
 	        local(**more)
-	# the default of torch 2.6
+	# weights_only=True, the default since torch 2.6
 	load = torch.load
 	torch.load = lambda f, *a, weights_only=True, **k: load(
 	    f, *a, weights_only=weights_only, **k)
@@ -46,7 +46,7 @@ load pytorch
 	assert odd.seen == ["here"] and l.round == 1
 	l.sync()
 	l.close()
-	# the random state of GPUs: simulate a machine with two
+	# the random states of GPUs, on a simulated machine with two of them
 	states = [torch.ones(16, dtype=torch.uint8), torch.zeros(16, dtype=torch.uint8)]
 	given = {}
 	torch.cuda.is_available = torch.cuda.is_initialized = lambda: True
@@ -67,7 +67,7 @@ load pytorch
 	wait
 }
 
-@test "the first device was the wrong one; a device that was wrong tries again" {
+@test "a device with wrong options is refused, and may try again with the right ones" {
 	cloud 2 1 3>&- &
 	train edge1 1 >one 3>&- &
 	wait_for eval 'test -e spool/0/edge1.aceg'
@@ -76,7 +76,7 @@ load pytorch
 	says 'ace_shards.Error: ace-recv: mismatch: a shard of run .* began with different models, types of parameters, modes'
 	exits 1 train edge2 1 seed=2
 	[ ! -e edge2 ]
-	# the first line names the cause, what is kept where, and what to do
+	# the first line of the error has the cause and what to do
 	grep -m1 Error err >line
 	grep -q "^ace_shards.Error: ace-recv: mismatch: a shard of run 'train-.*is of run '$first'" line
 	grep -q 'correct this device and remove the state of the earlier run; see' line
@@ -87,7 +87,7 @@ load pytorch
 	    through='ace-compress -S edge2 -c f32 --window 1 --sync none | ace-expand'
 	exits 1 train edge2 1
 	says "ace_shards.Error: ace-compress: mismatch: .*remove the state of the earlier run"
-	# the same values under other names pass as the same run here, but the cloud refuses them
+	# a model with other parameter names has the same run's name, but the cloud refuses it
 	rm -r edge2
 	exits 1 train edge2 1 inside=1
 	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: invalid: mismatch: run '$first' is of another model: tensor 0 is '0.weight' and '0.0.weight'"
@@ -98,7 +98,7 @@ load pytorch
 	[ "$(cut -d' ' -f2- one)" = "$(cut -d' ' -f2- out)" ]
 }
 
-@test "a first try that was given up: with its state it goes on, without it is told" {
+@test "after a kill in the first round, the device continues with its state, but not without it" {
 	mkdir calm
 	cd calm
 	cloud 1 1 3>&- &
@@ -110,22 +110,22 @@ load pytorch
 	kill -9 %%
 	wait || true
 	cp -r spool before
-	# with its state, the shard that was sent already counts, not the present one
+	# with its state, the shard that was sent before counts, not the new one
 	cloud 1 1 3>&- &
 	train edge1 1 code='-c q8' >said1
 	wait
 	same said1 calm/said1
 	rm -r spool edge1 edge1.pt
 	mv before spool
-	# without its state, it is taken for another device of that name
+	# without its state, it is taken for another device with the same name
 	exits 1 train edge1 1 code='-c q8'
 	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: equivocation: .*or its state 'edge1' was removed after something was sent"
 	[ -z "$(grep 'ended with status' err)" ]
 }
 
-@test "two models in one script: two runs" {
+@test "two models in one script, each in its own run" {
 	cat >gan.py <<-'E'
-	"""gan.py DEVICE ROUNDS [die=N]: killed at the N-th checkpoint."""
+	"""gan.py DEVICE ROUNDS [die=N]: die=N kills it at its N-th checkpoint."""
 	from common import *
 
 	device, rounds, *die = sys.argv[1:]
@@ -162,7 +162,7 @@ load pytorch
 	[ "$(find run-*/spool -name '*.aceg' -path '*/3/*' | wc -l)" -eq 6 ]
 	[ "$(cut -d' ' -f1,3 one)" = '4 4' ]
 	[ "$(cut -d' ' -f2 one)" != "$(cut -d' ' -f4 one)" ]
-	# killed when one of the two runs is a round ahead
+	# kill it when one of the two runs is a round ahead of the other
 	rm -r run-* edge*
 	clouds
 	py gan.py edge2 4 >two 3>&- 2>err2 &

@@ -1,11 +1,11 @@
-# examples/pytorch/ace_shards: a trainer in PyTorch, our programs and a cloud.
+# examples/pytorch/ace_shards: trainers in PyTorch with a cloud.
 # bats file_tags=plain
 load helper
 patient
 load pytorch
 
-# two KIND: check that after every round both devices have the same bits, and that each shard
-# names the model it began with, that of the round before
+# two KIND: run two devices; check that they have the same bits after every round, and that
+# their shards are of kind KIND and have the digest of the model before the round
 two() {
 	cloud 2 4 3>&- &
 	both 4
@@ -20,7 +20,7 @@ two() {
 	done
 }
 
-@test "Local is what it says: local steps, the mean difference, Nesterov's step" {
+@test "Local: local steps, then Nesterov's step with the mean difference" {
 	two delta
 	py - >want <<-'E'
 	import copy
@@ -53,7 +53,7 @@ two() {
 	[ "$(sort -u <want | cut -d' ' -f2- | uniq -c | tr -s ' ')" = " 4 True 4" ]
 }
 
-@test "Replay is what it says: steps that are taken back, and the same ones taken by all" {
+@test "Replay: local steps are undone, then all devices take the same steps" {
 	WAY=Replay two gradient
 	py - >want <<-'E'
 	import copy
@@ -92,7 +92,7 @@ two() {
 }
 
 # bats test_tags=long
-@test "what cannot be sent is refused, with its name and what to do" {
+@test "models that cannot be sent are refused, with the parameter's name and what to do" {
 	py - <<-'E'
 	from common import *
 
@@ -111,7 +111,7 @@ two() {
 	m.y = nn.Parameter(m.x.detach()[4:6])
 	with fails("'x' and 'y' share memory"):
 	    ace.Local(m, None, "ace-expand", "edge1")
-	# without the wrappers' prefixes; a submodule keeps its name beside others
+	# wrappers' prefixes are removed; a submodule `module' beside others keeps its name
 	m = nn.Module()
 	m.module, m.head = nn.Linear(2, 2), nn.Linear(2, 2)
 	assert list(ace.named(m)[0]) == ["module.weight", "module.bias",
@@ -135,7 +135,7 @@ two() {
 	class DTensor(nn.Parameter):
 	    pass
 
-	# torch's own where available, otherwise stand-ins
+	# stand-ins for torch's classes, which need several processes
 	import types
 	for module, kind in ("fsdp", FullyShardedDataParallel), ("tensor", DTensor):
 	    stand_in = types.ModuleType(module)
@@ -154,7 +154,7 @@ two() {
 }
 
 # bats test_tags=long
-@test "a model that changed: by name, in the run and against the checkpoint" {
+@test "a model that changed is refused with the parameter's name, in a run and with a checkpoint" {
 	cloud 1 3 3>&- &
 	train edge1 2
 	py - <<-'E'
@@ -190,7 +190,7 @@ two() {
 	for call in local.sync, grads.sync:
 	    with fails("parameter '2.weight' was replaced by another object after the run began", 2):
 	        call()
-	# as torch does it: values that are copied, and a model that is moved
+	# new values, and a dtype that changes and returns, are accepted
 	model = mlp()
 	local = ace.Local(model, None, "cat", "edge1")
 	model.load_state_dict(mlp().state_dict())
@@ -208,29 +208,29 @@ two() {
 	    with fails("checkpoint 'plain.pt' was not written by ace.join", 3):
 	        ace.Local(mlp(), None, "ace-expand", "edge1", checkpoint="plain.pt")
 	os.symlink("/dev/full", "full.pt.new")
-	for n in 9, 1 << 20:        # a small one, and one at whose size torch ended the process
+	for n in 9, 1 << 20:        # with the larger one, torch.save alone aborts the process
 	    with fails("checkpoint 'full.pt' cannot be written: No space left on device: "
 	               "make room, then start this device again", 4):
 	        ace.save("full.pt", {"x": torch.ones(n)})
 	E
-	# without its checkpoint the state still notices it
+	# without the checkpoint, the state refuses to begin again
 	exits 1 train edge1 3 checkpoint=other.pt
 	says "ace_shards.Error: ace-compress: step 0 of 'edge1' is not after step 1"
-	# nothing was lost: the run continues as without the kill
+	# the run continues from its checkpoint
 	exits 0 train edge1 3
 	wait
 }
 
 # bats test_tags=long
-@test "a program killed in the middle of a round: said, and nothing is lost" {
+@test "a program that is killed in a round is named, and no value is lost" {
 	undisturbed 6
 	cloud 2 6 3>&- &
 	for victim in ace-compress ace-recv ace-ack ace-expand ace-export ace-import; do
 		"$PYTHON" "$TRAINERS/train.py" edge1 6 >said1 2>err 3>&- &
 		pid=$!
-		# the round's programs wait for edge2, which is absent
+		# the programs of round 1 wait for edge2, which is absent
 		wait_for eval 'test -e spool/0/edge1.aceg'
-		# kill only programs of the round, not those called before it
+		# the six programs of the round run, and none that was called before it
 		wait_for eval '[ "$(pgrep -c -P $pid ^ace-)" -eq 6 ]'
 		pkill -9 -P $pid -x $victim
 		status=0
@@ -244,7 +244,7 @@ two() {
 }
 
 # bats test_tags=long
-@test "patience: a connection that broke is tried again by itself" {
+@test "patience: a broken connection is tried again" {
 	undisturbed 6
 	cloud 2 6 3>&- &
 	"$PYTHON" "$TRAINERS/train.py" edge1 6 patience=600 >said1 2>err 3>&- &
@@ -258,7 +258,7 @@ two() {
 }
 
 # bats test_tags=long
-@test "the first cause is the program's that failed first" {
+@test "the error has the message of the program that failed first" {
 	py - <<-'E'
 	from common import *
 
@@ -280,18 +280,18 @@ two() {
 	cause("false ended with status 1", "ace-compress -c f32 | false", 1)
 	cause("ace-compress: non-finite value in tensor '0.weight' at index 0",
 	      through("s2").replace("ace-", os.environ["BUILD"] + "/ace-"), 5, spoil=True)
-	# a program that is cut off by it may report first
+	# ace-expand, whose input ends, may print its message first
 	cause("late: the reason", """sh -c 'exec >&-; sleep 1
 	    echo "late: the reason" >&2; exit 5' | ace-expand""", 5)
 	cause("ace-export: truncated: empty input", "ace-compress -c f32 | true", 3)
-	# a program that was only cut off reports first, and both have status 3
+	# the same if both programs have status 3
 	cause("mismatch: the reason", """sh -c 'exec >&-; sleep 1
 	    echo "mismatch: the reason" >&2; exit 3' | ace-expand""", 3)
 	E
 }
 
 # bats test_tags=long
-@test "a checkpoint older than its state, and two processes with one state" {
+@test "a checkpoint older than its state, and two processes with one state, are refused" {
 	cloud 1 4 3>&- &
 	train edge1 2
 	cp edge1.pt old.pt
@@ -306,7 +306,7 @@ two() {
 	cmp edge1/residual residual
 	cmp edge1.pt old.pt
 	cp new.pt edge1.pt
-	# two processes: with one checkpoint, and with one state under two checkpoints
+	# another process has the state, or the checkpoint
 	cloud 1 6 3>&- &
 	exec 9>edge1/lock
 	flock -n 9
@@ -325,9 +325,9 @@ two() {
 }
 
 # bats test_tags=long
-@test "another device than the CPU: one copy each way, and the same bits" {
+@test "a model on a device other than the CPU: one copy each way per round, and the same bits" {
 	cat >far.py <<-'E'
-	"""A device on the CPU, and one on PyTorch's lazy device in place of a GPU."""
+	"""far.py DEVICE METHOD: edge2 uses PyTorch's lazy device in place of a GPU."""
 	from common import *
 	import torch._lazy.ts_backend
 
@@ -377,7 +377,7 @@ two() {
 }
 
 # bats test_tags=long
-@test "no copy of the model in Python but the optimiser's" {
+@test "a round takes no memory for another copy of the model in Python" {
 	py - <<-'E'
 	from common import *
 
@@ -389,10 +389,10 @@ two() {
 	size = sum(p.numel() * 4 for p in model.parameters())
 
 	local = ace.Local(model, None, "ace-compress -c q8 | ace-expand", "edge1")
-	local.sync()                        # everything is allocated now
+	local.sync()                        # allocates all buffers
 	now = status("VmRSS")
 	with open("/proc/self/clear_refs", "w") as f:
-	    f.write("5")                    # begin VmHWM, the peak, anew
+	    f.write("5")                    # reset the peak, VmHWM
 	for _ in range(3):
 	    with torch.no_grad():
 	        for p in model.parameters():
@@ -406,17 +406,17 @@ two() {
 }
 
 # bats test_tags=long
-@test "the EXAMPLES of ace-pytorch(7) run as they stand" {
+@test "the EXAMPLES of ace-pytorch(7) run as printed" {
 	digits=/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz
 	[ -f $digits ] || skip "no digits here (Debian's python3-sklearn)"
 	examples "$ROOT/man/ace-pytorch.7" |
 	    sed "s|/usr/local/share/ace/|$ROOT/examples/|; s|python3|$PYTHON|" >page.sh
 	grep -q '^    .* digits.py run --device' page.sh
 	timeout "$HANG" bash -eu page.sh >out 2>err 3>&- || { cat err; false; }
-	# four accuracies, and one model
+	# four devices with accuracies above 90 %, and one model
 	[ "$(awk '$1 ~ /^edge[1-4]$/ && $2 > 90 && $3 == 55 { print $1 }' out | sort -u | wc -l)" -eq 4 ]
 	[ "$(awk '{ print $4 }' out | sort -u | wc -l)" -eq 1 ]
-	# a cloud with another number of rounds than the passes need says how many
+	# with another number of rounds, all devices end after that
 	rm -rf run
 	sed -i 's/rounds 55/rounds 3/; s/--index/--dir few$k &/' page.sh
 	timeout "$HANG" bash -eu page.sh >out 2>err 3>&- || { cat err; false; }

@@ -10,7 +10,7 @@ steps() {
 	done
 }
 
-# kept A B: store the steps from A to B in S
+# kept A B: store the patches of the steps from A to B in S
 kept() {
 	local i
 	steps "$2"
@@ -19,14 +19,15 @@ kept() {
 	done
 }
 
-# to NAME MODEL: send and apply what NAME needs, and return the receipt
+# to NAME MODEL: send receiver NAME the patches that MODEL needs, apply them, and return the
+# receipt to S
 to() {
 	ace-diff -S S --to "$1" >"$1.down" &&
 	    { ace-patch --receipt "$1" "$2" <"$1.down" >"$1.up" || true; } &&
 	    { ace-ack -S S <"$1.up" >rest || true; }
 }
 
-# has NAME STEP IS: check the line of NAME in the output of ace-status
+# has NAME STEP IS: check that ace-status shows NAME at STEP, with status IS
 has() {
 	ace-status S >status
 	grep -Eq "^$1 +$3 +$2 " status || { cat status; return 1; }
@@ -35,7 +36,7 @@ has() {
 # shards FILE N: check that FILE has N shards
 shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -l)" -eq "$2" ]; }
 
-@test "a receiver that is not known is asked; then it gets what it needs" {
+@test "an unknown receiver is asked for its model, then gets the patches that it needs" {
 	kept 0 3
 	cp m1 r
 	exits 0 ace-diff -v -S S --to edge1
@@ -45,7 +46,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	same r m1
 	mv out up
 	notes "'edge1' has step 0, model [0-9a-f]{32}" ace-ack -v -S S <up
-	# the hash in the receipt identifies the step
+	# the spool finds the step by the hash in the receipt
 	has edge1 1 behind
 	exits 0 ace-diff -v -S S --to edge1
 	says "sending 'edge1' 2 patches, from step 0 to step 3"
@@ -58,14 +59,14 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	mv out up
 	exits 0 ace-ack -S S <up
 	has edge1 3 newest
-	# now nothing is left to be sent
+	# now there is nothing to send
 	to edge1 r
 	shards edge1.down 0
 	has edge1 3 newest
 	ace-status --format json S | grep -q '"receiver":"edge1","is":"newest","step":3,"behind":0,"patches":0'
 }
 
-@test "a receipt that was lost: the same again, and nothing is done twice" {
+@test "after a lost receipt the patch is sent again, and the model is not written again" {
 	kept 0 1
 	cp m0 r
 	to edge1 r
@@ -79,7 +80,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	has edge1 1 newest
 }
 
-@test "a receipt twice, and one that comes late: it costs bytes and no model" {
+@test "a repeated or late receipt may cause patches to be sent again, but does no harm" {
 	kept 0 1
 	cp m0 r
 	to edge1 r
@@ -89,7 +90,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	ace-ack -S S <edge1.up >rest
 	has edge1 1 newest
 	kept 1 2
-	# the receipt from before the first patch arrives only now
+	# a receipt from before the first patch arrives now
 	ace-ack -S S <old >rest
 	has edge1 0 behind
 	to edge1 r
@@ -98,7 +99,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	has edge1 2 newest
 }
 
-@test "a receipt that was forged or damaged: refused, or put right by the next" {
+@test "damaged receipts are refused; the next receipt corrects a forged one" {
 	kept 0 2
 	cp m0 r
 	cp m2 other
@@ -109,13 +110,13 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	ace-patch --receipt edge1 other <whole >forged || true
 	ace-ack -S S <forged >rest || [ $? -eq 3 ]
 	has edge1 2 newest
-	# then nothing is sent, and the next receipt says what the receiver has
+	# so nothing is sent, and the next receipt names the receiver's model
 	to edge1 r
 	same r m0
 	has edge1 0 sent
 	to edge1 r
 	same r m2
-	# with any bit flipped, a receipt is taken unchanged or not at all
+	# a receipt with a flipped bit gives the same result as before, or none
 	cp S/models was
 	ace-ack -S S <good >rest
 	grep -Eo "^has [^ ]*" S/models >may
@@ -135,12 +136,12 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	cmp S/models was
 }
 
-@test "a patch that is refused is answered with what there is" {
+@test "the receipt of a refused patch names the receiver's model" {
 	kept 0 3
 	cp m3 r
 	to edge1 r
 	has edge1 3 newest
-	# from an old backup, without its marker and with it
+	# the model comes from an old backup, first without a marker, then with one
 	for keep in "" 1; do
 		kept 3 4
 		cp m1 r
@@ -162,7 +163,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	done
 }
 
-@test "who joins with nothing like it gets a whole model, the newest where that is shorter" {
+@test "a receiver with another model gets a whole model, and patches if that is shorter" {
 	kept 0 2
 	mkmodel r -n 1000 -s 9
 	to edge1 r
@@ -172,7 +173,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	to edge1 r
 	same r m2
 	has edge1 2 newest
-	# a model with other tensors refuses, and its receipt says what it has
+	# a model with other tensors is not replaced
 	mkmodel small -n 10
 	ace-diff -S S --to small >down
 	ace-patch --receipt small small <down | ace-ack -S S >rest
@@ -181,7 +182,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	says "mismatch: the patch is for another architecture than 'small'"
 }
 
-@test "--stage answers with the model that is there, --commit with the new one" {
+@test "the receipt of --stage names the present model, that of --commit the new one" {
 	kept 0 1
 	cp m0 r
 	to edge1 r
@@ -189,7 +190,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	makes up ace-patch --stage --receipt edge1 r <down
 	exits 0 ace-ack -S S <up
 	has edge1 0 sent
-	# a question does not touch a staged model
+	# a question does not change a staged model
 	ace-diff -S S --to edge2 >ask
 	exits 0 ace-patch --stage --receipt edge1 r <ask
 	makes up ace-patch --commit --receipt edge1 r
@@ -198,7 +199,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	same r m1
 }
 
-@test "two who publish, many who are sent to at once" {
+@test "six receivers at the same time; of two publishers one waits for the lock" {
 	kept 0 2
 	local n pids=
 	for n in 1 2 3 4 5 6; do
@@ -211,7 +212,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 		same "r$n" m2
 		has "e$n" 2 newest
 	done
-	# the process that has the lock publishes
+	# a publisher is refused while another process has the lock
 	exec 8>S/lock
 	flock 8
 	steps 3
@@ -220,7 +221,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	exits 0 ace-diff -S S -s 3 m2 m3
 }
 
-@test "calls that are wrong" {
+@test "invalid calls are refused" {
 	steps 1
 	exits 2 ace-diff --to edge1
 	exits 2 ace-diff -S S --to edge1 m0
@@ -235,28 +236,28 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	exits 3 ace-status S
 }
 
-@test "limits: whole models in their turn, what is over goes, a way to the newest stays" {
+@test "limits: old patches are removed, but patches from a whole model to the newest stay" {
 	kept 0 1
 	printf 'patches 4\nanchor 3\n' >S/limits
 	kept 1 12
 	[ "$(find S/patches -name '*.aceg' | wc -l)" -le 4 ]
-	# from a model of no step
+	# a receiver with an unknown model
 	mkmodel r -n 1000 -s 20
 	to edge1 r
 	to edge1 r
 	same r m12
-	# from a step that is no longer kept
+	# a receiver at a step whose patch was removed
 	cp m1 old
 	to edge2 old
 	to edge2 old
 	same old m12
-	# a limit on bytes keeps one file, and those that lead to it
+	# a limit on bytes keeps the newest patch and those that lead to it
 	printf 'bytes 1\n' >S/limits
 	kept 12 13
 	[ "$(find S/patches -name '*.aceg' | wc -l)" -le 4 ]
 	to edge1 r
 	same r m13
-	# without whole models, there may be no patches that lead to the newest model
+	# without whole models there may be no way to the newest model
 	rm -r S
 	kept 0 1
 	rm S/patches/*.00000000*
@@ -273,7 +274,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	refuses 2 "S/limits:1: " ace-diff -S S m0 m1
 }
 
-@test "the same patch is kept once; a model that is older again is the newest" {
+@test "the same patch is stored once; a return to an older model is a new step" {
 	kept 0 2
 	ls S/patches >was
 	ace-diff -S S -s 2 m1 m2
@@ -288,13 +289,13 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	has edge1 3 newest
 }
 
-# late NAME MODEL: call catch-up.sh as a host that reaches the trainer through a shell
+# late NAME MODEL: run catch-up.sh with `far' in place of ssh
 late() {
 	PATH=$ROOT/examples/patches:$PATH catch-up.sh "$1" "$2" S "$PWD/served" far
 }
 
 # bats test_tags=long
-@test "examples/patches: a host that missed steps, has a backup, or joins with nothing" {
+@test "catch-up.sh: a host that missed steps, has a backup, or has no model" {
 	local n got
 	mkdir bin
 	printf '#!/bin/sh\necho >>"$CALLS"\nexec sh -c "$*"\n' >bin/far
@@ -306,16 +307,16 @@ late() {
 		mkmodel "d$n" -n 1000 -f 3 -s $n
 	done
 	cp -r d0 served
-	# the files with the fewest bytes are used, and the number of bytes is reported
+	# it uses the patches of the fewest bytes, and reports their number
 	cp -r d1 h
 	exits 0 late edge1 h
 	diff -r h d5
 	has edge1 5 newest
-	# the trainer was called for one question and one answer only
+	# two calls of the trainer, a question and an answer
 	[ "$(wc -l <calls)" -eq 6 ]
 	exits 0 late edge1 h
 	[ "$(wc -l <calls)" -eq 9 ]
-	# a backup that the trainer does not know of, without its marker and with it
+	# a backup unknown to the trainer, first without a marker, then with one
 	for n in 0 1; do
 		rm -r h
 		[ $n = 1 ] || rm -r h.ace-patch
@@ -323,8 +324,8 @@ late() {
 		exits 0 late edge1 h
 		diff -r h d5
 	done
-	# a host without a model gets the headers, a whole model and only the files of the
-	# trainer's directory; the mode is this host's
+	# a host without a model gets the headers, a whole model and the other files of the
+	# trainer's directory, with modes of its own
 	mkdir served/original
 	(umask 027 && exits 0 late edge2 j)
 	[ "$(cat err)" = "" ]
@@ -333,7 +334,7 @@ late() {
 	[ "$(stat -c %a j)" = 750 ]
 	[ ! -e j.joins ]
 	has edge2 5 newest
-	# wherever it is killed, the next call continues
+	# after a kill at any place, the next call continues
 	for n in $(upto 40); do
 		rm -rf j*
 		mkdir j.joins
@@ -344,7 +345,7 @@ late() {
 		diff -r j d5
 		[ "$got" -eq 137 ] || break
 	done
-	# the trainer cannot be reached, or no patches lead on from the model
+	# the trainer cannot be reached, or has no patches for the model
 	PATH=$ROOT/examples/patches:$PATH
 	refuses 4 "catch-up.sh: 'h' is not the newest" catch-up.sh edge1 h S served false
 	rm -r S

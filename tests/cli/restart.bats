@@ -1,9 +1,9 @@
-# A state that was lost, or comes from a backup, is noticed and begins again as another
+# A state that was lost or comes from a backup is detected, and begins again as a new
 # incarnation (ace-ack --restart).
 
 load helper
 
-# code STEP [ARGS...]: code a step of the device to `sent'
+# code STEP [ARGS...]: code a step to `sent'
 code() {
 	mkshards -s "$1" -k ramp "${@:2}" >"in$1"
 	makes sent ace-compress -S state -c topk:0.2 --window 4 "in$1"
@@ -20,7 +20,7 @@ balance() { ace-inspect audit -S state --spool spool "$@"; }
 lost_disk() {
 	deliver 0
 	deliver 1
-	code 2			# pending in the backup, accepted after it
+	code 2			# pending in the backup, accepted later
 	cp -r state backup
 	ace-recv --spool spool sent | ace-ack -S state >rest
 	deliver 3
@@ -31,7 +31,8 @@ lost_disk() {
 	mv backup state
 }
 
-# noticed STEP N: check that the next shard is refused, with the command that helps
+# noticed STEP N: check that STEP, sent with the old state, is an equivocation, and that the
+# message names --restart N
 noticed() {
 	code "$1" -x 7 -k gauss
 	ace-recv --spool spool sent >receipt
@@ -43,7 +44,7 @@ noticed() {
 	rm -r before
 }
 
-@test "from a backup: noticed, and with one command exact again" {
+@test "a state from a backup is detected, and --restart makes the balance exact again" {
 	lost_disk
 	noticed 3 1
 	exits 0 ace-ack -S state --restart 1
@@ -53,26 +54,26 @@ noticed() {
 	deliver 5
 	[ "$(cat spool/device/edge1.incarnation)" = 1 ]
 	deliver 6
-	# none of the five accepted shards is counted again
+	# the balance needs none of the five earlier inputs
 	exits 0 balance in5 in6
 	[ "$(cat out)" = "edge1: exact, 2 inputs up to step 6, 2 accepted, 0 pending" ]
 	exits 3 balance in0 in5 in6
 	# no accepted shard is lost
 	[ "$(find spool -name edge1.aceg | wc -l)" -eq 7 ]
-	# a new device would have sent the same values
+	# a new device sends the same values
 	cp spool/5/edge1.aceg was
 	ace-compress -S other -c topk:0.2 in5 >is
 	exits 0 ace-inspect diff was is
 }
 
-@test "what the incarnation before still had on its way is fenced, and it is noticed" {
+@test "shards of an earlier incarnation are fenced" {
 	lost_disk
 	exits 0 ace-ack -S state --restart 1
 	deliver 6
 	ace-recv --spool spool -v zombie 2>err >receipt
 	says "step 5: fenced: incarnation 0, 1 is known"
 	[ ! -e spool/5/edge1.aceg ]
-	# the same when a state is lost a second time
+	# the same if a state is lost a second time
 	rm -r state
 	code 7
 	ace-recv --spool spool sent >receipt
@@ -81,26 +82,26 @@ noticed() {
 	exits 0 ace-ack -S state --restart 2
 	deliver 7
 	shows "exact, 1 inputs up to step 7, 1 accepted, 0 pending" balance in7
-	# a delivered shard is still a duplicate
+	# a shard that was accepted before is still a duplicate
 	ace-recv --spool spool -v spool/4/edge1.aceg 2>err >receipt
 	says "step 4: duplicate"
 }
 
-@test "a state that is gone: noticed, and begins again where the run is" {
+@test "a removed state is detected, and continues at the run's step" {
 	lost_disk
 	rm -r state
 	noticed 4 1
 	rm -r state
 	exits 0 ace-ack -S state --restart 1
 	says "lost: all updates not delivered before, an unknown amount, since the residual is absent\$"
-	# for a further step that was accepted before, nothing is counted twice either
+	# nor is another step counted twice that was accepted before
 	noticed 4 2
 	exits 0 ace-ack -S state --restart 2
 	deliver 5
 	shows "exact, 1 inputs up to step 5, 1 accepted, 0 pending" balance in5
 }
 
-@test "a residual that is damaged does not stand in the way" {
+@test "--restart works with a damaged residual" {
 	lost_disk
 	head -c 300 state/residual >short
 	mv short state/residual
@@ -110,7 +111,7 @@ noticed() {
 	exits 0 balance in5
 }
 
-@test "what --restart refuses: a smaller number, an input, no number; the state as it was" {
+@test "--restart refuses a smaller number, an input and no number, and the state stays" {
 	deliver 0
 	exits 0 ace-ack -S state --restart 3
 	deliver 1

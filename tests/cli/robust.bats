@@ -1,15 +1,15 @@
-# examples/robust.sh and attack.c: attackers beside honest devices, in real pipes.
+# examples/robust.sh and attack.c: attacks among honest devices, in real pipes.
 # bats file_tags=plain
 load helper
 
 PATH=$BUILD/examples:$PATH
 
-@test "what each attacker sends" {
+@test "attack.c sends the values of each attack" {
 	local i kind
 	for i in 1 2 3 4; do
 		mkshards -n 40 -k ramp -d "e$i" -N 2 >e$i
 	done
-	# all devices send the same, 1 2 3 ... at step 1, which is then the mean, without deviation
+	# all devices send 1 2 3 ... at step 1, so that this is the mean and the deviation is 0
 	for kind in sign:-2 inner:-2 little:1 mimic:1 label:1 sybil:1 heavy:-2; do
 		makes all attack "${kind%:*}" 1 2 e1 e2 e3 e4
 		ace-inspect verify all
@@ -20,14 +20,14 @@ PATH=$BUILD/examples:$PATH
 	done
 	ace-inspect one >shown
 	grep -qE '^ *weight *8$' shown
-	# the values of the step before
+	# replay sends the values of the step before
 	makes all attack replay 1 1 e1 e2 e3
 	ace-cut --step 0 e1 | ace-export -f raw >want
 	for i in 0 1; do
 		ace-cut --step $i --device attacker1 all | ace-export -f raw >got
 		same got want
 	done
-	# its norm, or its distance from the honest mean of the step before, is like the others'
+	# these attacks have the norm of the others, or their distance from the last honest mean
 	columns() { od -An -v -tf4 -w4; }
 	ace-cut --step 1 e1 | ace-export -f raw >now
 	for kind in fixed edge; do
@@ -48,7 +48,7 @@ PATH=$BUILD/examples:$PATH
 		ace-cut --step 1 --device attacker$i all >one$i
 	done
 	exits 1 cmp -s one1 one2
-	# the honest shards pass unchanged
+	# honest shards pass unchanged
 	ace-cut --step 1 --device e3 all | ace-export -f raw >got
 	ace-cut --step 1 e3 | ace-export -f raw >want
 	same want got
@@ -61,7 +61,7 @@ PATH=$BUILD/examples:$PATH
 }
 
 # bats test_tags=long
-@test "a table of runs, which goes on where it was stopped" {
+@test "robust.sh makes a table of runs, and continues where it was stopped" {
 	awk 'BEGIN { for (i = 0; i < 9000; i++)
 	    printf("the %d of %d is %d\n", i % 10, i % 7, i * i % 97) }' >text
 	mkdir tmp
@@ -69,7 +69,7 @@ PATH=$BUILD/examples:$PATH
 	    RULES='mean= norms=norm-ratio:2' ATTACKS='large=100 label=1 sybil=1'
 	exits 0 timeout "$HANG" "$ROOT/examples/robust.sh" results
 	[ -z "$(ls -A tmp)" ]
-	# noise of a hundred times the norm ruins the mean, but not the rule
+	# noise of a hundred times the norm ruins the mean, but not the rule norms
 	awk -F '\t' '$2 == "large" { top[$1] = $6 } END {
 	    exit !(top["norms"] > top["mean"] + 5) }' results/robust-runs.tsv
 	[ "$(wc -l <results/robust.tsv)" -eq 5 ]
@@ -78,14 +78,15 @@ PATH=$BUILD/examples:$PATH
 	same before results/robust-runs.tsv
 }
 
-@test "the rows in examples/results/README.md are those of the results" {
+@test "examples/results/README.md has the rows of the results" {
 	awk -F '\t' -v OFS=' | ' 'FNR > 1 { $1 = "| " $1; print $0 " |" }' \
 	    "$ROOT/examples/results/robust.tsv" >rows
 	[ "$(wc -l <rows)" -ge 20 ]
 	has_lines examples/results/README.md <rows
 }
 
-# leaves WAY K F: print what --tolerate leaves of a sum under the worst attack, and without one
+# leaves WAY K F: print the error of --tolerate F of K devices under the worst attack, the
+# error without one, and whether the mean was reversed
 leaves() {
 	bench-robust "$@" | awk '/ in all / { all = 1; for (i = 1; i <= NF; i++)
 		if ($i == "tolerate") at = i; next }
@@ -94,7 +95,7 @@ leaves() {
 	    all && NF > 3 && v > most { most = v }
 	    END { print most, none, away + 0 }'
 }
-# less WAY K F X: check that no attack leaves an error above X or reverses the mean
+# less WAY K F X: check that no attack gives an error above X or reverses the mean
 less() {
 	local most none away
 	read -r most none away < <(leaves "$@")
@@ -103,12 +104,12 @@ less() {
 	    'BEGIN { exit !(m > 0 && m <= x && n <= 0.1 && a == 0) }'
 }
 
-@test "what --tolerate bears: three of eight" {
+@test "--tolerate bears three bad devices of eight" {
 	less plain 8 3 0.6
 }
 
 # bats test_tags=long
-@test "the same of one, of momenta, of sparse shards, and of more devices" {
+@test "--tolerate bears bad devices with momenta, sparse shards and more devices" {
 	less plain 8 1 0.35
 	less momentum 8 3 0.35
 	less plain 20 5 0.35

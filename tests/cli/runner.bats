@@ -1,9 +1,9 @@
-# tests/run and tests/prove, which run all tests: nothing hangs for ever, and no process
-# stays.
+# tests/run and tests/prove, which run the tests: they end tests that hang, and leave no
+# process.
 # bats file_tags=plain
 load helper
 
-# alone CODE CMD...: run CMD outside of the bats that runs this file
+# alone CODE CMD...: run CMD without the environment of the bats that runs this file
 alone() {
 	exits "$1" timeout "$HANG" env -i PATH="${PATH//$BATS_LIBEXEC:/}" \
 	    TMPDIR="$PWD" HALF=all EVERY=1 "${@:2}"
@@ -12,7 +12,7 @@ alone() {
 # bats_file NAME: write it from standard input; TEST stands for @test
 bats_file() { sed 's/^TEST/@test/' >"$1"; }
 
-# stays: find the processes left behind, which are copies of sleep
+# stays: find processes that were left, which are copies of sleep
 stays() { grep -lzsx "$BATS_TEST_TMPDIR/sleep" /proc/[0-9]*/cmdline; }
 
 setup() {
@@ -56,7 +56,7 @@ mkfile() {
 	esac
 }
 
-@test "what does nothing wrong is TAP, as bats has it" {
+@test "tests/run prints the TAP of a file, and ends with its status" {
 	alone 0 "$ROOT/tests/run" good.bats
 	diff out - <<-END
 	1..2
@@ -75,11 +75,11 @@ mkfile() {
 	[ "$(tail -n 1 out)" = 'not ok 2 - b' ]
 }
 
-# ends FILE NAME CMD...: end the time limit when CMD succeeds; check that the test NAME fails
-# and no process stays
+# ends FILE NAME CMD...: run FILE, end the time limit when CMD succeeds, and check that the
+# test NAME fails and no process stays
 ends() {
 	local got=0
-	: >out		# CMD must not wait for output of the test before
+	: >out		# CMD must not find the output of the call before
 	env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" "$ROOT/tests/run" "$1" >out 2>err &
 	wait_for "${@:3}"
 	kill -USR1 $!
@@ -90,7 +90,7 @@ ends() {
 	[ -z "$(stays)" ] || { stays; return 1; }
 }
 
-@test "a test that hangs is ended, with its name and what it waited for" {
+@test "a test that hangs is ended, and its name and processes are printed" {
 	ends hangs.bats 'it waits for what does not come' stays
 	grep -q "^# was running: $PWD/sleep 100000" out
 	grep -q '^ok 1 one' out
@@ -98,7 +98,7 @@ ends() {
 	ends spins.bats 'round and round' test -e round
 }
 
-@test "prove and what it runs in a path with blanks and quotes" {
+@test "tests/prove works in a path with blanks and quotes" {
 	mkdir "it's a  dir"
 	cp "$ROOT/tests/run" "$ROOT/tests/prove" "it's a  dir"
 	cp good.bats "it's a  dir"
@@ -109,17 +109,17 @@ ends() {
 	grep -q '^Files=1, Tests=2' out
 }
 
-@test "what a file leaves running fails it, and is ended" {
+@test "a process that a file leaves running is ended, and the file fails" {
 	alone 1 LEAVES=1 "$ROOT/tests/run" leaves.bats
 	grep -q '^ok 1 one' out
 	grep -q '^not ok 2 - leaves.bats leaves nothing running' out
 	[ "$(grep -c "^# was running: .*$PWD/sleep 100000" out)" -ge 2 ]
 	[ -z "$(stays)" ]
-	# this process holds the standard output of bats, which waits for it
+	# a process that keeps the standard output of bats open
 	ends holds.bats 'what holds.bats does after: one' grep '^ok 1 one' out
 }
 
-@test "who ends the runner, or prove, ends what it runs" {
+@test "a signal that ends tests/run or tests/prove also ends the tests" {
 	for s in 'INT run' 'TERM run' 'HUP run' 'INT prove' 'TERM prove'; do
 		perl -e '@SIG{qw(INT TERM HUP)} = ("DEFAULT") x 3; exec @ARGV' \
 		    env -i PATH="${PATH//$BATS_LIBEXEC:/}" TMPDIR="$PWD" \

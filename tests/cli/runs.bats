@@ -1,8 +1,8 @@
-# Looking at runs: directories, spools and archives as operands, one line per shard.
+# ace-inspect of runs: directories, spools and archives, one line per shard.
 
 load helper
 
-# run_in DIR [CODEC]: make two devices, steps 1 to 12
+# run_in DIR [CODEC]: write the shards of two devices and steps 1 to 12
 run_in() {
 	local d s
 	for s in {1..12}; do
@@ -14,7 +14,7 @@ run_in() {
 	done
 }
 
-@test "a folder with many shards: a line each, by step as a number" {
+@test "a folder with many shards gives one line per shard, in numeric order of steps" {
 	run_in dir
 	exits 0 ace-inspect dir
 	[ "$(wc -l <out)" -eq 26 ]
@@ -22,7 +22,7 @@ run_in() {
 	[ "$(awk 'NR > 2 { print $1 $2 }' out | paste -sd' ')" = \
 	    "$(for s in {1..12}; do echo "$s"a "$s"b; done | paste -sd' ')" ]
 	grep -qE '^ +7 a +gradient +[0-9]+ +[0-9.]+ +[0-9.]+  f32 1344$' out
-	# a few shards are shown in full, with list always
+	# a few shards are shown in full; list shows all in full
 	exits 0 ace-inspect --step 3 --device b dir
 	grep -qE '^file +dir/r/3/b.aceg$' out
 	[ "$(grep -c '^shard' out)" -eq 1 ]
@@ -36,7 +36,7 @@ run_in() {
 	[ "$(wc -l <out)" -eq 4 ]
 }
 
-@test "archives and packed files, by the programs that look at what was kept" {
+@test "ace-inspect, ace-cut, ace-export and ace-aggregate read archives and compressed files" {
 	needs python3
 	run_in dir
 	tar -czf dir.tgz dir
@@ -58,7 +58,7 @@ run_in() {
 	exits 0 ace-aggregate dir/r/1/a.aceg.gz dir/r/1/b.aceg
 }
 
-@test "archives that are cut or hostile are refused, with the reason" {
+@test "truncated and hostile archives are refused, with the reason" {
 	needs python3
 	mkshards >in.aceg
 	python3 - <<-'E'
@@ -101,7 +101,7 @@ run_in() {
 	ln both/a.aceg both/b.aceg
 	tar --sort=name -cf both.tar both
 	ace-cut both.tar | cmp - <(ace-cut both/a.aceg)
-	# control characters in names are shown as text
+	# control characters in names are shown as ?
 	exits 0 ace-inspect odd.tar
 	LC_ALL=C grep -q 'odd.tar:a?\[2Jb.aceg' out
 	LC_ALL=C grep -vq "$(printf '\033')" out
@@ -114,7 +114,7 @@ run_in() {
 	done
 }
 
-@test "a damaged file of many: said, shown, the others too" {
+@test "a damaged file among many: a message, and lines for all files" {
 	run_in dir
 	head -c 1000 dir/r/5/a.aceg >x
 	mv x dir/r/5/a.aceg
@@ -133,18 +133,18 @@ run_in() {
 	refuses 3 "mismatch: folder 'empty' has no stream" ace-inspect empty
 }
 
-@test "follow: what comes to the folder is shown once, and it ends with its reader" {
+@test "follow prints each new shard of a folder once, and ends with its reader" {
 	run_in dir
 	timeout "$HANG" ace-inspect follow --step 12- dir >got &
 	pid=$!
 	wait_for grep -q '12 b' got
-	# a shard that is being received is not shown yet
+	# a shard that is still being received is not shown
 	cp dir/r/12/a.aceg dir/r/shard.new-abcdef
 	mkdir dir/r/13
 	mkshards -r r -d c -s 13 >x
 	mv x dir/r/13/c.aceg
 	wait_for grep -q '13 c' got
-	# a shard that sorts before the last one, seen when the next one comes
+	# a new shard that sorts before the last one is shown, too
 	mkshards -r r -d c -s 12 >x
 	mv x dir/r/12/c.aceg
 	wait_for grep -q '12 c' got
@@ -156,7 +156,7 @@ run_in() {
 	[ "$(grep -c 'gradient' got)" -eq 5 ]
 	timeout "$HANG" ace-inspect follow dir | head -n 3 >got
 	[ "$(wc -l <got)" -eq 3 ]
-	# --follow does not wait for shards that cannot come either
+	# it ends if the folder is removed
 	timeout "$HANG" ace-inspect follow dir >got 2>err &
 	wait_for grep -q '13 d' got
 	rm -r dir
@@ -166,7 +166,7 @@ run_in() {
 	says "^ace-inspect: 'dir': No such file or directory"
 }
 
-@test "every command takes the choice of shards" {
+@test "every command takes --step, --device and --kind" {
 	run_in dir
 	mkshards -r r -d b -s 3 -H kind=3 >dir/r/3/mean.aceg
 	exits 0 ace-inspect list --step 3 --device b --kind gradient --tensor embed dir
@@ -179,7 +179,7 @@ run_in() {
 	exits 1 ace-inspect diff --kind mean --step 3 --device b --tensor embed \
 	    dir/r/4/b.aceg dir/r/3/mean.aceg
 	[ "$(grep -c '^embed ' out)$(grep -c '^layer' out)" = 10 ]
-	for c in list brief stats verify diff; do	# nothing is chosen: of a file, of many
+	for c in list brief stats verify diff; do	# no shard is chosen, of two files and of many
 		exits 1 ace-inspect $c --step 99 dir/r/3/b.aceg dir/r/4/b.aceg
 		[ $c = diff ] || says "^ace-inspect: no such shard in the input: "
 		[ $c != verify ] || continue
@@ -192,7 +192,7 @@ run_in() {
 	[ "$(wc -l <out)" -eq 2 ]
 }
 
-@test "how runs went, drawn by gnuplot from their tables" {
+@test "plot.gnuplot draws the tables of runs" {
 	needs gnuplot
 	run_in one q8
 	run_in 'a<b' q4
@@ -204,7 +204,7 @@ run_in() {
 	! command -v xmllint || xmllint --noout p.svg
 	grep -q '>one.tsv<' p.svg
 	grep -q '>a&lt;b.tsv<' p.svg
-	# a mean has no bandwidth of a device
+	# means have no bandwidth
 	for m in 'bytes of all devices' 'norm of the residual' 'interval, local steps' 'q8, % of the bytes' 'q4, % of the bytes'; do
 		grep -q ">$m<" p.svg
 	done
@@ -223,12 +223,12 @@ run_in() {
 	[ ! -e x.svg ]
 }
 
-@test "long work has a bar on a terminal, and nowhere else" {
+@test "long work shows a progress bar on a terminal, and nowhere else" {
 	safetensors 200000 >in.safetensors
 	mkshards -n 1M -k fast >in.aceg
 	for call in 'ace-import -f safetensors' 'ace-inspect verify'; do
 		case $call in ace-import*) f=in.safetensors ;; *) f=in.aceg ;; esac
-		# two seconds by its clock are over at once
+		# its clock runs so fast that two seconds are over immediately
 		slow="cat $f | LD_PRELOAD='$(preload)' ACE_FASTER=1000000 env"
 		exits 0 env TERM=xterm pty sh -c "$slow $call 2>&1 >/dev/null"
 		grep -q "$(printf '\r')[0-9.]* [kM]B" out

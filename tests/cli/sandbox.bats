@@ -1,27 +1,26 @@
-# What a program can still do after it has read its command line.  An intruder, code that
-# runs inside it, finds out.
+# The sandbox of the programs: an intruder, code that is injected into a program, tries what
+# it can still do after the command line was read.
 load helper
 
-# intruder CMD...: print what it could do of what it tries, one word each; the operand is
-# `in'
+# intruder CMD...: run CMD with the intruder; print what it could do, one word each
 intruder() {
 	ACE_INTRUDER_READ=secret ACE_INTRUDER_WRITE=made ACE_INTRUDER_CHANGE=in \
 	    ACE_INTRUDER_FOLDER="${folder-folder}" LD_PRELOAD="$(preload intruder.so)" "$@" >out 2>err || true
 	sed -n 's/^intruder: \([a-z]*\) yes$/\1/p' err | paste -sd ' '
 }
 
-# sandbox_temp: makes a directory for temporary files only, in which everything is allowed.
+# sandbox_temp: make a directory for temporary files, in which a program may do everything
 sandbox_temp() {
 	mkdir -p temp
 	export TMPDIR=$PWD/temp
 }
 
-# none: is true if this build, with sanitizers or counters, has no sandbox and says so.
+# none: check that this build says that it has no sandbox, as with sanitizers or counters
 none() {
 	ace-score -vv </dev/null 2>&1 | grep -q 'sandbox: none, this build'
 }
 
-@test "it is in force on this machine, and says so" {
+@test "the sandbox is complete on this machine, and -vv says so" {
 	if none; then
 		exits 4 ace-score --sandbox require </dev/null
 		says '--sandbox require: this system has no complete sandbox: none, this build has no sandbox'
@@ -34,7 +33,7 @@ none() {
 	refuses 3 'sandbox: off$' ace-score --sandbox off -vv </dev/null
 }
 
-@test "half of it is less than what was required" {
+@test "--sandbox require refuses a sandbox that lacks seccomp" {
 	none && return
 	export LD_PRELOAD ACE_NOFILTER=1
 	LD_PRELOAD=$(preload)
@@ -43,23 +42,23 @@ none() {
 	refuses 3 'sandbox: Landlock alone$' ace-score -v </dev/null
 	exits 3 ace-score </dev/null
 	[ "$(grep -c sandbox err)" -eq 0 ]
-	# a program that faces a network reports its sandbox once, without -v
+	# a program that reads from a network reports an incomplete sandbox once, without -v
 	mkshards -N 2 >in
 	exits 0 ace-recv --spool spool in
 	[ "$(grep sandbox err)" = 'ace-recv: sandbox: Landlock alone' ]
 }
 
-@test "without it an intruder does all, with it nothing" {
+@test "without a sandbox the intruder can do everything, with it nothing" {
 	sandbox_temp
 	echo x >secret
 	mkshards -N 1 >in
 	all="reads writes changes folders listens sends starts signals"
 	rest="types forks limits modes times attributes shares schedules worlds owns empties erases"
-	# a root that is not the machine's root cannot make name spaces
+	# root in a container may be unable to make name spaces
 	unshare -U true || rest=${rest/ worlds/}
 	cp in kept
 	done=$(intruder ace-score --sandbox off in)
-	done=${done/ threads/}	# without a sandbox only root can, and only on some machines
+	done=${done/ threads/}	# possible only for root, and only on some machines
 	[ "${done/ detours/}" = "$all $rest" ] || { echo "$done"; return 1; }
 	rm -r made folder
 	cp kept in
@@ -68,26 +67,26 @@ none() {
 	[ ! -e made ]
 	same kept in
 	[ -z "$(intruder ace-score <in)" ]
-	# the intruder can do no more with several threads, or in either of two processes
+	# nor can it with several threads, or in one of the two processes of ace-recv
 	[ -z "$(intruder ace-compress -T 4 -c q8 in)" ]
 	mkdir -m 700 spool
 	[ -z "$(intruder ace-recv --spool spool in)" ]
 	[ "$(grep -c '^intruder: signals no' err)" -eq 2 ]
 }
 
-@test "with -o it can write where that is, and with -S there; no more" {
+@test "with -o the intruder can write beside the output, and with -S in the state" {
 	sandbox_temp
 	echo x >secret
 	mkshards -N 1 >in
 	mkdir there st
 	none && return
-	# beside the output the intruder can make files but no directories
+	# beside the output it can make files but no directories
 	[ "$(folder=there/folder intruder ace-score -o there/out in)" = "" ]
 	[ -s there/out ]
 	[ ! -e there/folder ]
 	[ "$(ACE_INTRUDER_WRITE=x intruder ace-compress -c q8 -S st in)" = "" ]
 	[ -s st/residual ]
-	# inside the state directory the intruder can read and write
+	# in the state it can read and write
 	echo x >st/secret
 	ACE_INTRUDER_READ=st/secret ACE_INTRUDER_WRITE=st/made \
 	    LD_PRELOAD="$(preload intruder.so)" ace-compress -c q8 -S st in >out 2>err
@@ -97,7 +96,7 @@ none() {
 	says 'starts no'
 }
 
-@test "files are found as without it: links, pipes, many operands, new directories" {
+@test "in the sandbox, links, pipes, many operands and new directories work" {
 	mkshards -N 1 >in
 	ln -s in link
 	ace-score link >a
@@ -119,7 +118,8 @@ none() {
 	true
 }
 
-# rows: print the options of all programs and their commands: a call and its row
+# rows: print a line for each option of each program and command: the call, and its row of
+# --help-rows
 rows() {
 	local c p k
 	for c in "$ROOT"/cmd/*.c; do
@@ -132,7 +132,7 @@ rows() {
 	done
 }
 
-@test "each option has the right to what it names that is said here" {
+@test "each option with a file has exactly the rights in this table" {
 	rows >rows
 	# columns: right, option, programs
 	awk -F '\t' '$2 == "option" && $7 != "" {
@@ -156,12 +156,12 @@ rows() {
 	write --output ace-ack, ace-aggregate, ace-archive get, ace-compress, ace-cut, ace-diff, ace-expand, ace-export, ace-import, ace-inspect recover, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	E
 	diff want got
-	# every option that takes a file or a directory has a right
+	# no option that takes a file or directory lacks a right
 	awk -F '\t' '$5 ~ /^(FILE|DIR|ARCHIVE|OTHER)/ && $7 == ""' rows >without
 	diff /dev/null without
 }
 
-@test "with its right each option does what it is for, in any directory" {
+@test "the rights of each option are enough, in any directory" {
 	sandbox_temp
 	mkshards -N 1 >in
 	mkshards -N 2 >other

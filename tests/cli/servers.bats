@@ -1,5 +1,5 @@
-# examples/patches: a trainer, a host that applies its patches, and a stand-in for the server
-# there, which maps the model's files and reports when it sees two versions.
+# examples/patches: a trainer, a host that applies its patches, and a stand-in for that host's
+# model server, which maps the files and reports if it sees two versions.
 # bats file_tags=plain
 load helper
 
@@ -14,7 +14,7 @@ setup() {
 
 teardown() { stop; }
 
-# version DIR N: write a model in three files in which every byte is N
+# version DIR N: write a model of three files in which every value byte is N
 version() {
 	python3 -S - "$@" <<-'E'
 	import json, os, struct, sys
@@ -36,7 +36,7 @@ version() {
 	E
 }
 
-# serve MODEL: start the stand-in; its address is $url
+# serve MODEL: start the stand-in, and set url to its address
 serve() {
 	rm -f port
 	python3 "$patches/server.py" "$1" 0 >port 2>server.log 3>&- &
@@ -50,7 +50,7 @@ stop() {
 	server=
 }
 
-# has MODEL: check that the server has read MODEL, and nothing else since
+# has MODEL: check that the server has MODEL
 has() {
 	curl -fsS "$url/model" >is
 	python3 -S - "$1" "$patches" <<-'E' >want
@@ -65,16 +65,16 @@ has() {
 	grep -q "\"$(cat want)\"" is
 }
 
-# passes: print how often the server has read the whole model
+# passes: print how often the server had read the whole model, from `is'
 passes() { sed 's/.*"passes": \([0-9]*\).*/\1/' is; }
 
 read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 
-@test "patches put in place under a server that reads all the time: it never sees two versions" {
+@test "a server that reads all the time never sees a mixture of two versions" {
 	version old 0
 	cp -r old model
 	serve "$PWD/model"
-	# a second reader, which opens the model's directory anew each time
+	# a second reader opens the model's directory anew for each pass
 	cat >reader.py <<-'E'
 	import json, os
 	n, seen = 0, set()
@@ -88,7 +88,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	        index = json.loads(whole('model.safetensors.index.json'))
 	        is_ = {whole(f)[-30000:] for f in set(index['weight_map'].values())}
 	    except FileNotFoundError:
-	        # the old directory is removed while this reader has it open
+	        # the old directory was removed while it was open here
 	        continue
 	    finally:
 	        os.close(d)
@@ -103,7 +103,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 		version new "$step"
 		ace-diff -s "$step" --base-version $((step - 1)) old new >patch.aceg
 		ace-patch --stage model <patch.aceg
-		# a server does not see what is staged
+		# the server still reads the old model after --stage
 		curl -fsS "$url/model" >is
 		wait_for read_more "$(passes)"
 		exits 0 receive.sh "$PWD/model" "$(if [ $((step % 2)) -eq 0 ]; then echo sglang; else echo vllm; fi)" "$url" <patch.aceg
@@ -121,7 +121,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	[ "$n" -gt 4 ] && [ "$seen" -ge 2 ]
 }
 
-@test "the stand-in notices a mixture: what is changed in place, and files of two models" {
+@test "the stand-in detects files that change in place, and files of two models" {
 	version old 0
 	version new 1
 	ace-diff -s 1 old new >patch.aceg
@@ -140,7 +140,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	curl -sS "$url/model" | grep -q "of another model than version"
 }
 
-@test "a server that does not answer: status 4, and the same patch again does the rest" {
+@test "if the server does not answer, status 4; the same call again completes the update" {
 	version old 0
 	version new 1
 	cp -r old model
@@ -150,7 +150,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	serve "$PWD/model"
 	exits 0 receive.sh "$PWD/model" sglang "$url" <patch.aceg
 	has new
-	# a patch that does not fit leaves everything as it is
+	# a truncated or unsuitable patch changes nothing
 	ace-diff -s 1 old new >other.aceg
 	head -c 200 other.aceg >cut.aceg
 	exits 3 receive.sh "$PWD/model" sglang "$url" <cut.aceg
@@ -161,16 +161,16 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	has new
 	exits 2 receive.sh "$PWD/model" triton "$url" <patch.aceg
 	exits 2 receive.sh "$PWD/model"
-	# the server has another model and does not know this one
+	# the server has no model at this path
 	cp -r old unknown
 	exits 4 receive.sh "$PWD/unknown" sglang "$url" <patch.aceg
 	diff -r unknown new
 }
 
-@test "a trainer in PyTorch, and the server has its weights, bit for bit" {
+@test "a server gets the weights of a trainer in PyTorch, bit for bit" {
 	needs_torch
 	mkdir run
-	# no receiver exists the first time
+	# in the first run no receiver accepts patches
 	DIR=run exits 0 "$PYTHON" "$patches/train.py" "sh -c 'cat >/dev/null; exit 4'"
 	[ "$(grep -c 'not sent' out)" -eq 5 ]
 	cmp run/old/model.safetensors run/base/model.safetensors

@@ -1,8 +1,7 @@
-# Another language, another time zone, another user, a path with spaces: the output is the
-# same.
+# Another language, time zone or user, and a path with spaces, do not change the output.
 load helper
 
-# all DIR: write one line of output of each kind to DIR
+# all DIR: write output of each kind to DIR
 all() {
 	mkdir "$1"
 	ace-score two.aceg >"$1/scored"
@@ -24,7 +23,7 @@ given() {
 	mkprofile ResNet-152 >table.tsv
 }
 
-@test "where i is not the small I, commas are points and it is tomorrow" {
+@test "a Turkish locale, with commas in numbers, and another time zone" {
 	needs localedef
 	# localedef may warn, so its status does not matter
 	localedef -i tr_TR -f UTF-8 ./tr_TR.UTF-8 >/dev/null 2>&1 || :
@@ -40,7 +39,7 @@ given() {
 	LC_ALL=C.UTF-8 diff -r plain there
 }
 
-@test "nobody, in a path with spaces" {
+@test "the user nobody, in a path with spaces" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	needs setpriv
 	nobody() {
@@ -49,7 +48,7 @@ given() {
 	}
 	there=$(mktemp -d "/tmp/ace a b.XXXXXX")
 	if ! nobody test -x "$BUILD/ace"; then
-		# only we can read the sources' directory, so copy the programs
+		# nobody cannot read the build directory, so copy the programs
 		mkdir "$there/bin"
 		cp "$BUILD"/ace "$BUILD"/ace-* "$there/bin"
 		chmod 755 "$there/bin"
@@ -62,13 +61,13 @@ given() {
 	cd "$there"
 	export -f all
 	nobody bash -c 'all there'
-	# a directory that belongs to somebody else
+	# a directory of another user
 	mkdir locked
 	chown 0:0 locked
 	refuses 4 "locked/out.*Permission denied" nobody ace-score -o locked/out two.aceg
 	exits 4 nobody ace-compress -S locked/state -c q8 two.aceg
 	says "locked/state.*Permission denied"
-	# a file in it that only its owner may read is not skipped silently
+	# a file that only its owner may read is an error
 	install -m 600 two.aceg locked/two.aceg
 	refuses 4 "locked/two.aceg'.*Permission denied" nobody ace-cut locked
 	cd "$BATS_TEST_TMPDIR"

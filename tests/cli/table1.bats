@@ -1,5 +1,5 @@
-# examples/table1.sh, frontier.sh and table1-sweep.sh with a very small model: their output,
-# that their figures are right, and that nothing is run twice.
+# examples/table1.sh, frontier.sh and table1-sweep.sh with a very small model: their tables,
+# the figures in them, and that no run is made twice.
 # bats file_tags=long
 
 load helper
@@ -15,22 +15,23 @@ prepare() {
 	unset EDGES TRACE ONLY STEP_MS SPLIT LOCAL
 }
 
-# table CODE NAME: check that it ends with status CODE, in time, and leaves nothing behind
+# table CODE NAME: run examples/NAME.sh, and check that it ends with status CODE and leaves no
+# files
 table() {
 	exits "$1" timeout "$HANG" "$ROOT/examples/$2.sh" results
 	[ -z "$(ls -A tmp)" ]
 }
 
-# cell TABLE WAY COLUMN: print the cell of that way's first line
+# cell TABLE WAY COLUMN: print the cell in the first line of WAY
 cell() {
 	awk -F '\t' -v w="$2" -v c="$3" 'NR == 1 { for (i = 1; i <= NF; i++)
 	    col[$i] = i } $1 == w { print $col[c]; exit }' "results/$1.tsv"
 }
 
-# value I=X AWK: check that the expression AWK holds for the value X of I
+# value "I=X; ..." EXPRESSION: check that the awk expression is true for these values
 value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 
-@test "six ways: what each learns and costs" {
+@test "six methods: compression ratios, bytes and claims" {
 	prepare
 	ONLY='FullSync Top-k PowerSGD FedAvg DiLoCo ACE-Sync' table 0 table1
 	value "f=$(cell table1 FedAvg ratio); k=$(cell table1 Top-k ratio);
@@ -39,37 +40,37 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	[ "$(cell table1 FullSync ratio)" = 1.0 ]
 	[ "$(wc -l <results/table1.tsv)" -eq 7 ]
 	grep -q '</svg>' results/table1.svg
-	# the bytes are 4 per value, both ways, for every edge and step; a few less downwards, where
+	# FullSync: 4 bytes per value, edge, step and direction, and a few less downwards, where
 	# values are zero
 	value "n=$(cell table1-runs FullSync up) +
 	    $(cell table1-runs FullSync down); s=$(cell table1 FullSync steps);
 	    m=4*8*s*(256 * 32 + 32 * 32 + 12 * 32 * 32 + 3 * 32)" \
 	    'n > 0.98 * m && n < 1.02 * m'
-	# all ways read the same text, whatever their steps and rounds are
+	# steps times batch, and so the text, are the same for all methods
 	awk -F '\t' 'NR == 1 { next } $3 * $4 != 40 * 8 { bad = 1 } END {
 	    exit bad }' results/table1.tsv
 	[ "$(cell table1 ACE-Sync steps)" -lt "$(cell table1 FullSync steps)" ]
-	# the claims about these ways are judged, but one seed is too few to decide
+	# claims about these methods are judged, but one seed is too few to decide
 	[ "$(cut -f 1 results/table1-claims.tsv | uniq | paste -sd ' ')" = \
 	    'way ACE-Sync' ]
 	! grep -q 'holds' results/table1-claims.tsv || false
-	# the text is reported before anything is run
+	# the size of the text is printed first
 	says '^table1: 0.1 MB of text to train on, of which 28 % is read, once$'
 }
 
-@test "the clock: the slowest edge's bytes, its round trip, the computation" {
+@test "the time of a run: bytes of the slowest edge, its latency, the computation" {
 	prepare
 	printf '0\t1\t8\t100\n0\t2\t80\t10\n' >trace
 	EDGES=2 STEP_MS=50 STEPS=10 TRACE=trace \
 	    ONLY=FullSync+--batch,4 table 0 table1
-	# a megabit and more up and down at 8 Mbit/s, 0.1 s and 0.05 s, twenty times; the batch of 4
-	# on four edges is 8 on each of two; the programs' own time is counted as well, but is
-	# short
+	# 20 steps, each with its bytes up and down at 8 Mbit/s, 0.1 s of latency and 0.05 s of
+	# computation, and a little for the programs; a batch of 4 on four edges is one of 8 on each
+	# of two
 	awk -F '\t' 'NR == 2 { b = ($11 + $12) / 2 / 20 * 8 / 8e6
 	    t = 20 * (b + 0.1 + 0.05); exit $15 < t - 0.1 || $15 > t + 2 }' \
 	    results/table1-runs.tsv
-	# the wait per step, and the bytes for one pass over the text: 20 steps of a batch of 8 on 2
-	# edges, 32 bytes each
+	# the wait per step, and the bytes per pass over the text, of which 20 steps of a batch of 8
+	# on 2 edges read 32 bytes each
 	awk -F '\t' -v all="$(wc -c <text)" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
 	FNR == NR { wait = $c["wait ms"]; pass = $c["MB a pass"]; next }
 	FNR == 2 { w = 1000 * $15 / 20 - 50
@@ -77,12 +78,12 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    exit !(wait > 100 && wait < w + 1 && wait > w - 1 &&
 		pass < p + 0.01 && pass > p - 0.01) }' \
 	    results/table1.tsv results/table1-runs.tsv
-	# the setup of the run, with the checksum of the text
+	# the setup of the run contains the text's checksum
 	awk -F '\t' -v sum="$(cksum <text | tr ' ' /)" '
 	    NR == 2 { exit !index($NF, "2 edges") || !index($NF, sum) }' results/table1-runs.tsv
 }
 
-@test "the time of the programs between is part of a round" {
+@test "the time of the coding programs is part of a round" {
 	prepare
 	mkdir bin bin/examples
 	ln -s "$BUILD"/ace-* bin/
@@ -103,25 +104,25 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    'b > a + 0.5'
 }
 
-@test "what one of them has run, the others have; more may be told" {
+@test "the scripts share their runs; ONLY may change a method" {
 	prepare
 	export STEPS=20
 	ONLY='FullSync FullSync+--decay,3 ACE-Sync' table 0 table1
 	[ "$(cell table1-runs FullSync loss)" != \
 	    "$(cell table1-runs FullSync+--decay,3 loss)" ]
 	ONLY='FullSync ACE-500 ACE-1000' table 0 frontier
-	# one way with two names, and one more run
+	# one run under two names, and one new run
 	[ "$(wc -l <results/runs.tsv)" -eq 5 ]
 	[ "$(cell frontier-runs ACE-500 loss)" = \
 	    "$(cell table1-runs ACE-Sync loss)" ]
 	cut -f 1 results/frontier.tsv | tail -n 3 | paste -sd ' ' >got
 	echo 'FullSync ACE-500 ACE-1000' | cmp - got
 	grep -q '</svg>' results/frontier.svg
-	# another line for ways.sh, given in ONLY
+	# a method with other options in ONLY
 	ONLY='ACE-Sync+--batch,8,--interval,5,--bits,3' table 0 table1
 	[ "$(awk 'NR == 2 { print $2, $3, $4, $5 }' results/table1.tsv)" = \
 	    '5 8 20 3' ]
-	# other bits upwards than downwards
+	# different bits in the two directions
 	ONLY='ACE-gradient+--bits,6/2' table 0 table1
 	[ "$(awk 'NR == 2 { print $2, $3, $5 }' results/table1.tsv)" = '1 32 6/2' ]
 	value "u=$(cell table1-runs ACE-gradient+--bits,6/2 up);
@@ -129,7 +130,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    'u > 2 * d && u < 4 * d'
 }
 
-@test "what was run is not run again; another seed, or anything else, is" {
+@test "a run is made once for each seed, text, split, model and number of steps" {
 	prepare
 	export STEPS=8 ONLY=FullSync
 	table 0 frontier
@@ -139,7 +140,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	SEEDS=2 table 0 frontier
 	[ "$(wc -l <results/runs.tsv)" -eq 3 ]
 	[ "$(cell frontier FullSync seeds)" -eq 2 ]
-	# a change of the text, the split, the model or the steps
+	# changes of the text, the split, the model and the steps
 	head -c 140000 text >other
 	CORPUS=$PWD/other table 0 frontier
 	SPLIT=interleaved table 0 frontier
@@ -147,16 +148,16 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	STEPS=12 table 0 frontier
 	[ "$(wc -l <results/runs.tsv)" -eq 7 ]
 	[ "$(cut -f 9 results/runs.tsv | sort -u | wc -l)" -eq 7 ]
-	# a table has only what was asked for
+	# the table has only the runs that were asked for
 	[ "$(wc -l <results/frontier-runs.tsv)" -eq 2 ]
-	# a run that was stopped after its curve was written, but not its line
+	# as if stopped when the run's curve was written, but not its line
 	sed -i '$d' results/runs.tsv
 	STEPS=12 table 0 frontier
 	[ "$(cut -f 1,2,3 results/curves.tsv | sort | uniq -d | wc -l)" -eq 0 ]
 	[ "$(wc -l <results/runs.tsv)" -eq 7 ]
 }
 
-@test "gossip: each edge tells two neighbours, there is no cloud" {
+@test "gossip: each edge sends to two neighbours, without a cloud" {
 	prepare
 	ONLY='FullSync-AdamW D-PSGD AdaSync FedProx' table 0 table1
 	value "g=$(cell table1-runs D-PSGD up); d=$(cell table1-runs D-PSGD down);
@@ -166,12 +167,12 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    'g > 1.98 * f && g <= 2 * f && d > 1.98 * f && d < 2.02 * f && g1 > f1 - 5'
 	says '^table1: D-PSGD-1: .* the 4 edges hold models of their own$'
 	says '^table1: FedProx-1: .* the 4 edges hold the same model$'
-	# its interval is the policy'"'"'s, and half of 10 at the least
+	# the interval is the policy's, at least half of 10
 	value "r=$(cell table1-runs AdaSync rounds)" 'r >= 2 && r <= 4'
 	EDGES=2 ONLY=D-PSGD table 1 table1
 }
 
-@test "DeMo and SparseLoCo: each edge gets what the others sent, as it is" {
+@test "DeMo and SparseLoCo: each edge gets the other edges' shards unchanged" {
 	local way
 	prepare
 	ONLY='FullSync-AdamW DeMo SparseLoCo' table 0 table1
@@ -186,12 +187,12 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	done
 }
 
-@test "1-bit Adam is dense and then signs, MuLoCo codes local steps in two bits" {
+@test "1-bit Adam sends dense values, then signs; MuLoCo codes local steps in two bits" {
 	local way
 	prepare
 	ONLY='FullSync-AdamW 1-bit-Adam MuLoCo' table 0 table1
-	# 6 of 40 rounds cost as much as FullSync's, and 34 a 24th or less.  MuLoCo takes
-	# two bits per value, and none for its position
+	# of 40 rounds, 6 take the bytes of FullSync, and 34 at most 1/24 of that.  MuLoCo takes two
+	# bits per value
 	for way in up down; do
 		value "x=$(cell table1-runs 1-bit-Adam $way); r=$(cell table1-runs 1-bit-Adam rounds);
 		    f=$(cell table1-runs FullSync-AdamW $way) / 20" \
@@ -207,11 +208,11 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	done
 }
 
-@test "relays add up and code what their edges say, and their bytes are counted" {
+@test "relays add and code the shards of their edges, and their bytes are counted" {
 	prepare
 	export STEPS=8
 	ONLY='ACE-AdamW-4 ACE-AdamW-4+--relays,2 Paper-4 Paper-4+--relays,1' table 0 table1
-	# the same bytes on every link: two relays for four edges, or one
+	# with the same bytes on every link, two relays add half to those of four edges, one a quarter
 	for k in up down; do
 		value "a=$(cell table1-runs ACE-AdamW-4 $k);
 		    b=$(cell table1-runs ACE-AdamW-4+--relays,2 $k);
@@ -219,7 +220,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 		    d=$(cell table1-runs Paper-4+--relays,1 $k)" \
 		    'b > 1.4 * a && b < 1.6 * a && d > 1.15 * c && d < 1.35 * c'
 	done
-	# at eight bits per value the model is nearly the same
+	# with eight bits per value the model is nearly the same
 	value "a=$(cell table1-runs ACE-AdamW-4 ppl);
 	    b=$(cell table1-runs ACE-AdamW-4+--relays,2 ppl)" \
 	    'a != b && b < 1.02 * a && b > 0.98 * a'
@@ -228,14 +229,14 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	ONLY=FullSync+--relays,2 table 1 table1
 }
 
-@test "clusters of edges have one plan, tiers one link" {
+@test "edges of a cluster share a plan, edges of a tier a link" {
 	prepare
 	export STEPS=8
 	ONLY='Paper-4 Paper-4+--clusters,0 Paper-4+--clusters,2 ACE-AdamW-4 ACE-AdamW-4+--link,tier' \
 	    table 0 table1
 	says '^table1: Paper-4\+--clusters,0-1: clusters edge[1-4](;edge[1-4]){3}$'
 	says '^table1: Paper-4\+--clusters,2-1: clusters edge[1-4](,edge[1-4]){3}$'
-	# a plan made once differs from one made at each step
+	# a plan per cluster gives another model than one per edge
 	[ "$(cell table1-runs Paper-4 loss)" != "$(cell table1-runs Paper-4+--clusters,2 loss)" ]
 	[ "$(cell table1-runs ACE-AdamW-4 up)" -ne \
 	    "$(cell table1-runs ACE-AdamW-4+--link,tier up)" ]
@@ -243,7 +244,7 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	says "^table1: 'ACE-AdamW-4\+--clusters,0': --clusters needs a code paper:...\$"
 }
 
-@test "the sweep: once, in the order asked for, and the best of each way" {
+@test "the sweep runs each setting once, in order, and lists the best of each method" {
 	prepare
 	unset SEEDS
 	ONLY='ACE-Sync+--rate,0,--muon,0 ACE-Sync FullSync' table 0 table1-sweep
@@ -254,8 +255,8 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	    'method ACE-Sync FullSync' ]
 }
 
-# listed LIST...: print the ways of a list, which the shell expands: name, batch, interval,
-# steps, code, and the options of the trainer
+# listed LIST...: print name, batch, interval, steps, code and trainer options of each method
+# in LIST, which a shell expands
 listed() {
 	cat >list <<-END
 	name=x EDGES=4 SPLIT=parts common= model= valid= seed=1 points=25
@@ -272,16 +273,16 @@ listed() {
 	exits 0 bash list
 }
 
-@test "what is told to a way beside its line may have commas in it" {
+@test "values of options in the name of a method may contain commas" {
 	listed 'ACE-Sync+--bits,paper:count:0.2=f32,1=qsgd:4,--decay,0.3+--interval,5'
 	grep -qE ' 5 [0-9]+ paper:count:0.2=f32,1=qsgd:4 .*--decay 0.3( |$)' out
 	listed 'FullSync+--gradient,--rate,0.01'
 	grep -qE ' --gradient( .*)? --rate 0.01( |$)' out
 }
 
-@test "what the sweep tries is what the ways are" {
+@test "the sweep's settings read the same text, differ, and vary batch and rate" {
 	listed '$(grid)'
-	# each way reads the same text
+	# each setting reads the same text
 	awk '$2 * $4 != 40000 { print; bad = 1 } END { exit bad || NR < 50 }' out
 	# no setting occurs twice, and each method has several batches and rates
 	[ "$(cut -d ' ' -f 2- out | sort | uniq -d | wc -l)" -eq 0 ]
@@ -292,14 +293,14 @@ listed() {
 	done
 }
 
-@test "a text that is read more than once is said" {
+@test "a message says that a text is read more than once" {
 	prepare
 	STEPS=200 ONLY='FullSync' LOCAL=1 table 0 table1
 	says 'which is read 1.4 times \(fewer STEPS, or more with CORPUS=FILE,'
 	[ "$(cell table1 FullSync batch)" -eq 16 ]
 }
 
-@test "an unknown method, split or model is refused before anything is run" {
+@test "an unknown method, split or model is refused before the first run" {
 	prepare
 	ONLY=Nothing table 1 frontier
 	says "^frontier: method 'Nothing' is unknown: ways.sh lists all"
@@ -319,7 +320,7 @@ listed() {
 	[ "$(wc -l <results/runs.tsv)" -eq 1 ]
 }
 
-@test "the rows in examples/results/README.md are those of the results" {
+@test "examples/results/README.md has the rows of the results, and these fit their runs" {
 	local r=$ROOT/examples/results all
 	all=$(cd "$r" && grep -l ^method -- *-runs.tsv | sed 's/-runs.tsv$//' |
 	    grep -vE -- '-(paper-parts|replay-less|effort)$')
@@ -334,14 +335,14 @@ listed() {
 	[ "$(wc -l <rows)" -ge 11 ]
 	awk -f "$ROOT/examples/tuned.awk" "$r"/frontier-rivals{,-rates}-runs.tsv >>rows
 	has_lines examples/results/README.md <rows
-	# the tables agree with their runs
+	# each table is made again from its runs
 	for t in $all; do
 		[ -e "$r/$t.tsv" ] || continue
 		awk -v list="$(tail -n +2 "$r/$t.tsv" | cut -f 1 | paste -sd ' ')" \
 		    -f "$ROOT/examples/student.awk" -f "$ROOT/examples/paired.awk" \
 		    "$r/$t-runs.tsv" "$r/$t-curves.tsv" | cmp - "$r/$t.tsv"
 	done
-	# a text that is listed is the runs' text, all of it
+	# the files of a text's list have the size of the runs' text
 	for t in $all; do
 		[ -e "$r/$t-text.tsv" ] || continue
 		n=$(awk -F '\t' '{ n += $2 } END { print n }' "$r/$t-text.tsv")
@@ -349,7 +350,7 @@ listed() {
 		    NR > 1 { split($NF, f, ","); text[f[3]] }
 		    END { for (k in text) all++; exit all != 1 }' "$r/$t-runs.tsv"
 	done
-	# the pinned text is that of the runs, in all its files
+	# the same for the pinned text, fresh.tsv
 	awk -F '\t' 'NR == 1 { split($3, s, " "); next } { n += $2 }
 	    END { exit n != s[2] }' "$r/fresh.tsv"
 	text=$(awk -F '\t' 'NR == 1 { sub(" ", "/", $3); print $3 }' "$r/fresh.tsv")
@@ -359,18 +360,18 @@ listed() {
 	done
 }
 
-@test "the sentences of README.md are what their runs say, and another figure is noticed" {
+@test "claims.sh finds the figures of README.md in the results, and detects wrong ones" {
 	exits 0 "$ROOT/examples/claims.sh"
 	[ "$(grep -c '^    .*seeds: [0-9]' out)" -ge 20 ]
 	grep -qxF '    0.56: mean of ACE-100 in frontier.tsv, seeds: 4' out
-	# each row of the README's table is a claim, except that of digits (docs.bats)
+	# each row of the README's table is a claim, except the row of digits.py (docs.bats)
 	grep '^| [0-9]* | [0-9,]* | ' "$ROOT/README.md" >rows
 	[ "$(grep -c '^| ' "$ROOT/examples/results/claims.tsv")" -eq $(($(wc -l <rows) - 1)) ]
 	sed 's/ACE-Sync | 0\.56 /ACE-Sync | 0.22 /' "$ROOT/README.md" >false.md
 	exits 1 "$ROOT/examples/claims.sh" false.md
 	[ "$(grep -c 'README does not say this' out)" -eq 1 ]
 	exits 4 "$ROOT/examples/claims.sh" none.md
-	# one table lacks the sweep of its baseline, and another does not say how its runs were made
+	# remove the sweep of one table's baseline, and the setup of another table's runs
 	cp -r "$ROOT/examples/results" doctored
 	rm doctored/frontier-size-rates-runs.tsv
 	sed -i 's/^It gains 1\.17 points (0\.79 to/It gains 1.17 points (77.77 to/' doctored/README.md

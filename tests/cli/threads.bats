@@ -1,8 +1,8 @@
 # -T: the same bytes with any number of threads, and a clean end.
 load helper
 
-# each CMD...: run CMD with 1, 3 and 8 threads and as many as there are processors, which
-# replace @ in CMD; it leaves what it makes in the file made.@
+# each CMD: run CMD with @ replaced by 1, 3, 8 and 0 threads (0: one per processor), and check
+# that the files made.@ that it writes are the same
 each() {
 	local n
 	for n in 1 3 8 0; do
@@ -14,7 +14,7 @@ each() {
 
 model() { mkshards -n 900k -k layered "$@"; }
 
-@test "compress: -c, a plan before the data, a plan after it, a budget" {
+@test "ace-compress: -c, a plan before the data, a plan after it, a budget" {
 	model >in
 	each 'ace-compress -T @ -c ecq:1 in >made.@'
 	each 'ace-compress --threads @ -c topk:0.05 in >made.@'
@@ -28,14 +28,14 @@ model() { mkshards -n 900k -k layered "$@"; }
 }
 
 # bats test_tags=long
-@test "compress with a state: the shards, the residual, over steps" {
+@test "several steps with a state: the same shards and residuals" {
 	local s
 	for s in 0 1 2; do
 		mkshards -n 900k -s $s -x $s -k layered >"in$s"
 		each "ace-compress -T @ -S S@ --omit provenance -c ecq:1 in$s \
 		    >made.@; cat S@/residual >>made.@"
 	done
-	# codecs that use the shard before run in order
+	# lowrank begins with the factors of the shard before
 	for s in 0 1 2; do
 		each "ace-compress -T @ -S L@ --omit provenance -c lowrank:4 \
 		    in$s >made.@; cat L@/residual >>made.@"
@@ -52,19 +52,19 @@ model() { mkshards -n 900k -k layered "$@"; }
 	done
 }
 
-# large STEP: write a model so large that its groups are coded as they arrive, at the rates of
-# the step before.
+# large STEP: write a model so large that ace-step codes its groups as they arrive, with the
+# quantiser steps of the step before
 large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 
 # bats test_tags=plain
-@test "coded while it comes: the same bytes, by any threads, at any pace, as four programs" {
+@test "groups coded as they arrive: the same bytes with any threads or pace, and as in a pipe" {
 	local s
 	for s in 0 1 2; do
 		large $s
 		each "ace-step -T @ -S B@ --sync none --omit provenance --bits 0.4 \
 		    in$s >made.@; cat B@/residual >>made.@"
 	done
-	# several steps in one process, from input in small pieces
+	# several steps in one process, with input in small pieces
 	cat in0 in1 in2 | dd bs=3001 2>/dev/null |
 	    ace-step -T 2 -S slow --sync none --omit provenance --bits 0.4 >all
 	same slow/residual B1/residual
@@ -78,7 +78,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 }
 
 # bats test_tags=plain
-@test "a knob of the step before that is absurd costs time, never the budget" {
+@test "an absurd quantiser step from the step before does not exceed the budget" {
 	local bits n
 	large 0
 	large 1
@@ -99,7 +99,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 }
 
 # bats test_tags=long,asan
-@test "expand and aggregate" {
+@test "ace-expand and ace-aggregate" {
 	model -c ecq:1 >coded
 	each 'ace-expand -T @ coded >made.@'
 	mkshards -n 300k -g 512 -c topk:0.1 >coded
@@ -114,7 +114,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 	each 'ace-aggregate -T @ --rule median d/q* d/f* >made.@'
 }
 
-@test "errors name the same place" {
+@test "errors name the same place with any number of threads" {
 	local n
 	mkshards -n 900k -k nan -i 700000 >bad
 	mkdir d
@@ -134,7 +134,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 	done
 }
 
-@test "a number that is none" {
+@test "invalid numbers of threads are refused" {
 	mkshards >in
 	for how in "ace-compress -c q8" ace-expand "ace-step -c q8" ace-aggregate; do
 		exits 2 $how -T 257 in
@@ -144,7 +144,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 	done
 }
 
-@test "a signal ends all threads, and leaves no end of a stream" {
+@test "a signal ends all threads, and the output has no end" {
 	mkfifo gate
 	model >in
 	ace-compress -T 4 -c f32 <gate >out.part &
@@ -160,7 +160,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 	exits 3 ace-inspect verify out.part
 }
 
-@test "input that ends while groups are coded: status 3, and the state as it was" {
+@test "input that ends while groups are coded: status 3, and the state stays" {
 	large 0
 	large 1
 	ace-step -S S --sync none --bits 0.4 in0 >rest

@@ -1,6 +1,5 @@
-# The transports of examples/hosts other than ssh, between ace-edge and ace-cloud, with
-# Debian's programs: a run works, other users are refused, and a broken connection is made
-# again.
+# The transports of examples/hosts other than ssh, with Debian's programs: a run works,
+# devices without the right key are refused, and a broken connection is made again.
 # bats file_tags=long
 # shellcheck disable=SC2154 # front.bash sets train and last
 load helper
@@ -46,7 +45,7 @@ all() {
 	over 127.0.0.1:run --through nc.sh
 	! on ss -Hltn 'sport = :7000' | grep -v 127.0.0.1 | grep -q . || false
 
-	# a tunnel with the right key works, and with another key nothing gets through
+	# a tunnel with the right key works, one with another key does not
 	head -c 32 /dev/urandom >ace.key
 	head -c 32 /dev/urandom >other.key
 	begin on spiped -F -d -s '[0.0.0.0]:7443' -t '[127.0.0.1]:7000' -k ace.key
@@ -58,7 +57,7 @@ all() {
 	exits 3 on ace edge 127.0.0.3:run --name edge1 --through nc.sh -- true
 	says "'127.0.0.3' answers '', expected"
 
-	# a connection that is cut is made again
+	# cut connections are made again
 	rounds=40
 	device 1 127.0.0.1:run --through nc.sh
 	device 2 127.0.0.1:run --through nc.sh
@@ -67,7 +66,7 @@ all() {
 	all
 }
 
-@test "TLS: the name in the certificate is the device's" {
+@test "TLS: the device has the name in its certificate" {
 	apart
 	need socat openssl nc ss
 	mkdir keys others
@@ -79,7 +78,7 @@ all() {
 	begin on tls-cloud.sh run 127.0.0.1 2>tls.err
 	wait_for listens 8443
 	over 127.0.0.1:run --through tls.sh
-	# edge1's certificate used for another device
+	# edge1's certificate in the place of edge3's
 	cp keys/edge1.pem keys/edge3.pem
 	cp keys/edge1.key keys/edge3.key
 	exits 3 on ace edge 127.0.0.1:run --name edge3 --through tls.sh -- true
@@ -87,18 +86,18 @@ all() {
 	[ "$(ls run/devices | paste -sd ' ')" = 'edge1 edge2' ]
 	# a certificate of another authority
 	cp others/edge1.* keys/
-	# the other end sends nothing, or breaks the connection
+	# the cloud closes the connection, with or without an answer
 	got=0
 	on ace edge 127.0.0.1:run --name edge1 --through tls.sh -- true 2>err || got=$?
 	[[ $got == [34] ]]
 }
 
-@test "TLS: who connects and says nothing keeps no place" {
+@test "TLS: connections that send nothing are closed, and others get their place" {
 	apart
 	need socat openssl ss
 	mkdir keys silent
 	(cd keys && on tls-keys.sh 127.0.0.1 edge1 edge2) 2>log
-	# two connections at most, of one second each
+	# allow two connections of one second without a handshake
 	sed 's/max-children=256/max-children=2/; s/:x14/:x01/' \
 	    "$ROOT/examples/hosts/tls-cloud.sh" | tail -n +2 >changed
 	grep -q ':x01' changed
@@ -117,7 +116,7 @@ all() {
 	says '^ace-edge: false ended with status 1'
 }
 
-# broker_up: start a broker with a user per device, who may use only that device's topics
+# broker_up: start a broker with a user per device, which may use that device's topics only
 broker_up() {
 	local u
 	: >passwords
@@ -148,7 +147,7 @@ start_broker() {
 	wait_for listens 1883
 }
 
-@test "MQTT: a broker that lets each device speak for itself, dies, and forgets" {
+@test "MQTT: a run continues after the broker was killed; a device cannot write for others" {
 	apart
 	need mosquitto mosquitto_pub mosquitto_sub mosquitto_passwd ss
 	export WAIT=4 rounds=12
@@ -165,13 +164,13 @@ start_broker() {
 	on kill -9 "$(cat broker.pid)"
 	start_broker
 	all
-	# nothing arrives on another device's topics
+	# the broker discards a message on another device's topic
 	on as-edge1 mosquitto_pub -h 127.0.0.1 -r -q 1 -t ace/edge2/session -m mine
 	on as-cloud mosquitto_sub -h 127.0.0.1 -t ace/edge2/session -C 1 -W 1 >got || :
 	[ ! -s got ]
 }
 
-@test "rclone: a server of objects" {
+@test "rclone: a run over a server of objects" {
 	apart
 	need rclone nc ss
 	export RCLONE_CONFIG=$PWD/rclone.conf
@@ -182,11 +181,11 @@ start_broker() {
 	cloud_up 2
 	begin on store.sh --cloud cloud:bucket/run run edge1 edge2 2>store.err
 	rounds=2 over cloud:bucket/run --through store.sh
-	# objects are removed after they were taken
+	# objects are removed after they were read
 	wait_for eval '[ "$(find served -type f | wc -l)" -le 2 ]'
 }
 
-@test "Slurm: each task is a device, and the job again goes on" {
+@test "Slurm: each task is a device, and the same job again continues the run" {
 	apart
 	need slurmctld slurmd srun salloc sinfo munged nc ss
 	slurm_ready

@@ -1,11 +1,11 @@
-# examples/train: its gradients, the same bits every time, and what it refuses.
+# examples/train: gradients, reproducible bits, all options, and invalid calls.
 load helper
 load values
 
 PATH=$BUILD/examples:$PATH
 small="--layers 1 --width 32 --heads 2 --context 16 --batch 4 --windows 16"
 
-# begins: writes 30 kB of text from which a model can learn.
+# begins: write 30 kB of text from which a model can learn
 begins() {
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
@@ -20,14 +20,14 @@ begins() {
 	[ "$(wc -l <out)" -eq 22 ]
 }
 
-@test "the gradient check says no where there is no gradient" {
-	# a model whose matrices are all zero gives zeros: nothing to compare
+@test "the gradient check fails for a model whose gradient is zero" {
+	# save a model whose matrices are zero
 	exits 0 train --local --steps 0 $small --save zero text
 	exits 1 train --check-gradient --load zero $small text
 	grep -q wrong out
 }
 
-@test "same seed, same bits; another seed, others" {
+@test "the same seed gives the same bits, another seed others" {
 	train --index 2 --of 3 --steps 5 $small text >a
 	train --index 2 --of 3 --steps 5 $small text >b
 	same a b
@@ -37,7 +37,7 @@ begins() {
 	exits 1 cmp a b
 }
 
-@test "it learns: better than untrained, better than counting bytes" {
+@test "it learns: its loss is below an untrained model's and below the entropy of bytes" {
 	exits 0 train --local --of 2 -H 5 --steps 150 --eval --log log $small \
 	    text
 	awk -F '\t' '{ loss[$1] = $4 } END { exit !(loss["end"] > 0 &&
@@ -50,7 +50,7 @@ begins() {
 	    loss["end"] < 1.5 && loss["unigram"] > 2) }' muon
 }
 
-@test "a model saved and loaded is the same model" {
+@test "a model is the same after --save and --load" {
 	train --local --steps 20 --save a $small --eval --log log text
 	train --local --steps 0 --load a --save b $small text
 	train --local --steps 0 --load b --save c $small --eval --log log2 text
@@ -72,7 +72,7 @@ begins() {
 	refuses 3 '^train: truncated' train --local --load part $small text
 }
 
-@test "two devices and ace-aggregate are the run in one process" {
+@test "two devices with ace-aggregate give the same model as one process with --local" {
 	for way in --gradient '-H 3 --outer-momentum 0.5' \
 	    '-H 3 --muon 0.02' '-H 4 --muon 0.02 --replay' --dct '--one-bit 4'; do
 		rm -f up? down?
@@ -89,7 +89,7 @@ begins() {
 	done
 }
 
-@test "the interval that comes with the aggregate is obeyed, or not" {
+@test "--policy obeys the interval in the aggregate" {
 	mkfifo back
 	for obey in '' --policy; do
 		train -H 2 --steps 12 $obey --apply back --eval --log log \
@@ -97,14 +97,14 @@ begins() {
 		    --model-norm 1 --interval 2,1,4 >back
 		awk '$1 == "end" { print $2, $3 }' log
 	done >out
-	# 2 steps each time, or 2 and then 4, 4, 2
+	# rounds and steps: 2 steps per round, or with --policy 2, 4, 4 and 2
 	printf '6 12\n4 12\n' | cmp - out
 }
 
-@test "of a policy with intervals for each device the trainer takes its own" {
+@test "of several intervals in a policy the trainer obeys its own device's" {
 	mkfifo up1 up2 down1 down2
 	for own in 1 2; do
-		# edge1 is told 2 steps, then 4, 4 and 2; edge2 one step each time
+		# the policy gives edge1 2, 4, 4 and 2 steps, and edge2 one step per round
 		rounds=$((7 * own - 3))
 		for d in 1 2; do
 			train --index $d --of 2 -H 1 --steps $rounds --apply down$d \
@@ -121,13 +121,13 @@ begins() {
 	printf '4 12\n11 12\n' | cmp - out
 }
 
-# norm STREAM: print the norm of the model in its shard's key
+# norm STREAM: print the key model.norm of the shard
 norm() {
 	ace-inspect --format json "$1" | grep -o '"model.norm":"[0-9.]*' |
 	    grep -o '[0-9.]*$'
 }
 
-@test "the norm of the model travels, and is the policy's measure" {
+@test "shards have the model's norm, and ace-policy uses its mean" {
 	for k in 1 2; do
 		train --steps 1 -H 1 --index $k --of 2 --device $k $small text >e$k
 	done
@@ -142,13 +142,13 @@ norm() {
 	exits 0 ace-policy --omit provenance --target-divergence 0.01 \
 	    --model-norm 1 mean
 	if cmp -s out with; then false; fi
-	# a device without the key: no mean over the others is used
+	# without the key, ace-policy needs --model-norm
 	head -c 16 /dev/zero | ace-import -f raw --name w --shape 4 -d 3 >mute
 	exits 2 ace-policy --target-divergence 0.01 mute
 	says 'needs --model-norm, or the key model.norm'
 }
 
-# delays D...: print the averages of `up', one per round, with these delays
+# delays D...: print the averages of the shards in `up', one per round, with these delays
 delays() {
 	local d s=0
 	for d; do
@@ -167,17 +167,17 @@ delays() {
 			exits 0 "$@" --apply up --delay $t text
 			same all m
 		done
-		# up, down, and far up again while some averages are on their way
+		# --policy obeys delays that rise and fall while averages are outstanding
 		delays 0 3 '' 1 0 2 5 0 >back
 		makes punctual "$@" --apply back text
 		exits 0 "$@" --apply back --policy text
 		same all m
-		# but the shards were sent by other models
+		# the shards differ, since they are from other models
 		exits 1 cmp out punctual
 	done
 }
 
-@test "delay: two devices, an aggregate and a late start are the run in one process" {
+@test "delay: two devices with ace-aggregate give the same model as one process" {
 	for way in --gradient '-H 3 --outer-momentum 0.5'; do
 		rm -f up? down?
 		mkfifo up1 up2 down1 down2
@@ -196,7 +196,7 @@ delays() {
 	done
 }
 
-@test "deco in the loop: its delay and its budget are obeyed by all" {
+@test "deco: trainers and programs obey its delay and budget" {
 	rm -f up? down? mean
 	mkfifo up1 up2 down1 down2
 	for k in 1 2; do
@@ -212,7 +212,7 @@ delays() {
 	    ace-expand >down2
 	wait
 	same m1 m2
-	# the computation and the contraction were measured
+	# computation and contraction were measured
 	ace-inspect -v mean | grep -q 'delay=[0-9]'
 	for k in 1 2; do
 		ace-inspect -v st$k/memory | grep -qE 'deco=[0-9.e+]+ '
@@ -221,7 +221,7 @@ delays() {
 	done
 }
 
-@test "killed anywhere, it goes on where it was: the same model" {
+@test "a run that is killed and resumed gives the same model" {
 	local n bytes how
 	for how in --gradient '-H 3 --outer-momentum 0.9' \
 	    '-H 3 --muon 0.01 --replay' --dct '--one-bit 6' '-H 2 --muon 0.01 --realign 0.5 --moment told'; do
@@ -239,13 +239,13 @@ delays() {
 		same want got
 		same <(tail -n 1 log1) <(tail -n 1 log2)
 		[ "$(grep -c start log2)" -eq 1 ]
-		# resuming gives the same file of --moment
+		# the file of --moment is the same, too
 		[ ! -e told ] || same wanted told
-		# resuming after the end changes nothing
+		# resuming a complete run changes nothing
 		train "$@" --resume kept --log log2 --save got text >rest
 		same want got
 	done
-	# without --moment the moments in the state are not needed, nor by a device that joins
+	# a device that joins, or resumes without --moment, does not need the moments in the state
 	[ "$(ace-inspect kept | grep -c '^step')" -eq 5 ]
 	set -- --steps 14 -H 2 --muon 0.01 $small
 	cp kept given
@@ -261,7 +261,7 @@ delays() {
 	exits 3 train --resume kept $small text
 }
 
-@test "gone on, it says the digest of the model that it would have said" {
+@test "a resumed run sends the same digests of the model" {
 	mkdir in
 	set -- --rate 1e-9 --steps 6 -H 2 $small
 	train "$@" --record in text >own
@@ -277,7 +277,7 @@ delays() {
 	same said.want said.rest
 }
 
-@test "--record: the shards that were sent, a file for each round" {
+@test "--record writes each sent shard to a file" {
 	mkdir in
 	train --steps 6 -H 2 --record in $small text >all
 	cat in/0.aceg in/1.aceg in/2.aceg >copy
@@ -285,14 +285,14 @@ delays() {
 	[ "$(ls in | wc -l)" -eq 3 ]
 }
 
-# by_name FILE: print statistics of each tensor, sorted by name
+# by_name FILE: print statistics of each tensor in the first step, sorted by name
 by_name() {
 	ace-export --step 0 -f safetensors -o x.safetensors "$1"
 	ace-import -f safetensors x.safetensors | COLUMNS=200 ace-inspect stats - |
 	    awk '$1 ~ /^(layer[0-9]|w.e$|norm)/' | sort
 }
 
-@test "gradients that leave while the rest is computed are the same gradients" {
+@test "--cuts sends the same gradients in several frames" {
 	train --steps 3 --save m $small text >up
 	rows=9
 	for cuts in none all "$rows" 1,4,$rows; do
@@ -302,13 +302,13 @@ by_name() {
 		mv out "cut-$cuts"
 		exits 0 ace-inspect verify "cut-$cuts"
 	done
-	# the last layer comes first; the values of the first step are the same
+	# the last layer is the first in the stream; the values of the first step are the same
 	ace-inspect cut-all | awk '$2 == "f32" { print $1 }' >names
 	printf 'norm\nlayer0.fc2\nlayer0.fc1\n' | cmp - <(head -n 3 names)
 	by_name up >a
 	by_name cut-all >b
 	cmp a b
-	# one frame per cut, or one in all
+	# one frame per cut
 	[ "$(frames cut-all | grep -c DATA)" -eq $((3 * rows)) ]
 	[ "$(frames cut-none | grep -c DATA)" -eq 3 ]
 	[ "$(frames "cut-1,4,$rows" | grep -c DATA)" -eq 9 ]
@@ -317,7 +317,7 @@ by_name() {
 	[ "$(frames out | grep -c DATA)" -eq 9 ]
 	exits 0 ace-compress -c q8 cut-none
 	[ "$(frames out | grep -c DATA)" -eq 3 ]
-	# the profile is input for ace-advise
+	# ace-advise reads the profile
 	exits 0 ace-advise dynacomm --format tsv --bandwidth 10Mbit --cuts 100us table
 	grep -q '^backward.optimal' out
 	exits 2 train --cuts 0 $small text
@@ -339,7 +339,7 @@ by_name() {
 	exits 4 train --steps 3 --apply nowhere $small text
 	says "^train: cannot open 'nowhere'"
 	exits 4 train --steps 3 $small nowhere
-	[ ! -c /dev/full ] ||	# only the last of many tensors is left out
+	[ ! -c /dev/full ] ||	# no space for the output
 	    exits 4 sh -c "train --steps 3 $small text >/dev/full"
 	printf 'too little' >few
 	exits 3 train --steps 3 $small few
@@ -351,7 +351,7 @@ by_name() {
 	exits 2 train --nonsense text
 }
 
-@test "a share is large enough when it holds a stripe, however many there are" {
+@test "the smallest text with which each of 64 devices has a window" {
 	seq 9999 | head -c $((64 * 8 * 9 * 10 / 9)) >just
 	for how in '' --interleaved; do
 		exits 0 train --steps 1 --index 63 --of 64 $small --context 8 \
@@ -361,8 +361,8 @@ by_name() {
 	refuses 3 'are too few' train --steps 1 --index 63 --of 64 $small --context 8 few
 }
 
-@test "text that is read more than once is said before training" {
-	# 900 bytes each for training: 56 windows of 16, or 14 batches
+@test "a message before training says how often the text is read" {
+	# each device has 900 bytes for training, which are 56 windows of 16 or 14 batches
 	seq 9999 | head -c $((2 * 1000)) >short
 	exits 0 train --index 2 --of 2 --steps 14 $small --valid 0.1 short
 	[ ! -s err ]
@@ -372,20 +372,20 @@ by_name() {
 	says "^train: each device's text is read 2.0 times$"
 }
 
-@test "--replay: the mean gradient of steps that are taken back, and taken by all" {
+@test "--replay sends the mean gradient of undone steps, which all devices repeat" {
 	local way
-	# one step is the same as the gradient
+	# with one step per round the shards and the model are those of --gradient
 	for way in --gradient '-H 1 --replay'; do
 		train --steps 12 $way --muon 0.02 --momentum 0.9 --save "m$way" \
 		    $small text >"s$way"
 	done
 	same "m--gradient" "m-H 1 --replay"
 	same "s--gradient" "s-H 1 --replay"
-	# several steps are not the same; each round sends a shard of kind gradient
+	# with several steps they are not; each round sends one gradient
 	train -H 4 --replay --steps 12 --muon 0.02 --save m4 $small text >s4
 	exits 1 cmp -s m4 "m--gradient"
 	[ "$(ace-inspect s4 | grep -c 'gradient')" -eq 3 ]
-	# a device that comes late takes the steps, with the others' averages
+	# a late device repeats the steps of the averages
 	train -H 4 --replay --steps 12 --muon 0.02 --catch-up s4 --save late \
 	    $small text >rest
 	same m4 late
@@ -401,7 +401,7 @@ by_name() {
 	done
 }
 
-@test "--dct: the gradient is said in another form, and its sign is the step" {
+@test "--dct sends transformed gradients, and the step is the sign of their mean" {
 	local k
 	set -- --rate 0.01 --warmup 0 --decay 0 $small text
 	train --steps 0 --save m0 "$@" >/dev/null
@@ -410,8 +410,8 @@ by_name() {
 	for k in m0 m1 said gradient; do
 		ace-export -f raw "$k" | od -An -v -t f4 -w4 >"$k.txt"
 	done
-	# the update is as long as the clipped gradient; each value above rounding moves by the
-	# rate, against the gradient
+	# the sent update has the norm of the clipped gradient; each weight whose gradient exceeds
+	# rounding moves by the rate, against the gradient
 	paste m0.txt m1.txt said.txt gradient.txt | awk '{ y += $3 * $3; g += $4 * $4
 	    if (($4 < 0 ? -$4 : $4) > 1e-5) {
 		n++
@@ -419,7 +419,7 @@ by_name() {
 		bad += (d < 0 ? -d : d) > 1e-6
 	    }
 	} END { exit !(g > 0.26 && y > 0.2499 && y < 0.2501 && n > NR / 2 && !bad) }'
-	# the model learns from the largest values and their residual
+	# the model learns if only the largest values are sent, with a residual
 	rm -f up? down?
 	mkfifo up1 up2 down1 down2
 	for k in 1 2; do
@@ -438,13 +438,11 @@ by_name() {
 	done
 }
 
-@test "the library that multiplies matrices is said, and is OpenBLAS" {
+@test "--blas prints the library for matrices, which is OpenBLAS" {
 	shows '^OpenBLAS' train --blas
 }
 
-# together OPTION: check that state shared among devices in one process has no effect for one
-# device, and for four gives another model, which learns no worse
-@test "moments that are averaged" {
+@test "--average-moments has no effect for one device; with four the model learns as well" {
 	local k avg=--average-moments
 	train --local -H 2 --steps 20 --save a $small text
 	train --local -H 2 --steps 20 --save b $avg $small text
@@ -460,8 +458,8 @@ by_name() {
 	refuses 2 "$avg needs --local and --interval" train -H 2 $avg $small text
 }
 
-@test "--prox holds local steps to the round's first model" {
-	# a single step begins at the common model, so the option has no effect
+@test "--prox keeps local steps near the round's first model" {
+	# with one step per round it has no effect, since that begins at the common model
 	train --local --of 2 -H 1 --steps 20 --save a $small text
 	train --local --of 2 -H 1 --steps 20 --prox 50 --save b $small text
 	same a b
@@ -474,8 +472,8 @@ by_name() {
 	exits 2 train -H 2 --prox -1 $small text
 }
 
-@test "--gossip: the mean of models is the model, whatever each began with" {
-	# where all are neighbours, gossip gives the mean of the differences
+@test "--gossip: each device's new model is the mean of the models" {
+	# if all are neighbours, the result is that of the mean difference
 	for k in '' --gossip; do
 		rm -f up1 up2 down1 down2
 		mkfifo up1 up2 down1 down2
@@ -488,7 +486,7 @@ by_name() {
 		same "m$k-1" "m$k-2"
 	done
 	ace-inspect diff --tolerance 1e-5 m-1 m--gossip-1
-	# a device that begins elsewhere has the same model after one round
+	# a device that begins with another model has the same one after a round
 	train --local -H 1 --steps 3 --seed 7 --save other $small text
 	rm -f up1 up2 down1 down2
 	mkfifo up1 up2 down1 down2
@@ -504,14 +502,13 @@ by_name() {
 	done
 }
 
-@test "what the loss minds is told after rounds 1, 2, 4 and so on, to all files" {
+@test "--moment writes the moments after rounds 1, 2, 4 and so on, to each file" {
 	exits 0 train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --moment one --moment 't,wo' text
 	same one t,wo
 	exits 2 train --local --moment 1 --moment 2 --moment 3 text
 	shows '"step":4,"kind":"history"' ace-inspect --format json one
-	# --moment changes nothing in training; it writes the root mean square of each value's
-	# gradient
+	# --moment does not change the training
 	train --index 1 --of 2 --interval 2 --steps 10 $small text >without
 	train --index 1 --of 2 --interval 2 --steps 10 $small \
 	    --moment one text >with
@@ -521,7 +518,7 @@ by_name() {
 	    --moment nowhere/one text
 }
 
-@test "--realign: Muon's momenta follow what all devices did, with the same in streams" {
+@test "--realign: Muon's momenta follow the average; streams give the model of one process" {
 	local k
 	rm -f up? down?
 	mkfifo up1 up2 down1 down2
@@ -546,7 +543,7 @@ by_name() {
 	refuses 2 "--realign '1.5' is not valid: expected a number from 0 to 1$" train --realign 1.5 text
 }
 
-@test "--still: what is not trained stays, and is not sent" {
+@test "--still: tensors that are not trained stay unchanged and are sent as zeros" {
 	exits 0 train --local --of 1 --steps 0 $small --save first text
 	for way in --gradient '--interval 3' '--gradient --muon 0.02'; do
 		train --index 1 --of 1 $way --steps 6 $small --still w \
@@ -565,7 +562,7 @@ by_name() {
 	says '^train: --cuts and --still exclude each other'
 }
 
-@test "--one-bit: then the momentum is said, and the second moments stay" {
+@test "--one-bit: after its rounds the momentum is sent, and the second moments stay" {
 	local k
 	set -- --warmup 0 --clip 0 --decay 0 $small text
 	train --steps 2 "$@" >gradient
@@ -577,8 +574,8 @@ by_name() {
 		    od -An -v -t f4 -w4 >>"$1.txt"
 	done
 	set -- $small text
-	# two steps have two gradients, one after the other; the second step's rate is 0.525 of
-	# the first's
+	# the files have the values of both steps, one after the other; the second step's rate is
+	# 0.525 of the first's
 	awk -v n="$(wc -l <m1.txt)" 'function size(x) { return x < 0 ? -x : x }
 	FILENAME == "gradient.txt" { g[FNR] = $1; next }
 	FILENAME == "said.txt" { said[FNR] = $1; next }
@@ -596,7 +593,7 @@ by_name() {
 	done
 }
 
-@test "--until: a run in two parts is the run" {
+@test "--until: a run in two parts gives the same model, shards and log" {
 	set -- --steps 9 --eval $small text
 	train --save want --log log1 "$@" >all
 	train --until 4 --resume kept --log log2 "$@" >part

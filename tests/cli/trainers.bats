@@ -1,5 +1,5 @@
-# examples/trainers: each runs as `ace example' writes it, with two devices that end with the
-# same model, also when one is killed; and the units for systemd.
+# examples/trainers: each works as `ace example' prints it; two devices end with the same
+# model although one is killed.  And the units for systemd.
 # shellcheck disable=SC2154 # front.bash sets last
 load helper
 load front
@@ -11,13 +11,13 @@ python_with() {
 	done
 	skip "no Python with $1"
 }
-# device K COMMAND...: start device K
+# device K COMMAND...: start device K with COMMAND
 device() {
 	begin ace edge run --name "edge$1" -- "${@:2}" 2>>"edge$1.err"
 	eval "pid_edge$1=$last"
 }
-# trains CHECKPOINT COMMAND...: run two devices, and kill the first one in the middle; # in a
-# word of COMMAND is replaced by the device's number
+# trains CHECKPOINT COMMAND...: run two devices, and kill and restart the first one; a leading
+# # in a word of COMMAND becomes the device's number
 trains() {
 	local checkpoint=$1
 	shift
@@ -40,7 +40,7 @@ trains() {
 	exits 0 ace example numpy
 	cp out train.py
 	trains ace-edge#/model.npz "$PYTHON" train.py
-	# the model has learnt from the data of each device
+	# the loss is small, so the model has learned from both devices' data
 	awk '{ sub(",", "", $5); if ($5 + 0 == 0 || $5 + 0 > 20) exit 1 }' models
 }
 
@@ -67,7 +67,7 @@ trains() {
 	    exit(@p != 4096)' <ace-edge1/model.bin
 }
 
-@test "a Hugging Face folder, in two files, of which some tensors are trained" {
+@test "a Hugging Face folder of two files, of which some tensors are trained" {
 	python_with numpy
 	ace example hf >train.py
 	mkdir model1
@@ -84,21 +84,21 @@ trains() {
 	grep -q '"ace_round": "12"' model1/*.safetensors
 }
 
-@test "example: a name that is none" {
+@test "ace example refuses an unknown name" {
 	exits 2 ace example cobol
 	says "example 'cobol' is unknown: expected pytorch, numpy, jax, hf or c"
 	exits 2 ace example ../x
 	exits 2 ace example
 }
 
-@test "ace-trainers(7): what it shows runs" {
+@test "the commands of ace-trainers(7) run as printed" {
 	literals <"$ROOT/man/ace-trainers.7" >page.sh
 	[ "$(grep -c . page.sh)" -eq 3 ]
 	exits 0 bash -euo pipefail page.sh
 	[ -x train ] && [ -e run/run ]
 }
 
-@test "the units of systemd, as they are installed" {
+@test "systemd accepts the installed units" {
 	needs systemd-analyze
 	make -s -C "$ROOT" -o all BUILD="${BUILD#"$ROOT"/}" DEPS=no PREFIX="$PWD/usr" install
 	export XDG_RUNTIME_DIR=$PWD SYSTEMD_LOG_LEVEL=warning

@@ -1,14 +1,14 @@
-# Monitoring of a run: the metrics of ace-status for Prometheus, the script that writes them
-# for node_exporter, the dashboard and the alerts.
+# Monitoring of a run: metrics of ace-status for Prometheus, the script that writes them for
+# node_exporter, the dashboard and the alerts.
 load helper
 
-# shard DEVICE STEP: send a shard to the spool; the state is in directory DEVICE
+# shard DEVICE STEP: send a shard to the spool, with the state in directory DEVICE
 shard() {
 	mkshards -d "$1" -s "$2" -x "$2" -r demo | ace-compress -S "$1" -c q4 |
 	    ace-recv --spool spool | ace-ack -S "$1" >/dev/null 2>&1
 }
 
-# metric NAME: print its samples, without the directory
+# metric NAME: print the samples of the metric without the label directory
 metric() { sed -n "s/^$1{directory=\"[^\"]*\",\?/{/p" out; }
 
 # families FILE: check the format.  Each family has one HELP and one TYPE, and then samples,
@@ -25,7 +25,7 @@ families() {
 	    BEGIN { $SIG{__DIE__} = sub { print STDERR "line $.: $_"; exit 1 } }' "$1"
 }
 
-@test "metrics of a spool and of states: the numbers of the other forms" {
+@test "metrics of a spool and of states have the right numbers" {
 	shard edge1 0
 	shard edge2 0
 	ace-aggregate --spool spool --devices 2 --rounds 1 >mean.aceg
@@ -58,7 +58,7 @@ families() {
 	[ "$(metric ace_state_receipts | grep -c 'verdict="accepted"')" -eq 2 ]
 }
 
-@test "metrics: names from outside, long ones that are cut, nothing yet" {
+@test "metrics of an empty spool, and with hostile and long names" {
 	exits 0 ace-recv --spool spool --create
 	exits 0 ace-status --format metrics spool
 	[ "$(cat out)" = '# EOF' ]
@@ -75,7 +75,7 @@ families() {
 	! grep -q '^device' out || false
 }
 
-@test "metrics: one look, of directories that differ, all of it or nothing" {
+@test "metrics: a directory twice, an absent one and a full disk are errors" {
 	shard edge1 0
 	exits 2 ace-status --format metrics spool edge1 spool
 	says "^ace-status: 'spool' was given twice"
@@ -85,7 +85,7 @@ families() {
 	exits 4 sh -c 'ace-status --format metrics spool >/dev/full'
 }
 
-@test "each metric has its name in the page; dashboard and alerts have no other" {
+@test "page, dashboard and alerts name the metrics that exist" {
 	local hosts=$ROOT/examples/hosts
 	grep -oE '"ace_[a-z_]+"' "$ROOT/cmd/ace-status.c" | tr -d '"' | sort -u >known
 	[ "$(wc -l <known)" -gt 20 ]
@@ -93,7 +93,7 @@ families() {
 	    grep -oE '\bace_[a-z_]+' | sort -u | diff known -
 	grep -hoE '\bace_[a-z_]+' "$hosts/ace-dashboard.json" | sort -u | comm -13 known - |
 	    diff /dev/null -
-	# all metrics except one are drawn or used in an alert
+	# every metric except one is on the dashboard or in an alert
 	grep -hoE '\bace_[a-z_]+' "$hosts/ace-dashboard.json" "$hosts/ace-alerts.yml" |
 	    sort -u | comm -23 known - | diff <(echo ace_run_steps) -
 	python3 -S - "$hosts/ace-dashboard.json" <<-'E'
@@ -107,7 +107,7 @@ families() {
 	E
 }
 
-@test "promtool takes the metrics and the alerts, and alerts fire" {
+@test "promtool accepts the metrics and the alerts, and alerts fire" {
 	command -v promtool >/dev/null || skip "no promtool"
 	shard edge1 0
 	makes text ace-status --format metrics spool edge1
@@ -143,7 +143,7 @@ families() {
 	            exp_annotations: {summary: "run demo: edge2 is waited for"}
 	E
 	exits 0 promtool test rules alerts.test.yml
-	# promtool can read all expressions of the dashboard
+	# promtool parses all expressions of the dashboard
 	python3 -S - "$ROOT/examples/hosts/ace-dashboard.json" >drawn.yml <<-'E'
 	import json, sys
 	print("groups:\n- name: drawn\n  rules:")
@@ -154,7 +154,7 @@ families() {
 	exits 0 promtool check rules drawn.yml
 }
 
-@test "metrics.sh: the old file or the new one, and nothing beside it" {
+@test "metrics.sh leaves the old file or the new one, and no temporary file" {
 	local metrics=$ROOT/examples/hosts/metrics.sh
 	shard edge1 0
 	mkdir text
@@ -164,10 +164,10 @@ families() {
 	cp text/ace.prom before
 	NAME=edge1 exits 0 "$metrics" text edge1
 	grep -q '^ace_state_step' text/edge1.prom
-	# a failed call leaves the old file
+	# a failed call keeps the old file
 	exits 4 "$metrics" text spool nowhere
 	same text/ace.prom before
-	# so does one that is killed
+	# so does a killed one
 	mkdir bin
 	printf '#!/bin/sh\nkill $PPID\n' >bin/ace-status
 	chmod +x bin/ace-status
@@ -181,7 +181,7 @@ families() {
 	exits 0 systemd-analyze verify ./ace-metrics.service ./ace-metrics.timer
 }
 
-@test "the recipe for TensorBoard writes each number of the table" {
+@test "the recipe for TensorBoard writes every number of the table" {
 	local m=torch/utils/tensorboard
 	mkdir -p $m run
 	touch torch/__init__.py torch/utils/__init__.py
