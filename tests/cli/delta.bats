@@ -111,8 +111,7 @@ plain() { ace-diff --omit provenance "$@"; }
 	plain -s 3 --base-version 2 a b | cmp - out
 }
 
-# refused RE WHAT...: check that ace-diff refuses the directory of `mkdelta make old new d
-# WHAT', with status 3 and RE
+# refused RE WHAT...: check that ace-diff refuses `mkdelta make old new d WHAT' with 3 and RE
 refused() {
 	local re=$1
 	shift

@@ -13,8 +13,7 @@ make_models() {
 	done
 }
 
-# ranks NAME ROWS COLUMNS: write the ranks' slices old.NAME0... and new.NAME0..., each with an
-# index; set n to the number of ranks
+# ranks NAME ROWS COLUMNS: write the n ranks' slices old.NAME0..., new.NAME0... and indexes
 ranks() {
 	local m
 	n=$(($2 * $3))
@@ -230,8 +229,7 @@ step() {
 	last=$1
 }
 
-# steps NAME ROWS COLUMNS [FOR]: write the patches of steps 7 to 9, from old to new, third
-# and fourth
+# steps NAME ROWS COLUMNS [FOR]: write the patches of steps 7 to 9: old, new, third, fourth
 steps() {
 	form="$2 $3" n=$(($2 * $3)) last=old
 	# shellcheck disable=SC2046,SC2086 # word splitting is intended

@@ -19,8 +19,7 @@ kept() {
 	done
 }
 
-# to NAME MODEL: send receiver NAME the patches that MODEL needs, apply them, and return the
-# receipt to S
+# to NAME MODEL: send NAME the patches that MODEL needs, apply them, and return the receipt
 to() {
 	ace-diff -S S --to "$1" >"$1.down" &&
 	    { ace-patch --receipt "$1" "$2" <"$1.down" >"$1.up" || true; } &&
