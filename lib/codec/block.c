@@ -112,11 +112,9 @@ decode_sign(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* ---- estimated ---- */
-
-/* Estimate the error of blocks of 32 values whose step is the block's maximum / levels,
- * averaged over the maximum of 32 draws: P(max <= x) = F(x)^32. Values below half a step
- * become 0; the others have an error of step^2 / 12. */
+/* Estimate the error of blocks of 32 values with the step maximum / levels. It is
+ * averaged over the block's maximum, for which P(max <= x) = F(x)^32. Values below half a
+ * step become 0; the others have an error of step^2 / 12. */
 static double
 blocks(const struct estimate *m, double levels)
 {
@@ -133,7 +131,7 @@ blocks(const struct estimate *m, double levels)
 		step = m->x[i] / levels;
 		while (j < m->points && m->x[j] > step / 2)
 			j++;
-		/* number of values that are not above x[i] */
+		/* number of values that are at most x[i] */
 		below = m->n - (above - m->w[i]);
 		if (j > i && below > 0)
 			sum += part * m->n / below * (m->energy[j] +
@@ -156,7 +154,7 @@ estimated_q4(const struct codec_plan *plan, const struct estimate *m,
 	*error = blocks(m, 8);
 }
 
-/* The error is the energy less the energy of each block's mean magnitude. */
+/* Estimate the error: n times the variance of |x| within a block. */
 static void
 estimated_sign(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

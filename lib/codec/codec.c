@@ -21,7 +21,7 @@ static struct {
 const struct codec_impl *
 codec_row(uint32_t codec)
 {
-	static const struct codec_impl none = { .open = 1 };	/* the parameter is unknown */
+	static const struct codec_impl none = { .open = 1 };	/* parameter unknown */
 	unsigned i;
 
 	if (codec < CODEC_MAX)
@@ -101,7 +101,7 @@ codec_known(uint64_t codec)
 	return codec < CODEC_MAX && table[codec] != NULL;
 }
 
-/* Return 1 if a record of codec c may have this parameter. */
+/* Return 1 if a record of codec c may have this parameter byte. */
 static int
 takes(const struct codec_impl *c, uint8_t param)
 {
@@ -216,8 +216,6 @@ codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT])
 	return buf;
 }
 
-/* ---- properties of codecs ---- */
-
 
 int
 codec_dense(const struct codec_plan *plan)
@@ -283,8 +281,6 @@ codec_turned(const struct codec_last *last, struct codec_plan *plan)
 	*plan = (struct codec_plan){ last->codec, last->param, 0 };
 	return c->turned != NULL && c->turned(plan, last->body, last->len);
 }
-
-/* ---- the bytes ---- */
 
 size_t
 codec_bound(const struct codec_plan *plan, size_t n)
@@ -374,8 +370,8 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	return r;
 }
 
-/* Return the row that decodes a body, and fill in the decoder's arguments. Return NULL if
- * the codec is unknown. */
+/* Return the row that decodes a body, and set o->kern. If the codec or its parameter is
+ * unknown, set *r to an error and return NULL. */
 static const struct codec_impl *
 decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r, struct err *e)
 {
@@ -394,7 +390,8 @@ decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r, struct err *
 	return *r == 0 ? c : NULL;
 }
 
-/* Check that the decoder has used all of b and that the values are finite. */
+/* Check that the decoder has used all of b and that the values are valid for the
+ * codec. */
 static int
 decoded(const struct codec_impl *c, const struct bytes *b,
     const struct kern *kern, const float *x, size_t n, struct err *e)

@@ -51,8 +51,8 @@ enum codec_id {
 /* How to code one group: an entry of a plan. */
 struct codec_plan {
 	uint32_t codec;		/* enum codec_id, or a private number */
-	uint8_t param;		/* parameter byte of the record */
-	float arg;		/* argument: top-k fraction or step */
+	uint8_t param;		/* parameter byte of its record */
+	float arg;		/* argument in the name: a fraction, a step, ... */
 };
 
 /* Data about a group that both sides know without transmission. */
@@ -81,7 +81,7 @@ const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
  * one. */
 int codec_known(uint64_t codec);
 
-/* Return 1 if a plan of this known codec may have the parameter. */
+/* Return 1 if a plan of this known codec may have this parameter byte. */
 int codec_takes(uint32_t codec, uint8_t param);
 /* Return 1 if decoding restores every f32 bit for bit. */
 static inline int
@@ -92,8 +92,8 @@ codec_exact(uint32_t codec, uint8_t param)
 	    (codec == CODEC_LOSSLESS && param == 0);
 }
 
-/* Return 1 if any reader can decode a body to values. Some bodies need the old values
- * or the tensor's type. */
+/* Return 1 if the values can be decoded from the body alone. Other bodies need the old
+ * values or the tensor's type. */
 static inline int
 codec_values(uint32_t codec, uint8_t param)
 {
@@ -134,11 +134,11 @@ int codec_param(const struct codec_plan *plan);
 int codec_rate(const struct codec_plan *plan);
 struct codec_plan codec_turn(const struct codec_plan *plan, double f);
 
-/* codec_shared(effort): return the codec whose step all groups of a shard share, so
- * that one number describes the coding (sync/allot.h). Of the codecs that take no more
- * CPU time than the effort, 1 to CODEC_EFFORT_MOST, it has the fewest bytes at the same
- * error. codec_shares(name): return the number of the codec with that name if it can be
- * shared, else CODEC_NONE. */
+/* codec_shared(effort): return the codec for shards in which all groups have the same
+ * step (sync/allot.h). The effort, 1 to CODEC_EFFORT_MOST, limits CPU time; of the codecs
+ * that it allows, this one needs the fewest bytes at the same error. codec_shares(name):
+ * return the number of the codec with that name if groups can share its step, else
+ * CODEC_NONE. */
 enum { CODEC_EFFORT_MOST = 9, CODEC_EFFORT = 3 };	/* CODEC_EFFORT: default */
 uint32_t codec_shared(unsigned effort);
 uint32_t codec_shares(const char *name);
@@ -171,12 +171,12 @@ struct codec_last {
 	size_t len;
 };
 
-/* If the body's codec has a rate parameter that can be read from the body, set *plan to
- * the plan with this parameter and return 1. Otherwise return 0. */
+/* If the rate parameter of last->codec can be read from the body, set *plan to the plan
+ * that has it and return 1. Otherwise return 0. */
 int codec_turned(const struct codec_last *last, struct codec_plan *plan);
 
-/* codec_encode_after: like codec_encode, with the last body, which may be NULL, of
- * another codec or corrupt. If y is not NULL, y[n] (not x) becomes the values that
+/* codec_encode_after: like codec_encode, given the last body, which may be NULL, corrupt
+ * or from another codec. If y is not NULL, y[n] (not x) becomes the values that
  * codec_decode returns; this is usually much faster than decoding. seen: statistics of x,
  * or NULL. codec_after(plan): return 1 if the codec uses the last body. */
 int codec_after(const struct codec_plan *plan);
@@ -185,9 +185,9 @@ int codec_encode_after(const struct codec_plan *plan,
     size_t n, const struct kern_stat *seen, struct buf *out, uint8_t *param,
     float *y, struct err *e);
 
-/* Decode exactly len bytes to exactly n values. -ERR_DATA with a message that begins with
- * "corrupt" or "unsupported". Values that are not finite are corrupt, except in F32, F16,
- * BF16 and LOSSLESS, which may have any value. */
+/* Decode exactly len bytes to exactly n values. Return 0, or -ERR_DATA with a message
+ * that begins with "corrupt" or "unsupported". Values that are not finite are corrupt,
+ * except in F32, F16, BF16 and LOSSLESS, which may have any value. */
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
 
@@ -208,9 +208,9 @@ struct codec_list {
 
 void codec_list_release(struct codec_list *l);
 
-/* codec_lists(codec): return 1 if bodies of the codec list values. codec_decode_list:
- * like codec_decode for such a codec, but decode into a list, so that the time depends
- * only on the number of listed values. */
+/* codec_lists(codec): return 1 if codec_decode_list can decode the codec.
+ * codec_decode_list: like codec_decode, but store only the values of the body in a list,
+ * so that the time does not depend on n. */
 int codec_lists(uint32_t codec);
 int codec_decode_list(uint32_t codec, uint8_t param,
     const struct codec_ctx *ctx, const unsigned char *body, size_t len,

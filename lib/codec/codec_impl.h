@@ -1,5 +1,5 @@
 /*
- * The row that each codec's file defines for the table of codec.h. Only this folder
+ * The row of the table in codec.h, which each codec's file defines. Only this folder
  * includes it; examples/README.md tells how to add a codec.
  */
 #ifndef ACE_CODEC_IMPL_H
@@ -39,20 +39,20 @@ struct codec_out {
 	size_t n;
 };
 
-/* Another name for some of a codec's plans. parse turns its argument into the plan; the
- * record has the codec's own number. */
+/* Another name for some plans of a codec. parse turns the argument of this name into the
+ * plan; the record has the codec's own number. */
 struct codec_alias {
 	const char *name;
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 };
 
-/* The row. name, bound, encode, and decode or list, are required. Properties that are
- * left 0 do not hold. Each function pointer's comment says what NULL means. */
+/* The row. name, bound, encode, and decode or list, are required. A property that is 0
+ * does not hold. Each function pointer's comment says what NULL means. */
 struct codec_impl {
 	const char *name;	/* at most 9 characters */
 
 	/* ---- the argument ---- */
-	/* parse arg, the text after the colon or NULL if there is none. 0 or
+	/* parse arg, the text after the colon, or NULL if there is none. Return 0 or
 	 * -ERR_USAGE. NULL: users cannot name the codec */
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 	/* write what follows the name, ":0.01" or "", into buf */
@@ -61,29 +61,29 @@ struct codec_impl {
 	 * name under which a plan is shown, without its argument */
 	const struct codec_alias *alias;
 	const char *(*title)(const struct codec_plan *plan);
-	/* make the plan coarser by f > 0, within the codec's range; NULL if the
-	 * argument is no rate parameter (codec_rate) */
+	/* make the plan coarser by f > 0, within the codec's range; NULL if the argument
+	 * cannot be changed gradually (codec_rate) */
 	void (*turn)(struct codec_plan *plan, double f);
-	/* set the plan that coded this body and return 1, or return 0 if the body does
-	 * not tell; NULL: no body tells */
+	/* set *plan to the plan that coded this body and return 1; if the body does not
+	 * tell, return 0. NULL: no body tells */
 	int (*turned)(struct codec_plan *plan, const unsigned char *body, size_t len);
 
 	/* make a plan of an unbiased codec contracting (codec_contracting) */
 	void (*contract)(struct codec_plan *plan);
 
-	/* ---- the bytes ---- */
+	/* ---- encoding and decoding ---- */
 	size_t (*bound)(const struct codec_plan *plan, size_t n);
 	/* size of the body of values that are not all 0; NULL if the bound is exact or
 	 * the size depends on the values */
 	size_t (*size)(const struct codec_plan *plan,
 	    const struct codec_ctx *ctx, size_t n);
 	/* append the body to out, which has room for bound() bytes. On entry *param is
-	 * the plan's, or 0 if encode sets it (see open) */
+	 * the plan's, or 0 if encode chooses it (see open) */
 	int (*encode)(const struct codec_in *in, struct buf *out,
 	    uint8_t *param, struct err *e);
-	/* decode b; if bytes are left unread, the caller refuses the body */
+	/* decode b; the caller refuses the body if bytes are left over */
 	int (*decode)(const struct codec_out *o, struct bytes *b, struct err *e);
-	/* for a sparse codec, instead of decode: list the values in the body; o->x is
+	/* for a sparse codec, in place of decode: list the values in the body; o->x is
 	 * NULL */
 	int (*list)(const struct codec_out *o, struct bytes *b,
 	    struct codec_list *l, struct err *e);
@@ -92,27 +92,25 @@ struct codec_impl {
 	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
 	    struct err *e);
 	uint8_t min_param, max_param;	/* other parameters are unsupported */
-	uint8_t flag_param;	/* bits that may be added to any parameter */
+	uint8_t flag_param;	/* bits that any parameter may have in addition */
 	uint8_t raw;		/* 1: accepts values that are not finite */
-	/* largest parameter that encode may write instead of the plan's; or 0 */
+	/* if not 0, encode chooses the parameter, at most this one */
 	uint8_t open;
 	uint8_t after;		/* 1: encode uses the last body */
-	/* 1: encode calls codec_seen, so that max_bits need not be computed before */
+	/* 1: encode calls codec_seen, so the caller need not compute max_bits */
 	uint8_t sums;
 	/* 1: encode sets y[n], unless it is NULL, to exactly the decoded values */
 	uint8_t gives_y;
 
 	/* ---- properties and estimates ---- */
 	uint8_t dense;		/* 1: every value takes 8 bits or more */
-	/* least effort from which on all groups of a shard may share this codec's step
-	 * (codec_shared); 0: never */
+	/* least effort at which codec_shared may return this codec; 0: it never does */
 	uint8_t effort;
 	uint8_t fixed;		/* 1: size, or the bound if size is NULL, is exact */
-	/* most values, or all small ones, become 0 if the plan's argument is below
-	 * this */
+	/* below this argument of the plan, most values, or all small ones, become 0 */
 	float sparse_below;
 	/* estimate bytes and error for estimate_coding. On entry *bytes is set if the
-	 * size is fixed and -1 otherwise, and *error is -1. NULL: both stay */
+	 * size is fixed and -1 otherwise, and *error is -1. NULL: they stay so */
 	void (*estimate)(const struct codec_plan *plan,
 	    const struct estimate *m, int64_t *bytes, double *error);
 };
@@ -127,7 +125,7 @@ int codec_corrupt(const char *codec, const char *what, struct err *e);
 /* Make room for k values and set l->k. Return 0 or -ERR_SYS. */
 int codec_list_room(struct codec_list *l, size_t k, struct err *e);
 
-/* Parse for codecs that take no argument. */
+/* The parse function of codecs without an argument. */
 int codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e);
 
 #define CODEC_ROW(number, name, row) extern const struct codec_impl row;

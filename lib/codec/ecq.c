@@ -9,12 +9,12 @@
  *         | 00 00 00  f32[n]                        the values unchanged
  *         | step[3]  i8 delta  i4 delta[2]  u8 level  u8 symbols  u8 fine?  code
  *
- * step[3] is the upper 24 bits of an f32, least significant byte first.  The first
- * delta is in units of 2^-8, the others of 2^-5.  level is the quantised mean |q| of the
- * first values, or a lower level, plus 64 times the mode (kern/kern_ecq.h).  symbols is
- * the greatest symbol plus 16 times the logarithm of the number of states.  fine is
- * present when the greatest symbol is 15.  code: ecq_code.h.  The encoder chooses dead
- * and r; the body does not contain them.
+ * step[3] is the upper 24 bits of an f32, least significant byte first. The first delta
+ * is in units of 2^-8, the others of 2^-5. level is the level of the mean |q| of the
+ * first values, or a lower one, plus 64 times the mode (kern/kern_ecq.h). symbols is the
+ * greatest symbol plus 16 times the binary logarithm of the number of states. fine is
+ * present when the greatest symbol is 15. code: ecq_code.h. The encoder chooses dead and
+ * r; the body does not contain them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -96,8 +96,6 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return stepped_decode("ecq", 0, o, b, e);
 }
 
-/* ---- decoded values without decoding ---- */
-
 static int
 again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 {
@@ -124,25 +122,21 @@ again(const struct codec_in *in, struct bytes *b, float *y, struct err *e)
 	return 0;
 }
 
-/* ---- the row of the codec table ---- */
-
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
 	return HEADER + 1 + 4 * n + ROOM;
 }
 
-/* ---- estimated ---- */
-
 enum { CELLS = 16 };
 #define DEAD 0.6	/* approximate thresholds of the encoder */
 #define ROUND 0.45
-/* A point stands for magnitudes from x / HALF to x * HALF, a sixteenth of an octave:
- * 2^(0.5 / ESTIMATE_PIECES). */
+/* A point stands for magnitudes from x / HALF to x * HALF. HALF is a sixteenth of an
+ * octave, 2^(0.5 / ESTIMATE_PIECES). */
 #define HALF 1.0442737824274138403
 
-/* Distribution of the quantised values: the number of values with |q| = k, and the sums
- * of |x| and x^2 of these, in steps. */
+/* The distribution of |q|: for each k the number of values with |q| = k, and the sums of
+ * their |x| and x^2, with x in units of the step. */
 struct cells {
 	double mass[CELLS + 1], sum[CELLS + 1], sum2[CELLS + 1];
 	double bits, error;	/* bits and error of values beyond the cells */
@@ -156,7 +150,7 @@ static const double edge[CELLS + 2] = {
 	13 - ROUND, 14 - ROUND, 15 - ROUND, 16 - ROUND, HUGE_VAL
 };
 
-/* Add w values spread evenly from a to b, in steps. */
+/* Add w values spread evenly from a to b; both are in units of the step. */
 static void
 spread(struct cells *c, double a, double b, double w)
 {
@@ -172,9 +166,9 @@ spread(struct cells *c, double a, double b, double w)
 	}
 }
 
-/* Fill the cells.  Beyond sixteen steps a value takes the logarithm of its density in bits
- * and has an error of step^2 / 12; beyond the quantiser's range it is exact and expensive.
- * Only points near the cells are visited: the sums over the others are known. */
+/* Fill the cells. Beyond sixteen steps a value takes -log2 of its density in bits and has
+ * an error of step^2 / 12; beyond the quantiser's range it is exact and expensive. Only
+ * points near the cells are visited; the sums over the others are precomputed. */
 static void
 fill(const struct estimate *m, double step, struct cells *c)
 {
@@ -186,7 +180,7 @@ fill(const struct estimate *m, double step, struct cells *c)
 	memset(c, 0, sizeof(*c));
 	c->nonzero = m->count[0] - m->count[i];
 	c->bits = (m->count[0] - m->count[exact]) * 46;
-	/* density: w of n values over x * (HALF - 1 / HALF) / step */
+	/* a point's density is w / n over a width of x * (HALF - 1 / HALF) / step */
 	if (exact < i)
 		c->bits += wide * estimate_log2(m->n * (HALF - 1 / HALF) *
 		    inv) - (m->log[exact] - m->log[i]);
@@ -198,7 +192,7 @@ fill(const struct estimate *m, double step, struct cells *c)
 	    (1 / (HALF * HALF) + 1 + HALF * HALF) / 3;
 }
 
-/* Return the bytes of the order-0 entropy and the signs.  What contexts save is not
+/* Return the bytes of the order-0 entropy and the signs. Savings by contexts are not
  * estimated here. */
 static int64_t
 bytes_of(const struct estimate *m, const struct cells *c)

@@ -13,10 +13,10 @@
 #include "codec/exact_bits.h"
 #include "kern/kern_ecq.h"
 
-/* For functions called per value with a constant `two' (ecq_code.h). */
+/* For functions that are called for each value with a constant `two' (ecq_code.h). */
 #define ECQ_BITS_INLINE static inline __attribute__((always_inline))
 
-/* v > 0 */
+/* Return the number of bits of v > 0, leading zeros left out. */
 static inline unsigned
 ecq_bits_length(uint32_t v)
 {
@@ -25,12 +25,12 @@ ecq_bits_length(uint32_t v)
 
 /*
  * ---- bits written from the end of a body towards its start, the least significant
- * bit of each byte and number first.  Bits without a model go there, because a shift
- * is cheaper than a step of a coder ----
+ * bit of each byte and number first.  Bits without a model are written there, because
+ * a shift is cheaper than a step of a coder ----
  */
 
 struct tail_put {
-	uint64_t bits;		/* n < 32 bits that are not written yet */
+	uint64_t bits;		/* n < 32 bits, not written yet */
 	unsigned n;
 	unsigned char *p;	/* the next byte is written before p */
 };
@@ -63,7 +63,8 @@ tail_put_end(struct tail_put *t)
 
 /* ---- bits in the order of writing ---- */
 
-/* Bits, least significant first within a byte; fewer than 32 are pending. */
+/* Writer of bits, least significant first in each byte; n < 32 of them are not written
+ * yet. */
 struct bits {
 	uint64_t v;
 	unsigned n;
@@ -71,7 +72,7 @@ struct bits {
 	unsigned fine;		/* `fine' of struct ecq_side */
 };
 
-/* n <= 32 bits. */
+/* Write the n <= 32 low bits of v, whose upper bits are 0. */
 ECQ_BITS_INLINE void
 put_bits(struct bits *b, uint32_t v, unsigned n)
 {
@@ -85,7 +86,7 @@ put_bits(struct bits *b, uint32_t v, unsigned n)
 	b->n -= 32;
 }
 
-/* Write n <= 56 bits.  Fewer than 8 bits may be pending before, and are pending after. */
+/* Write n <= 56 bits. Before and after the call fewer than 8 bits may be pending. */
 ECQ_BITS_INLINE void
 put_many(struct bits *b, uint64_t v, unsigned n)
 {
@@ -97,8 +98,8 @@ put_many(struct bits *b, uint64_t v, unsigned n)
 	b->n &= 7;
 }
 
-/* Write, ending at `end', the states and the bits that the states do not hold.  Return
- * where they begin, or NULL if they would start before p. */
+/* Write the states, and the bits that the states do not hold, so that they end at `end'.
+ * Return where they begin, or NULL if that would be before p. */
 static inline unsigned char *
 ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
     const unsigned char *p, unsigned char *end)
@@ -121,9 +122,9 @@ ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
 	return tail_put_end(&t);
 }
 
-/* ---- read ---- */
+/* ---- reading ---- */
 
-/* Plain bits: first those in the states, then the others. */
+/* Reader of plain bits: first those in the states, then the others. */
 struct plain {
 	const uint32_t *state, *end;
 	struct bits_get t;
@@ -132,7 +133,7 @@ struct plain {
 	int bad;
 };
 
-/* n <= 32 bits. */
+/* Read n <= 32 bits. */
 ECQ_BITS_INLINE uint32_t
 get_bits(struct plain *b, unsigned n)
 {
@@ -154,7 +155,8 @@ get_bits(struct plain *b, unsigned n)
 	return (uint32_t)v;
 }
 
-/* Decode the chunks whose codes contain all but the signs, which are in the marks. */
+/* Decode the chunks whose codes contain everything except the signs. The signs are in the
+ * marks. */
 static inline void
 ecq_bits_whole(void (*values)(float *, const uint16_t *, const uint32_t *, size_t,
     const float *), float *x, const uint16_t *code, const uint32_t *mark,

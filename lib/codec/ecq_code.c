@@ -13,7 +13,7 @@
 struct work {
 	int32_t *above;
 	uint16_t *code;
-	uint16_t *trial[KERN_ECQ_MODES];	/* `code' points to one of them */
+	uint16_t *trial[KERN_ECQ_MODES];	/* `code' is one of them */
 };
 
 static inline uint32_t
@@ -25,17 +25,17 @@ magnitude(int16_t q)
 /* ---- the mode ---- */
 
 enum {
-	MANY = 49152,		/* up to this many values, choose the mode by all of them */
-	TRIAL = 16384,		/* else by a sample of this size, */
-	DENSE = 12,		/* or, below this level, */
-	SPARSE_TRIAL = 32768,	/* by a sample of this size */
-	BANKS = 4,		/* parallel counts, faster than one */
-	PIECES = 8,		/* number of places from which the sample is taken */
-	LEARN = 3 << 16,	/* cost of learning one symbol of a context */
-	FIT = 47000,		/* correction for a sample that fits itself */
-	FIRST = 4096,		/* the level is chosen by this many first values */
-	RICH = 22,		/* replaces FIT from this level on */
-	LOWER = 4		/* also try a level that is lower by this */
+	MANY = 49152,		/* for up to this many values, all choose the mode */
+	TRIAL = 16384,		/* number of sampled values for larger groups */
+	DENSE = 12,		/* below this level the sample is larger: */
+	SPARSE_TRIAL = 32768,	/* number of sampled values then */
+	BANKS = 4,		/* tables of counts; several are faster than one */
+	PIECES = 8,		/* the sample is taken from this many places */
+	LEARN = 3 << 16,	/* bits * 2^16 to learn one symbol of a context */
+	FIT = 47000,		/* the same, per n / sample size: a sample fits itself */
+	FIRST = 4096,		/* number of first values that decide the level */
+	RICH = 22,		/* least level at which lower ones are tried */
+	LOWER = 4		/* how much lower the level tried is */
 };
 
 /* Return 1 if a chunk's codes contain an escape. */
@@ -53,7 +53,7 @@ escapes(const uint16_t code[KERN_ECQ_LANES], unsigned two)
 	return most >= 1024;
 }
 
-/* Return how many low bits of the escapes are as likely 0 as 1, judged by the mean
+/* Return how many low bits of an escape are about equally likely 0 and 1, given the mean
  * escape. */
 static unsigned
 fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
@@ -79,8 +79,8 @@ static void
 counts(const uint16_t *code, size_t n, unsigned top,
     uint32_t count[KERN_ECQ_SYMBOLS << 6])
 {
-	/* One row more than needed: in banks exactly 4096 bytes apart, loads would wait
-	 * for the stores of other banks. */
+	/* One more row than needed. If the banks were exactly 4096 bytes apart, loads
+	 * from one bank would wait for stores to another. */
 	uint32_t bank[BANKS][(KERN_ECQ_SYMBOLS + 1) << 6];
 	const size_t used = (size_t)(top + 1) << 6;
 	size_t i;
@@ -137,7 +137,7 @@ cost(const uint16_t *code, const int16_t *q, size_t some, size_t n, unsigned top
 	return bits / some * n + learn;
 }
 
-/* Return the level of the first values. */
+/* Return the level of the mean |q| of the first values. */
 static uint8_t
 level(const int16_t *q, size_t n)
 {
@@ -154,7 +154,8 @@ level(const int16_t *q, size_t n)
 	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
 }
 
-/* Copy a sample of in->q, whole rows from all over the group, into q. */
+/* Copy a sample of n values, made of whole rows from all over the group, from in->q to
+ * q. */
 static void
 sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 {
@@ -169,7 +170,8 @@ sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 	}
 }
 
-/* Compute the codes of q by all modes, or by all but the last. Return the number of modes. */
+/* Compute the codes of q in each mode (if rows are too short, in all but the last).
+ * Return the number of modes. */
 static unsigned
 trials(struct work *w, const struct ecq_in *in, unsigned level,
     const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES])
@@ -191,10 +193,10 @@ trials(struct work *w, const struct ecq_in *in, unsigned level,
 	return modes;
 }
 
-/* Try a level below that of the values. The context adds the level's mean to the row
- * above, which says little if its values are small beside that mean. So if columns
- * differ, a lower level takes fewer bits (up to 7 % at 4 bits per value of a real
- * gradient). *bits and t[KERN_ECQ_ABOVE] belong to s->level; the rest is free. */
+/* Try levels below that of the values. A context adds the level's mean to the row above,
+ * and where the row's values are small beside that mean, they count for little. So if
+ * columns differ, a lower level takes fewer bits (up to 7 % at 4 bits per value of a real
+ * gradient). *bits and t[KERN_ECQ_ABOVE] belong to s->level; the rest of t is scratch. */
 static void
 lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
     const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES],
@@ -222,8 +224,9 @@ lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 	}
 }
 
-/* Choose the mode and level with the fewest bits for a sample, and the number of states.
- * w has room. *best becomes the chosen mode's codes and model. Return the sample's size. */
+/* Choose the number of states, and the mode and level with the fewest bits for a sample.
+ * w has room. *best becomes the chosen mode's codes and model. Return the sample's
+ * size. */
 static size_t
 pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
     struct kern_ecq_sorted *best)
@@ -259,7 +262,7 @@ pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 	return n;
 }
 
-/* Call pick, then code all values: fill w->code, and s except its deltas and fine. */
+/* Call pick, then code all values: set w->code, and s except `delta' and `fine'. */
 static void
 choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 {
@@ -277,9 +280,7 @@ choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 	s->top = (uint8_t)(all.top > 0 ? all.top : 1);
 }
 
-/* ---- writing plain bits ---- */
-
-/* Write the bits that the symbol leaves out, and the sign if it has none. */
+/* Write the bits that are not in the symbol, and the sign if the symbol is 0. */
 ECQ_BITS_INLINE void
 put_rest(struct bits *b, int16_t q, unsigned code, float x, unsigned two)
 {
@@ -301,7 +302,7 @@ put_rest(struct bits *b, int16_t q, unsigned code, float x, unsigned two)
 		put_bits(b, bytes_u32(x) & 0x7fffffff, 31);
 }
 
-/* Write the plain bits, chunk by chunk. Return -1 if they exceed limit. */
+/* Write the plain bits, chunk by chunk. Return -1 if they exceed limit bytes. */
 ECQ_BITS_INLINE int
 put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
     const uint32_t *mark, size_t limit, unsigned two)
@@ -327,8 +328,6 @@ put_plain(struct bits *b, const struct ecq_in *in, const uint16_t *code,
 	return 0;
 }
 
-/* ---- centroids ---- */
-
 int8_t
 ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j)
 {
@@ -341,7 +340,7 @@ ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j)
 static void
 centroids(const struct ecq_in *in, int8_t delta[ECQ_CENTROIDS])
 {
-	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integers: the order does not matter */
+	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integer sums: any order */
 	uint32_t count[ECQ_CENTROIDS] = { 0 };
 	unsigned j;
 
@@ -361,9 +360,7 @@ ecq_code_delta(const struct ecq_side *s, unsigned two, float of[2][ECQ_CENTROIDS
 			    (float)((j == 0 ? 256 : 32) >> two);
 }
 
-/* ---- all of them ---- */
-
-/* Start the model and its tables in the initial state. */
+/* Start the model, with its tables in their initial state. */
 static void
 start(struct kern_tcq *m, const struct codec_ctx *ctx, const struct ecq_side *s,
     int32_t *above, unsigned two)
@@ -379,7 +376,7 @@ start(struct kern_tcq *m, const struct codec_ctx *ctx, const struct ecq_side *s,
 	kern_ecq_tables(&m->m, s->top);
 }
 
-/* Write all symbols, starting from the states that the first plain bits give. */
+/* The first plain bits become the initial states of the coder. */
 size_t
 ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code,
     uint32_t *span, unsigned char *raw, unsigned char *p, size_t limit, unsigned two)
@@ -400,7 +397,7 @@ ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code
 	if ((two ? put_plain(&b, in, code, span, limit, 1) :
 	    put_plain(&b, in, code, span, limit, 0)) < 0)
 		return 0;
-	/* the pending bits, and zeros for all states */
+	/* write the pending bits, and zeros so that each state has 16 bits */
 	memset(b.p, 0, 8 + 2 * KERN_ECQ_LANES);
 	bytes_set32(b.p, (uint32_t)b.v);
 	for (j = 0; j < states; j++)
@@ -411,8 +408,8 @@ ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code
 		in->kern->tcq_spans(&m, code, in->n, span);
 	else
 		in->kern->ecq_spans(&m.m, code, in->n, span);
-	/* A value takes at most 15 bits, so the words fit into the spans, which are
-	 * read before they are overwritten. */
+	/* A value's code takes at most 15 bits, so the words fit into the memory of the
+	 * spans, which are read before they are overwritten. */
 	last = (unsigned char *)(span + in->n) + 4 * KERN_ECQ_LANES;
 	front = in->kern->ecq_put(state, states, span, in->n, last);
 	k = (size_t)(last - front);
@@ -426,7 +423,7 @@ ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code
 	return k + (size_t)(end - back);
 }
 
-/* Bytes per value, from p on, for choosing the mode. */
+/* Memory in bytes per value, from p on, for choosing the mode. */
 enum { ROOM = sizeof(int32_t) + KERN_ECQ_MODES * sizeof(uint16_t) };
 
 static void
@@ -465,7 +462,7 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	float delta[2][ECQ_CENTROIDS + 1];
 	uint32_t *span;
 
-	/* one allocation, which the allocator keeps */
+	/* one allocation, which the allocator keeps for the next group */
 	span = alloc_raw(n * (sizeof(*span) + ROOM) + limit + ECQ_CODE_RAW, 1, e);
 	if (span == NULL)
 		return -ERR_SYS;
@@ -482,9 +479,8 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	return 0;
 }
 
-/* ---- read ---- */
-
-/* Return |q| from a code and its plain bits; set *neg to the sign if the bits have it. */
+/* Return |q| from a code and its plain bits; set *neg to the sign if the plain bits have
+ * it. */
 ECQ_BITS_INLINE uint32_t
 get_rest(struct plain *b, unsigned code, uint32_t *neg, unsigned two)
 {
@@ -538,7 +534,7 @@ get_plain(struct plain *b, const struct ecq_out *o, const struct ecq_side *s,
 				    ecq_code_value(k, KERN_TCQ_QUANTISER(code[i]) &
 				    two, of, o->step, two);
 			}
-			/* without a branch: signs cannot be predicted */
+			/* no branch, because signs cannot be predicted */
 			o->x[i] = bytes_f32(bytes_u32(x) ^ neg << 31);
 		}
 	}
@@ -587,7 +583,7 @@ ecq_code_get(const struct ecq_out *o, const struct ecq_side *s, unsigned two,
 
 	if (above && !kern_ecq_rows(o->ctx->cols, o->n))
 		return 0;
-	/* one allocation, which the allocator keeps */
+	/* one allocation, which the allocator keeps for the next group */
 	row = alloc_raw(n, sizeof(uint16_t) + (above ? sizeof(*row) : 0) +
 	    sizeof(uint32_t) / KERN_ECQ_LANES + 1, e);
 	if (row == NULL)

@@ -1,10 +1,9 @@
 /*
- * The coded part of an ECQ body (ecq.c): rANS words from the front, bits from the
- * back.
+ * The coded part of an ECQ body (ecq.c): rANS words from its start, bits from its end.
  *
  * Magnitudes become symbols (kern/kern_ecq.h), and symbols become rANS words; the number
- * of coder states depends on the length.  The rest is plain bits.  A chunk of 32 values
- * has first the signs of its non-zero symbols, then for each value
+ * of coder states depends on the length. The rest is plain bits. A chunk of 32 values has
+ * first the signs of its non-zero symbols, then for each value
  *
  *   the escape, where the symbol is 15:  with e = (|q| >> shift) - 15, the number
  *       (e >> fine) + 1 as a 1 for each bit below its first, a 0, and these bits;
@@ -13,8 +12,8 @@
  *   the sign, where the symbol is 0 and |q| is not
  *   the 31 bits of |x| as f32, where |q| is KERN_QMAX
  *
- * The states end with the first 16 of these bits per state; the others follow the
- * states, from the back.  A state is e in 4 bits and the 16 + e bits below its first.
+ * The states end with the first 16 of these bits per state; the others follow the states,
+ * from the end of the body. A state is e in 4 bits and the 16 + e bits below its first.
  */
 #ifndef ACE_ECQ_CODE_H
 #define ACE_ECQ_CODE_H
@@ -30,33 +29,35 @@ struct err;
 
 enum { ECQ_CENTROIDS = 3, ECQ_STATES = 4, ECQ_FINE = 14 };
 
-/* The side information before the code.  Here and below `two' is 1 for TCQ, with k = |q|
+/* The side information before the code. In this folder `two' is 1 for TCQ, with k = |q|
  * and u as in kern_tcq.h, and 0 for a single quantiser, where 2 k - u stands for |q|. */
 struct ecq_side {
-	/* mean of |x| / step - (2 k - u) of each quantiser for k = 1 (in 2^-8; TCQ
-	 * 2^-7), 2, and 3 or more (2^-5; TCQ 2^-4) */
+	/* for each quantiser, the mean of |x| / step - (2 k - u) over the values with k =
+	 * 1 (in 2^-8; TCQ 2^-7), k = 2, and k >= 3 (in 2^-5; TCQ 2^-4) */
 	int8_t delta[2][ECQ_CENTROIDS];
-	uint8_t level;		/* level of the group's mean |q|, or lower */
+	uint8_t level;		/* level of the first values' mean |q|, or lower */
 	uint8_t mode;		/* enum kern_ecq_mode */
-	uint8_t states;		/* logarithm of their number to the base 2 */
+	uint8_t states;		/* binary logarithm of the number of states */
 	uint8_t top;		/* greatest symbol; 0: all values are 0 */
-	uint8_t fine;		/* low bits of an escape; 0 if there are no escapes */
+	uint8_t fine;		/* number of low bits of escapes; 0 if there are none */
 };
 
 struct ecq_in {
 	const struct kern *kern;
 	const struct codec_ctx *ctx;
-	const int16_t *q;	/* [n], not all 0; NULL for TCQ, which decides them */
+	const int16_t *q;	/* [n], not all 0; NULL for TCQ, which computes its own */
 	const float *x;		/* [n] */
 	size_t n;
 	float step, inv;	/* inv: 1 / step */
 	float *y;		/* [n] or NULL: receives the decoded values */
 };
 
-/* Return the delta of |q| = j + 1: sum / n in units of 2^unit times the sum's unit. */
+/* Return the delta of |q| = j + 1: the mean sum / n in units of 2^unit, clamped to its
+ * field. */
 int8_t ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j);
 
-/* Set of[u][min(|q|, 3)] to the deltas, in the form for ecq_decoded of kern.h. */
+/* Set of[u][min(k, 3)] to the deltas of quantiser u, as ecq_decoded of kern.h takes
+ * them. */
 void ecq_code_delta(const struct ecq_side *s, unsigned two,
     float of[2][ECQ_CENTROIDS + 1]);
 
@@ -69,8 +70,8 @@ ecq_code_value(uint32_t k, unsigned u, float of[2][ECQ_CENTROIDS + 1], float ste
 	    of[u][k < ECQ_CENTROIDS ? k : ECQ_CENTROIDS]) * step;
 }
 
-/* Choose the mode, level and states of s that take the fewest bits for a sample or for
- * all values; in->x is not used. Return 0 or -ERR_SYS. */
+/* Choose the mode, level and number of states that take the fewest bits for a sample or
+ * for all values; in->x is not used. Return 0 or -ERR_SYS. */
 int ecq_code_pick(const struct ecq_in *in, struct ecq_side *s, struct err *e);
 
 /* Write the code to p, which has room for limit bytes, and fill s. *len is its size in
@@ -78,12 +79,12 @@ int ecq_code_pick(const struct ecq_in *in, struct ecq_side *s, struct err *e);
 int ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
     struct ecq_side *s, size_t *len, struct err *e);
 
-/* Room for a chunk's bits, the zeroed states, and a few bytes more. */
+/* Extra bytes of `raw' below: a chunk's bits, the zeroed states, and a few more. */
 enum { ECQ_CODE_RAW = 9 * KERN_ECQ_LANES + 128 };
 
-/* Write the code as ecq_code_put does, given the codes of in->q and s without `fine'.
- * span has room for n + 16 spans, raw for limit + ECQ_CODE_RAW bytes.  Return the size in
- * bytes, or 0. */
+/* Write the code as ecq_code_put does, given the codes of in->q, and s except `fine'.
+ * span has room for n + 16 spans, raw for limit + ECQ_CODE_RAW bytes. Return the size in
+ * bytes, or 0 if it would exceed limit. */
 size_t ecq_code_write(const struct ecq_in *in, struct ecq_side *s,
     const uint16_t *code, uint32_t *span, unsigned char *raw, unsigned char *p,
     size_t limit, unsigned two);
@@ -96,7 +97,7 @@ struct ecq_out {
 	float step;
 };
 
-/* Decode. Return 1; 0 if p[len] is not the code of n values; or -ERR_SYS. */
+/* Decode. Return 1, 0 if p[len] is not the code of n values, or -ERR_SYS. */
 int ecq_code_get(const struct ecq_out *out, const struct ecq_side *s,
     unsigned two, const unsigned char *p, size_t len, struct err *e);
 

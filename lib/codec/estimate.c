@@ -4,7 +4,7 @@
 #include "codec/codec_impl.h"
 #include "codec/estimate.h"
 
-/* Logarithm and power are called some dozen times per group and need nine digits. As in
+/* These functions are called some dozen times per group; nine digits are enough. As in
  * base/detmath.h they use only operations that every machine rounds alike. */
 double
 estimate_log2(double x)
@@ -44,14 +44,14 @@ estimate_exp2(double x)
 
 /* ---- the histogram's density ---- */
 
-/* For each bin the log2 of its density, at `at' octaves above the lower end of bin 0;
- * have is 0 if the bin has too few values. Bin 0 ends at the largest value. */
+/* For each bin the log2 of its density, at the point `at', in octaves above the lower end
+ * of bin 0. have: 0 if the bin has too few values. Bin 0 ends at the largest value. */
 struct estimate_bins {
 	double at[STAT_BINS], density[STAT_BINS];
 	char have[STAT_BINS];
 };
 
-/* Fill d from the histogram. top: largest value / lower end of bin 0. */
+/* Fill d from the histogram. top: the largest value divided by the lower end of bin 0. */
 static void
 estimate_density(struct estimate_bins *d, const struct stat_group *s, double top)
 {
@@ -88,8 +88,8 @@ estimate_slope(const struct estimate_bins *d, int b)
 
 /* ---- the points ---- */
 
-/* Add count values from lo to lo 2^bits in geometric spacing, largest first. Weights
- * and sizes are both geometric, so log2(w / x), whose sums are in log, changes in equal
+/* Add count values between lo and lo 2^bits as points in geometric spacing, largest
+ * first. Weights are geometric too, so log2(w / x), which m->log sums, changes in equal
  * steps. */
 static void
 estimate_bin(struct estimate *m, double lo, double bits, double count, double slope)
@@ -114,7 +114,8 @@ estimate_bin(struct estimate *m, double lo, double bits, double count, double sl
 	m->points += ESTIMATE_PIECES;
 }
 
-/* Scale all points but the largest so that their energy is the known energy. */
+/* Scale all points except the largest so that the points have the known sum of
+ * squares. */
 static void
 estimate_meet(struct estimate *m)
 {
@@ -132,7 +133,7 @@ estimate_meet(struct estimate *m)
 	}
 }
 
-/* Fill the sums over the points from each one on. */
+/* Fill the sums over the points from i to the last, for each i. */
 static void
 estimate_sums(struct estimate *m)
 {
@@ -210,7 +211,7 @@ estimate_below(const struct estimate *m, double x)
 	return lo;
 }
 
-/* Estimate the bytes: entropy and signs, a margin, and the table of rANS. */
+/* Estimate the bytes: entropy and signs, a margin, and the rANS table. */
 double
 estimate_coded(const struct estimate *m, const double *count, unsigned levels)
 {

@@ -4,8 +4,8 @@
  * our own. The histogram has one bin per octave of magnitude; within a bin the density is
  * a power of x that fits the neighbouring bins. The positions of values are unknown, so
  * the most expensive case is assumed: uniform positions, and independent blocks and rows.
- * Estimates that depend on this are upper bounds: for example, the one for lowrank
- * ignores any low rank of the matrix.
+ * Estimates that depend on it are upper bounds. For example, lowrank's estimate assumes
+ * that no direction of the matrix dominates.
  */
 #ifndef ACE_ESTIMATE_H
 #define ACE_ESTIMATE_H
@@ -17,10 +17,11 @@
 
 enum { ESTIMATE_PIECES = 8, ESTIMATE_POINTS = STAT_BINS * ESTIMATE_PIECES + 1 };
 
-/* The magnitudes, largest first: w[i] values of size x[i]. */
+/* The magnitudes, largest first: w[i] values of size x[i]. The scalars are those of
+ * stat.h. */
 struct estimate {
 	double n, nonzero, sumsq, sumabs, max;
-	struct codec_ctx ctx;	/* only its shape is used */
+	struct codec_ctx ctx;	/* only its shape (cols) is used */
 	unsigned points;
 	double x[ESTIMATE_POINTS], w[ESTIMATE_POINTS];
 	/* sums of w, w x^2 and w log2(w / x) over the points from i on */
@@ -35,8 +36,8 @@ void estimate_init(struct estimate *m, const struct stat_group *s,
 /*
  * Estimate what coding a group will cost.
  *
- * bytes    of the body, or -1 if they cannot be estimated
- * error    sum of squared differences, or -1 if it cannot be estimated;
+ * bytes size of the body, or -1 if they cannot be estimated error sum of squared
+ * differences, or -1 if it cannot be estimated;
  *          infinite if the codec cannot hold the values (f16 overflow)
  */
 void estimate_coding(const struct estimate *m, const struct codec_plan *plan,
@@ -47,11 +48,11 @@ void estimate_coding(const struct estimate *m, const struct codec_plan *plan,
 /* Return log2(x), x > 0, to nine digits, the same on every machine. */
 double estimate_log2(double x);
 
-/* Return the bits of k uniform positions (rice_put_positions) in a group of m->n: their
- * entropy and at most 0.25 bit per gap. */
+/* Return the bits that rice_put_positions takes for k uniform positions in a group of
+ * m->n: their entropy and at most 0.25 bit per gap. */
 double estimate_positions(const struct estimate *m, double k);
 
-/* Return the first point below x, m->points if there is none. */
+/* Return the index of the first point below x, m->points if there is none. */
 unsigned estimate_below(const struct estimate *m, double x);
 
 /* Return the bytes of the rANS code (codec/rans.h) of n symbols: count[0] zeros and

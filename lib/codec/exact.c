@@ -26,7 +26,7 @@ static const struct form forms[EXACT_NFORM] = {
 	[EXACT_INT8] = { 1, 8, 0, 0, 0 }, [EXACT_INT16] = { 2, 16, 0, 0, 0 },
 	[EXACT_INT32] = { 4, 32, 0, 0, 0 }, [EXACT_INT64] = { 8, 64, 0, 0, 0 }
 };
-/* half bytes, one per byte here */
+/* half bytes, each in a byte of its own here */
 static const struct form halves = { 1, 4, 0, 0, 1 };
 
 size_t
@@ -44,9 +44,8 @@ exact_bound(unsigned form, size_t n)
 	    form == EXACT_INT8 ? 2 * n : n);
 }
 
-/* ---- whole ---- */
-
-/* Split words into planes, most significant byte first, the sign of a float last. */
+/* Split words into planes, most significant byte first; move the sign of floats to the
+ * lowest bit. */
 static void
 split(const struct form *f, const unsigned char *p, unsigned char *s, size_t n)
 {
@@ -109,10 +108,10 @@ get_whole(const struct form *f, struct bytes *in, unsigned char *new, size_t n,
 	return r < 0 || in->bad ? codec_corrupt("exact", "a byte plane is damaged", e) : 0;
 }
 
-/* ---- halves of bytes ---- */
+/* ---- half bytes ---- */
 
-/* Return 1 if half bytes changed independently, as in values of 4 bits: a byte that is
- * one value seldom changes only in its upper half. */
+/* Return 1 if the two halves of bytes change independently, as in pairs of 4-bit values.
+ * In a byte that is one value, a change seldom affects only the upper half. */
 static int
 by_halves(const unsigned char *old, const unsigned char *new, size_t n)
 {
@@ -138,7 +137,7 @@ to_halves(const unsigned char *p, size_t n, unsigned char *half)
 	}
 }
 
-/* Encode and decode n bytes of two values each. */
+/* Encode and decode n bytes that hold two values each. */
 static int
 put_halves(const unsigned char *old, const unsigned char *new, size_t n,
     struct buf *out, int *too_long, struct err *e)
@@ -175,8 +174,6 @@ get_halves(const unsigned char *old, struct bytes *in, unsigned char *new,
 	alloc_free(p);
 	return r;
 }
-
-/* ---- coding a group ---- */
 
 int
 exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
@@ -275,7 +272,8 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	return r < 0 ? r : 0;
 }
 
-/* Decode whole groups of f32; other bodies need the old words or another type. */
+/* Decode a body of f32 that is coded whole; other bodies need the old words or another
+ * type. */
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {

@@ -1,17 +1,17 @@
 /*
- * Coding of a group's values bit for bit, of any type: whole, or as the difference to
- * the old values.
+ * Code a group's values of any type bit for bit: whole, or as the difference to the
+ * old values.
  *
  * Most weights of a model keep their bits from one step to the next, and a weight itself
  * tells whether it is likely to: a step moves all weights by about the same amount, and
  * half a unit in the last place depends on the exponent.  Values are therefore coded by
  * level, one level per exponent, each with its own share of changes.  For each level the
- * code has which of its values change (subset.h), and by how many representable values
- * each moves: which moves have 2, 3, ... bits (in the same way), then the bits.
+ * code says which of its values change (subset.h), and by how many representable values
+ * each one moves: which moves have 2, 3, ... bits (in the same way), then the bits.
  *
- * Values that share a scale, or a row, change together: if it saves bits, blocks of 8 to
- * 32768 values without a change are first left out.  Bytes that hold two 4-bit values are
- * coded as two values.  The method is ours; format: ace-stream(5), codec 17.
+ * Values that share a scale, or a row, change together.  So if it saves bits, blocks of 8
+ * to 32768 values without a change are first left out.  Bytes that hold two 4-bit values
+ * are coded as two values.  The method is ours; format: ace-stream(5), codec 17.
  */
 #ifndef ACE_EXACT_H
 #define ACE_EXACT_H
@@ -23,7 +23,7 @@
 
 struct err;
 
-/* How to read the bits of a word: the lower half of the record's parameter. */
+/* Types of words: the lower half of the record's parameter byte. */
 enum exact_form {
 	EXACT_F32, EXACT_F16, EXACT_BF16, EXACT_F64, EXACT_F8E4M3,
 	EXACT_F8E5M2, EXACT_INT8, EXACT_INT16, EXACT_INT32, EXACT_INT64,
@@ -31,9 +31,9 @@ enum exact_form {
 	/* INT8 coded as half bytes; used only in a record's parameter */
 	EXACT_HALVES = EXACT_NFORM,
 	EXACT_FORM = 15,	/* mask: the form in a parameter */
-	EXACT_GIVEN = 16,	/* flag: coded given the old words */
-	/* flag: only the words of a slice, for readers that know the slice; remove the
-	 * flag before exact_get */
+	EXACT_GIVEN = 16,	/* flag: coded as the difference to the old words */
+	/* flag: the body has only the words of a slice, for readers that know the slice.
+	 * Clear it before exact_get */
 	EXACT_PART = 32
 };
 
@@ -43,16 +43,16 @@ size_t exact_size(unsigned form);
 /* Return the largest size in bytes that exact_put appends. */
 size_t exact_bound(unsigned form, size_t n);
 
-/* Append the body of n little-endian words. old[n]: the reader's words, or NULL if it
- * has none.  The body is whole or given the old words, whichever is shorter; a whole body
- * is tried only if the other takes more than a sixteenth of the words' size.  Return the
- * number of changed words, n for a whole body; if 0, nothing was appended; or -ERR_SYS. */
+/* Append the body of n little-endian words. old[n]: the reader's words, or NULL if it has
+ * none. The words are coded whole or given the old words, whichever is shorter; whole is
+ * tried only if the other body takes more than a sixteenth of the words' size. Return the
+ * number of changed words, n if coded whole; 0 if nothing was appended; or -ERR_SYS. */
 int exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
     size_t n, struct buf *out, uint8_t *param, struct err *e);
 
-/* Decode a body to new[n] of the tensor's form; old may be new.  -ERR_DATA "corrupt" if
- * exact_put cannot have written the body; -ERR_DATA "mismatch" if its parameter is of
- * another form, or if it needs old words and old is NULL. */
+/* Decode a body to new[n], words of this form; old may be new. Return 0; -ERR_DATA
+ * "corrupt" if exact_put cannot have written the body; or -ERR_DATA "mismatch" if its
+ * parameter has another form, or if it needs old words and old is NULL. */
 int exact_get(uint8_t param, unsigned form, const unsigned char *old,
     const unsigned char *body, size_t len, unsigned char *new, size_t n,
     struct err *e);

@@ -1,6 +1,6 @@
 /*
- * Bits beside an entropy code, for exact and ECQ. They fill each byte from its least
- * significant bit, and the bytes of a body from its end.
+ * Plain bits after an entropy code, for exact and ECQ. They fill each byte from its least
+ * significant bit on, and the body from its last byte backwards.
  */
 #ifndef ACE_EXACT_BITS_H
 #define ACE_EXACT_BITS_H
@@ -16,14 +16,15 @@ bits_length(uint64_t v)
 	return v != 0 ? 64u - (unsigned)__builtin_clzll(v) : 0;
 }
 
-/* Writer of bits, from p downwards. */
+/* Writer of bits from p upwards; exact_given.c reverses the bytes. p stays at `most' or
+ * below. */
 struct bits_put {
 	unsigned char *p, *most;
 	uint64_t v;
 	unsigned n;
 };
 
-/* Write the n low bits of v, up to 56. Stores eight bytes. */
+/* Write the n <= 56 low bits of v. This stores eight bytes at b->p. */
 static inline void
 bits_put(struct bits_put *b, uint64_t v, unsigned n)
 {
@@ -50,7 +51,7 @@ struct bits_get {
 	size_t len, at;		/* len: bytes of the body; at: index of the next bit */
 };
 
-/* Read n bits, up to 56; they are 0 beyond the first byte. */
+/* Read n <= 56 bits. Bits before the start of the body are 0. */
 static inline uint64_t
 bits_get(struct bits_get *b, unsigned n)
 {
@@ -67,7 +68,7 @@ bits_get(struct bits_get *b, unsigned n)
 	return v;
 }
 
-/* Return 1 if the bits that were read, with their padding of 0, begin at p. */
+/* Return 1 if the last byte that was read is at p and its unread bits are 0. */
 static inline int
 bits_get_end(const struct bits_get *b, const unsigned char *p)
 {

@@ -16,11 +16,11 @@
 
 enum {
 	LEVELS = 254,		/* largest number of levels */
-	OUT = 255,		/* in level[]: a word of a left-out block, in no level */
-	SLACK = 1024,		/* room for bits and states beyond the words */
-	AHEAD = 12,		/* changes prefetched ahead */
-	BLOCK_BITS = 4,		/* bits of the block size's code */
-	WORTH = 64		/* bits that blocks must save */
+	OUT = 255,		/* in level[]: the word has no level */
+	SLACK = 1024,		/* bytes of bits and states that may exceed the words */
+	AHEAD = 12,		/* how many changes ahead are prefetched */
+	BLOCK_BITS = 4,		/* width in bits of the block size's logarithm */
+	WORTH = 64		/* bits that leaving out blocks must save */
 };
 
 size_t
@@ -30,9 +30,7 @@ exact_given_bound(const struct form *f, size_t n)
 	return 2 * (n * f->size + SLACK);
 }
 
-/* ---- levels ---- */
-
-/* Make the call with a constant word size, for which compilers produce faster code. */
+/* Call with a constant word size, for which compilers produce faster code. */
 #define BY_SIZE(g, call) \
 	switch (g.size) { \
 	case 1: g.size = 1; call; break; \
@@ -41,8 +39,8 @@ exact_given_bound(const struct form *f, size_t n)
 	default: g.size = 8; call; \
 	}
 
-/* A case for words with a mantissa of that many bits. Constants let compilers vectorise
- * the loop; each exponent fits into a byte. */
+/* A case for words with this many mantissa bits. Constants let compilers vectorise the
+ * loop; each exponent fits into a byte. */
 #define LEVEL_ALL(mantissa, load, bytes, mask) \
 	case mantissa: \
 		for (i = 0; i < n; i++) { \
@@ -54,7 +52,8 @@ exact_given_bound(const struct form *f, size_t n)
 
 #define LOAD8(p) (*(p))
 
-/* Set level u8[n] of each old word: its exponent - a, at least 0. */
+/* Set level u8[n] to the level of each old word: its exponent - a, or 0 if that is
+ * negative. */
 static void
 level_all(const struct form *f, const unsigned char *restrict old, size_t n,
     uint32_t a, uint32_t levels, unsigned char *restrict level)
@@ -82,7 +81,7 @@ level_all(const struct form *f, const unsigned char *restrict old, size_t n,
 	}
 }
 
-/* Words of one level, as `marks' of kern.h returns them. */
+/* Which words have one level; the function `marks' of kern.h fills both arrays. */
 struct marks {
 	const struct kern *kern;
 	uint64_t *mark;		/* u64[(n + 63) / 64] */
@@ -95,15 +94,13 @@ marks_words(size_t n)
 	return (n + 63) / 64;
 }
 
-/* ---- changes ---- */
-
 /* The changed words and their levels. */
 struct changes {
 	uint64_t *at;		/* u64[(n + 63) / 64], one bit per word */
 	size_t n;		/* number of changed words */
 	uint32_t a, levels;
 	uint32_t *list;		/* [n], by levels */
-	uint32_t end[LEVELS];	/* [level] end of its changes in the list */
+	uint32_t end[LEVELS];	/* [level] where its changes end in the list */
 };
 
 static inline __attribute__((always_inline)) void
@@ -129,8 +126,8 @@ find_changes(const struct form *f, const unsigned char *old, const unsigned char
 	c->n = t->before[marks_words(n)];
 }
 
-/* List all changes. Four changes per iteration make the loop's end test rarer, but up to
- * three entries too many are written. */
+/* List all changes. Storing four per iteration saves tests of the loop's end, but writes
+ * up to three entries too many. */
 static void
 list_changes(const uint64_t *mark, size_t words, uint32_t *list)
 {
@@ -147,9 +144,9 @@ list_changes(const uint64_t *mark, size_t words, uint32_t *list)
 				    (uint32_t)__builtin_ctzll(m | last);
 }
 
-/* Choose which exponents are levels. The first also takes all smaller ones, about one
- * in 64 of the changes; the last is the greatest that changed. count: changes per
- * exponent. */
+/* Choose which exponents are levels. The first level also takes all smaller exponents,
+ * which have about one in 64 of the changes; the last is the greatest exponent that
+ * changed. count: changes per exponent. */
 static void
 choose_levels(const uint32_t *count, struct changes *c)
 {
@@ -164,8 +161,8 @@ choose_levels(const uint32_t *count, struct changes *c)
 	c->levels = top - c->a + 1;
 }
 
-/* Choose the levels of all words, and sort the changes of a list by level into c->list;
- * c->end has the end of each level. */
+/* Choose the levels, set the level of each word, and sort the listed changes by level
+ * into c->list; c->end has the end of each level. */
 static void
 sort_changes(const struct form *f, const unsigned char *old, size_t n,
     const uint32_t *list, struct changes *c, unsigned char *level)
@@ -189,7 +186,7 @@ sort_changes(const struct form *f, const unsigned char *old, size_t n,
 
 /* ---- blocks ---- */
 
-/* Return the cost, in units of 2^-16 bits, of telling which c of n words change. */
+/* Return the cost, in units of 2^-16 bits, of coding which c of n words change. */
 static uint64_t
 cost(size_t n, size_t c)
 {
@@ -197,12 +194,12 @@ cost(size_t n, size_t c)
 	    c * rans_log2((uint32_t)c) - (n - c) * rans_log2((uint32_t)(n - c));
 }
 
-/* Choose how large blocks are, as a power of 2, if marking the blocks without a change
- * saves bits. any[(n + 63) / 64] is scratch memory. */
+/* Return the block size as a power of 2, or 0 if marking the blocks without a change
+ * saves no bits. any[(n + 63) / 64] is scratch memory. */
 static unsigned
 choose_blocks(const struct changes *c, size_t n, unsigned char *any)
 {
-	/* one bit in each 8, 16 and 32 */
+	/* the lowest of each 8, 16 and 32 bits */
 	static const uint64_t first[] = { 0x0101010101010101u,
 	    0x0001000100010001u, 0x0000000100000001u };
 	const uint64_t none = cost(n, c->n) - ((uint64_t)WORTH << 16);
@@ -239,7 +236,7 @@ choose_blocks(const struct changes *c, size_t n, unsigned char *any)
 	return (unsigned)i;
 }
 
-/* Remove from all levels the words that are not in these blocks. */
+/* Set the level of all words outside block[c], blocks of 2^k words, to OUT. */
 static void
 leave_blocks(unsigned char *level, size_t n, unsigned k, const uint32_t *block,
     size_t c)
@@ -252,8 +249,6 @@ leave_blocks(unsigned char *level, size_t n, unsigned k, const uint32_t *block,
 		memset(level + at, OUT, to - at);
 	}
 }
-
-/* ---- coding a group ---- */
 
 /* A group that is being written. */
 struct out {
@@ -271,11 +266,11 @@ struct room {
 	/* for each change: */
 	uint32_t *list;
 	unsigned char *class;
-	/* when written: */
+	/* for writing: */
 	uint64_t *by;
 	uint16_t *token;
 	unsigned char *left, *bits;
-	/* when read: */
+	/* for reading: */
 	uint32_t *gap, *at, *rank;
 	struct rans_slots *slots;
 };
@@ -296,11 +291,11 @@ room_get(struct room *r, size_t n, struct err *e)
 	return 0;
 }
 
-/* Make room in r->by for c changes, in words of this size. */
+/* Make room in r->by for c changes and for the bits of a body of words with this size. */
 static int
 room_put(struct room *r, size_t c, size_t bytes, struct err *e)
 {
-	enum { TOKENS = 3 * SUBSET_TOKENS };	/* blocks, places and sizes */
+	enum { TOKENS = 3 * SUBSET_TOKENS };	/* of blocks, places and sizes */
 
 	r->by = alloc_raw(c * (8 + 4 + 2 * TOKENS + 2) + bytes + SLACK, 1, e);
 	if (r->by == NULL)
@@ -342,10 +337,8 @@ less(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* ---- written ---- */
-
 /* Set for each change the length of its distance in bits (less 1), and the distance's
- * lower bits with one for the direction. f is a constant where speed matters. */
+ * lower bits followed by the direction. f is constant where speed matters. */
 static inline __attribute__((always_inline)) void
 look(const struct form *f, const struct room *t, const unsigned char *from,
     const unsigned char *to, const uint32_t *list, size_t c)
@@ -357,7 +350,8 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	size_t i, p;
 
 	for (i = 0; i < c; i++) {
-		/* prefetch: words of a level are too far apart for the hardware to do it */
+		/* prefetch: words of one level are too far apart for the hardware to do
+		 * it */
 		p = list[i + AHEAD < c ? i + AHEAD : i];
 		__builtin_prefetch(from + p * f->size);
 		__builtin_prefetch(to + p * f->size);
@@ -376,7 +370,7 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	}
 }
 
-/* Write the changes list[c] of a level; the level's words are marked in t->marks. */
+/* Write the changes list[c] of one level, whose words are marked in t->marks. */
 static void
 put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 {
@@ -388,7 +382,8 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 	BY_SIZE(g, look(&g, t, o->old, o->new, list, c))
 	t->marks.kern->ranked(list, c, t->marks.mark, t->marks.before);
 	subset_put(&o->s, list, c, t->marks.before[marks_words(o->n)]);
-	/* among distances with k bits or more, mark those with more than k */
+	/* among the distances that have k bits or more, mark those that have more than
+	 * k */
 	memcpy(t->left, t->class, c);
 	for (k = 1, n = c; k < g.bits && n > 0; k++, n = j) {
 		for (i = j = 0; i < n; i++) {
@@ -408,7 +403,8 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 	o->s.b = b;
 }
 
-/* Write which blocks of 2^k words have changes, and drop the other blocks. list: scratch. */
+/* Write which blocks of 2^k words have changes, and remove the other blocks' words from
+ * their levels. list: scratch. */
 static void
 put_blocks(struct out *o, const struct changes *c, const struct room *t, unsigned k,
     uint32_t *list)
@@ -440,7 +436,7 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	o->s.token = o->s.next = t->token;
 	list_changes(c->at, marks_words(o->n), list);
 	sort_changes(o->f, o->old, o->n, list, c, t->level);
-	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* the first bit is set at the end */
+	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* bit 0 is set at the end */
 	bits_put(b, c->a, o->f->exponent);
 	bits_put(b, c->levels - 1, levels_bits(o->f));
 	bits_put_count(b, c->n, o->n);
@@ -466,9 +462,7 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	return 0;
 }
 
-/* ---- read ---- */
-
-/* Move c words by the amounts in the bits. f is a constant where speed matters. */
+/* Move c words by the distances in the bits. f is constant where speed matters. */
 static inline __attribute__((always_inline)) void
 move(const struct form *f, const struct room *t, struct bits_get *bits,
     unsigned char *p, size_t c)
@@ -483,7 +477,7 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 	size_t i;
 
 	for (i = 0; i < c; i++) {
-		k = class[i] & (8u * f->size - 1);	/* class[i] is below this */
+		k = class[i] & (8u * f->size - 1);	/* tells compilers the range */
 		to = p + (size_t)list[i + AHEAD < c ? i + AHEAD : i] * f->size;
 		__builtin_prefetch(to, 1);
 		to = p + (size_t)list[i] * f->size;
@@ -569,7 +563,7 @@ get_levels(struct subset_get *o, const struct form *f, unsigned char *p, size_t 
 	}
 }
 
-/* Begin to read the code of a body, whose bits are o->b. */
+/* Begin to read the code of a body, of which o->b has read the first bits. */
 static void
 start(struct subset_get *o, unsigned states)
 {

@@ -1,6 +1,5 @@
 /*
- * Coding of a group's values given the old ones, for exact.h, which explains the
- * method.
+ * Code a group's values given the old ones; exact.h explains the method.
  */
 #ifndef ACE_EXACT_GIVEN_H
 #define ACE_EXACT_GIVEN_H
@@ -14,9 +13,9 @@ struct form;
 
 /* Return the largest size in bytes that exact_given_put appends. */
 size_t exact_given_bound(const struct form *f, size_t n);
-/* Append the body, for which there is room, and return the number of changed words.
- * Append nothing if no word changed, or if one of the body's two parts would be longer
- * than the words; in the second case set *too_long to 1. */
+/* Append the body, for which out has room, and return the number of changed words. Append
+ * nothing if no word changed, or if one of the body's two parts would be longer than the
+ * words; in the second case set *too_long to 1. */
 int exact_given_put(const struct form *f, const unsigned char *old,
     const unsigned char *new, size_t n, struct buf *out, int *too_long,
     struct err *e);

@@ -8,7 +8,7 @@
 
 struct form {
 	uint8_t size, bits;	/* size: bytes of a word; bits: bits in use */
-	uint8_t mantissa, exponent;	/* widths in bits; 0: no levels */
+	uint8_t mantissa, exponent;	/* widths in bits; both 0: no levels */
 	uint8_t sign;		/* 1: the highest bit is a sign */
 };
 
@@ -50,8 +50,8 @@ negative(const struct form *f, uint64_t v)
 	return f->sign && (v & sign_bit(f)) != 0;
 }
 
-/* Return the rank of v among all values of its type, floats in numerical order. Without
- * branches: signs are hard to predict. */
+/* Return the rank of v among all values of its type; floats are in numerical order. There
+ * are no branches, because signs are hard to predict. */
 static inline uint64_t
 place(const struct form *f, uint64_t v)
 {

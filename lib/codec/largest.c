@@ -7,8 +7,8 @@
 enum { TOP_BITS = 11, MID_BITS = 10, SOME = 1024, LEAST = 16 };
 #define MAG 0x7fffffffu
 
-/* Return the bin, counted from the top, that holds the k-th largest value; set *k to its
- * rank in that bin. */
+/* Return the bin that holds the k-th largest value. Set *k, which is k on entry, to the
+ * value's rank in that bin. */
 static uint32_t
 find_bin(const uint32_t *count, uint32_t bins, size_t *k)
 {
@@ -19,8 +19,8 @@ find_bin(const uint32_t *count, uint32_t bins, size_t *k)
 	return b;
 }
 
-/* Return the k-th largest (k from 1) of those x[at[]] whose bits above `shift' equal
- * `prefix'; set *k to its rank among equal values. */
+/* Return the k-th largest magnitude (k from 1) among those x[at[]] whose bits above
+ * `shift' equal `prefix'; set *k to its rank among equal magnitudes. */
 static uint32_t
 refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 {
@@ -32,7 +32,7 @@ refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 		memset(count, 0, sizeof(count));
 		for (i = 0; i < m; i++) {
 			u = bytes_u32(x[at[i]]) & MAG;
-			/* branchless: the condition is unpredictable */
+			/* no branch, because the condition is unpredictable */
 			count[u >> (shift - MID_BITS) & ((1 << MID_BITS) - 1)]
 			    += u >> shift == prefix;
 		}
@@ -41,7 +41,8 @@ refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 	return prefix;
 }
 
-/* Keep, in place, the candidates at[m] above t and the first `ties' that equal it. */
+/* Keep, in place, the candidates at[m] above t and the first `ties' equal to t. Return
+ * their number. */
 static size_t
 keep(const float *x, uint32_t *at, size_t m, uint32_t t, size_t ties)
 {
@@ -73,7 +74,8 @@ best(const float *x, uint32_t *at, size_t m, size_t k)
 
 	if (m <= k)
 		return m;
-	/* two tables, so that the counts of equal neighbours need not wait for each other */
+	/* two tables, so that two equal neighbours need not wait for each other's
+	 * store */
 	for (i = 0; i + 2 <= m; i += 2) {
 		count[(bytes_u32(x[at[i]]) & MAG) >> shift]++;
 		next[(bytes_u32(x[at[i + 1]]) & MAG) >> shift]++;
@@ -87,8 +89,8 @@ best(const float *x, uint32_t *at, size_t m, size_t k)
 	return keep(x, at, m, t, rank);
 }
 
-/* Estimate, from a sample, a magnitude that the k largest reach but few other values
- * do. It may be wrong. */
+/* Estimate, from a sample, a magnitude that the k largest values reach and few others do.
+ * The estimate may be wrong. */
 static uint32_t
 border(const float *x, size_t n, size_t k)
 {

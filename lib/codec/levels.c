@@ -11,7 +11,7 @@ wide(uint16_t h)
 	return (double)bytes_f32((uint32_t)h << 16);
 }
 
-/* Round to bf16, nearest even, limited to the largest finite value. */
+/* Round to the nearest bf16, ties to even, at most the largest finite one. */
 static uint16_t
 narrow(double v)
 {
@@ -33,7 +33,8 @@ levels_make(struct levels *l)
 	}
 }
 
-/* Return the lower mean of two clusters of m[k], and the upper one in *upper. */
+/* Split m[k] into two clusters. Return the mean of the lower one; set *upper to the other
+ * mean. */
 static double
 two_means(const float *m, size_t k, double mean, double *upper)
 {
@@ -78,7 +79,8 @@ nearest(const struct levels *l, const float t[LEVELS_MAX], float m)
 	return q;
 }
 
-/* Set eight levels from a with ratio r, and return their squared error. */
+/* Set *l to eight levels that begin at a with ratio r. Return the sum of their squared
+ * errors. */
 static double
 eight(struct levels *l, double a, double r, const float *m, size_t k)
 {
@@ -126,7 +128,8 @@ fit_eight(struct levels *l, double low, double high, const float *m, size_t k)
 	struct levels other = *l;
 	double error = eight(l, low * sqrt(r), r, m, k);
 
-	/* a few large magnitudes among small ones dominate the error */
+	/* levels from low to high are better if a few large magnitudes dominate the
+	 * error */
 	if (eight(&other, low, ends, m, k) < error)
 		*l = other;
 }
@@ -149,7 +152,8 @@ levels_fit(struct levels *l, const float *m, size_t k)
 	a = sum / (double)k;
 	if (l->n == 2) {
 		a = two_means(m, k, a, &high);
-		/* if the ratio would exceed LEVELS_TOP, keep only the upper level */
+		/* if the ratio would exceed LEVELS_TOP, keep only the upper level
+		 * exact */
 		if (a < high / wide(LEVELS_TOP))
 			a = high / wide(LEVELS_TOP);
 	}

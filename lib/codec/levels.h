@@ -12,8 +12,8 @@ enum { LEVELS_MAX = 8, LEVELS_TOP = 0x7f7f };
 
 struct levels {
 	unsigned n;		/* number of levels: 1, 2 or 8 */
-	uint16_t a, r;		/* bf16, at most LEVELS_TOP; n = 1 has no r */
-	float v[LEVELS_MAX];	/* [n] the levels, at most the largest f32 */
+	uint16_t a, r;		/* bf16, at most LEVELS_TOP; r is unused if n = 1 */
+	float v[LEVELS_MAX];	/* [n] the levels, limited to FLT_MAX */
 };
 
 /* Compute v from n, a and r, in f64. */
@@ -23,7 +23,7 @@ void levels_make(struct levels *l);
  * Fit a, r and v to the k > 0 magnitudes m.  n, set by the caller, decides how:
  *
  *   1   their mean
- *   2   their two means (Lloyd's iteration from the mean)
+ *   2   the means of two clusters (Lloyd's iteration from the mean)
  *   8   equal ratios from the least magnitude to the largest, which are either the
  *       outer levels or the middles of the outer cells, whichever has the smaller
  *       error (our own rule)

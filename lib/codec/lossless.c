@@ -72,7 +72,7 @@ encode_bf16(const struct codec_in *in, unsigned char **out, struct err *e)
 	in->kern->to_bf16(h, in->x, n);
 	for (i = 0; i < n; i++) {
 		u = h[i];
-		u -= (u & 0x7fff) == 0x7f80;	/* never infinite, as in BF16 */
+		u -= (u & 0x7fff) == 0x7f80;	/* never infinite, as with BF16 */
 		if (in->y != NULL)
 			in->y[i] = bytes_f32(u << 16);
 		u = u << 1 | u >> 15;

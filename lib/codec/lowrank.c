@@ -2,12 +2,12 @@
  * LOWRANK: the group as a matrix of low rank (PowerSGD, Vogels et al. 2019,
  * algorithm 1), M ~ P Q^T.
  *
- *   Q of the step before;  twice:  P = orthonormal(M Q),  Q = M^T P
+ *   Q from the step before;  twice:  P = orthonormal(M Q),  Q = M^T P
  *
- * PowerSGD keeps Q and iterates once.  Here Q is decoded from the last body sent
- * (codec_encode_after), which the sender's state has anyway.  Without one, or with
- * that of another codec, Q is random (seeded); the second iteration then replaces the
- * warm start.
+ * PowerSGD keeps Q and iterates once. Here Q is decoded from the last body sent
+ * (codec_encode_after), which the sender's state has anyway. Without such a body, or if
+ * another codec wrote it, Q is random (seeded), and the second iteration makes up for
+ * that.
  *
  * The matrix has the tensor's rows: C columns (the last dimension), and the group's
  * first value is in column offset mod C.  Values missing from the first and last row
@@ -17,9 +17,9 @@
  *   body := nothing                             all values are 0
  *         | i16 e  P columns  Q columns         of 2^-e times the values
  *
- * min(rank, rows, C) columns each, bf16 or, with parameter 128 + rank, blocks as Q8's;
- * column by column.  x = 2^e sum_r P[row][r] Q[col][r]; products and sums are f32, in
- * the order of r.
+ * P and Q have min(rank, rows, C) columns each, written column by column in bf16 or, with
+ * parameter 128 + rank, in blocks like Q8's. x = 2^e sum_r P[row][r] Q[col][r]; products
+ * and sums are f32, in the order of r.
  */
 #include <math.h>
 #include <string.h>
@@ -92,7 +92,7 @@ shape_of(struct shape *s, const struct codec_ctx *c, unsigned rank, size_t n)
 	s->rank = rank < s->cols ? rank : (unsigned)s->cols;
 }
 
-/* Return the number of values in row i, which begin at x[*at], in column *col. */
+/* Return the number of values in row i. The first one is x[*at], in column *col. */
 static size_t
 row_of(const struct shape *s, size_t i, size_t *at, size_t *col)
 {
@@ -120,9 +120,9 @@ bound(const struct codec_plan *plan, size_t n)
 {
 	size_t rank = plan->param & (Q8 - 1);
 
-	/* r c < n + 2 c and 2 <= c <= n / 2 (or r, c <= sqrt n + 2), so r + c
-	 * <= n / 2 + 5; and min(r, c) (r + c) <= 2 r c <= 4 n + 16.  A column
-	 * of m takes 2 m + 1 bytes at most. */
+	/* If C is the tensor's, r c < n + 2 c and 2 <= c <= n / 2; if not, r, c <= sqrt n
+	 * + 2. So r + c <= n / 2 + 5, and min(r, c) (r + c) <= 2 r c <= 4 n + 16. A
+	 * column of m values takes at most 2 m + 1 bytes. */
 	if (rank > 8)
 		return 2 + 2 * rank + 8 * n + 32;
 	return 2 + 2 * rank + rank * (n + 10);
@@ -137,7 +137,7 @@ size(const struct codec_plan *plan, const struct codec_ctx *ctx, size_t n)
 	return 2 + size_of(&s, plan->param);
 }
 
-/* Return sum a[i] b[i], term i in lane i % 16. */
+/* Return the sum of a[i] b[i]; term i is added in lane i % 16. */
 static double
 dot(const float *a, const float *b, size_t n)
 {
@@ -272,7 +272,8 @@ get_columns(const struct kern *kern, unsigned param, const unsigned char *p,
 	return 0;
 }
 
-/* Read up to s->rank columns of Q from the last body into q.  Return their number. */
+/* Read up to s->rank columns of Q from the last body into q. Return how many were
+ * read. */
 static unsigned
 warm(const struct codec_in *in, const struct shape *s, float *q)
 {
@@ -293,7 +294,7 @@ warm(const struct codec_in *in, const struct shape *s, float *q)
 	    0 : was.rank;
 }
 
-/* Set q to the start of the iteration. */
+/* Set q to the first Q of the iteration. */
 static void
 start(const struct codec_in *in, const struct shape *s, float *q)
 {
@@ -355,8 +356,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	return 0;
 }
 
-/* ---- decoding ---- */
-
 static void
 multiply(const struct codec_out *o, const struct shape *s, const float *p,
     const float *q, double scale)
@@ -411,10 +410,10 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r;
 }
 
-/* Estimate the error.  The codec's two rounds from a random v capture in one direction,
- * of the energy of an R x C matrix of independent values, |M^T M M^T M v|^2 / |M M^T M
- * v|^2 = R m4 / m3, with the moments of M^T M / R for C / R = g (Marchenko, Pastur 1967).
- * Rounding the columns adds an error. */
+/* Estimate the error. From a random v, the two rounds capture one direction of an R x C
+ * matrix of independent values. It has |M^T M M^T M v|^2 / |M M^T M v|^2 = R m4 / m3 of
+ * the energy, where m3 and m4 are moments of M^T M / R for C / R = g (Marchenko, Pastur
+ * 1967). Rounding the columns adds an error. */
 static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
@@ -429,7 +428,7 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 	g = c * c / m->n;
 	rank = fmin(rank, fmin(c, m->n / c));
 	held = rank / c * (1 + 6 * g + 6 * g * g + g * g * g) / (1 + 3 * g + g * g);
-	/* all directions together hold all of the energy */
+	/* all directions together have all of the energy */
 	held = fmax(fmin(held, 1), rank / fmin(c, m->n / c));
 	*error = m->sumsq * (1 - held * (plan->param & Q8 ? 1 - 6e-5 : 1 - 0x1p-16));
 }

@@ -1,7 +1,7 @@
 /*
  * NONZERO: code the values that are not +0, bit for bit, and their positions.
  *
- *   body := varint k  the positions (rice_put_positions)  f32[k]: only k if k = 0
+ *   body := varint k, and unless k = 0:  the positions (rice_put_positions)  f32[k]
  *
  * This codec is lossless.  Averages of sparse shards are written with it.
  */

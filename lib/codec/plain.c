@@ -1,12 +1,12 @@
 /*
  * F32, F16, BF16: the values one after another.
  *
- * The difference x - code(x) is exact in f32.  In range this follows from arithmetic:
- * the difference is a multiple of the last place of x and at most half a place of the
- * short format.  Beyond the largest finite value the code is not infinity but the largest
- * finite value, cut to a multiple of x's last place.  So the difference is less than 2^24
- * such places and also exact; the residual keeps it.  (For F16 and |x| >= 2^40 the code
- * is 0: choose another codec.)
+ * The difference x - code(x) is exact in f32. For |x| up to the largest finite value, the
+ * difference is a multiple of the last place of x and at most half a place of the short
+ * format. For larger |x| the code is not infinity but the largest finite value, cut to a
+ * multiple of x's last place. So the difference is less than 2^24 such places and also
+ * exact; the residual keeps it. (F16 codes |x| >= 2^40 as 0 and does not suit such
+ * values.)
  */
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 enum { CHUNK = 1024 };
 
-#define F16_OVER 0x477ff000u	/* 65520: the smallest that rounds to infinity */
+#define F16_OVER 0x477ff000u	/* 65520: the smallest value that rounds to infinity */
 #define BF16_OVER 0x7f7f8000u	/* 2^128 - 2^119 */
 
 static size_t
@@ -54,7 +54,8 @@ decode_f32(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* Return the f16 magnitude for a magnitude m that overflows f16. */
+/* Return the f16 code of a magnitude m, given as the bits of an f32, that overflows
+ * f16. */
 static uint16_t
 largest_f16(uint32_t m)
 {
@@ -66,7 +67,7 @@ largest_f16(uint32_t m)
 		return 0;
 	ulp = s > 0 ? (uint32_t)1 << s : 1;
 	top -= top % ulp;
-	/* top < 2^16 spans at most 11 bits */
+	/* top < 2^16 has at most 11 significant bits */
 	for (h = 30; top < 32768 && top != 0; top *= 2)
 		h--;
 	return top != 0 ? (uint16_t)(h << 10 | (top >> 5 & 0x3ff)) : 0;
@@ -171,10 +172,8 @@ decode_bf16(const struct codec_out *o, struct bytes *b, struct err *e)
 	return decode16(o, b, "bf16", o->kern->from_bf16, e);
 }
 
-/* ---- estimated ---- */
-
-/* Return the error of rounding to a significand of `bits' after the point and exponents
- * from `least' on. */
+/* Return the error of rounding to floats with `bits' mantissa bits, whose last place is
+ * 2^least or more. */
 static double
 rounding(const struct estimate *m, int bits, int least)
 {

@@ -1,4 +1,4 @@
-/* Byte planes, each coded by the method that suits it. See planes.h. */
+/* See planes.h. */
 #include <string.h>
 
 #include "base/bytes.h"
@@ -12,8 +12,8 @@ enum { SAMPLE = 4096 };
 size_t
 planes_bound(size_t n, size_t planes)
 {
-	/* A plane's code is never kept if it is longer than the plane, but it is
-	 * written before its length is known. */
+	/* A code longer than its plane is not kept, but it is written before its length
+	 * is known. */
 	return planes * (n + 16) + rans_bound(n);
 }
 
@@ -36,8 +36,8 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n,
 	guess = rans_estimate(count, n);
 	guess = guess < n ? guess : n - 1;
 	*out = LZ4;
-	/* LZ4 if it beats entropy coding (repeats longer than a byte); long planes try
-	 * a sample first */
+	/* LZ4 is used if it beats entropy coding, as for repeats of several bytes. In a
+	 * long plane a sample is tried first */
 	len = n > 4 * SAMPLE && lz4_block_pack(out + 11, guess / (n / SAMPLE) + 64,
 	    s + n / 2, SAMPLE) == 0 ? 0 : lz4_block_pack(out + 11, guess, s, n);
 	if (len == 0 && guess < n - n / 64) {
@@ -68,8 +68,8 @@ zero_whole(const unsigned char *s, size_t n, size_t planes)
 	return rest == 0;
 }
 
-/* Write the planes, s[n] each. If a 0 in the first plane means 0 in all, the others
- * omit those values. */
+/* Write the planes, s[n] each. If values whose first byte is 0 are 0 in all planes, the
+ * other planes omit them. */
 unsigned char *
 planes_put(unsigned char *out, unsigned char *s, size_t n, size_t planes)
 {
@@ -132,7 +132,7 @@ planes_get(struct bytes *b, unsigned char *s, size_t n, size_t planes)
 	for (j = 1; j < planes; j++) {
 		if (k > 0 && get_plane(b, bytes_u8(b), s + j * n, k) < 0)
 			return -1;
-		/* move values to where the first plane is not 0 */
+		/* move the values to where the first plane is not 0, backwards */
 		for (i = n, left = k; k < n && i-- > 0; )
 			s[j * n + i] = s[i] != 0 ? s[j * n + --left] : 0;
 	}

@@ -4,9 +4,9 @@
  *
  *   code := plane[planes]
  *   plane := u8 mode  data
- *   mode 128 + ... of the first plane: the other planes omit the values whose byte in
- *        the first is 0; these are 0
- *   mode 0: the bytes unchanged           1: one byte that all are equal to
+ *   mode 128 + ... of the first plane: values whose first byte is 0 are 0; the other
+ *       planes omit them
+ *   mode 0: the bytes unchanged           1: one byte, equal to all bytes
  *        2: varint length, LZ4 block      3: varint length, rans.h
  */
 #ifndef ACE_PLANES_H
@@ -21,7 +21,7 @@ size_t planes_bound(size_t n, size_t planes);
 /* Code s u8[planes][n], which is overwritten, to out. Return where the code ends. */
 unsigned char *planes_put(unsigned char *out, unsigned char *s, size_t n,
     size_t planes);
-/* Decode. Return 0, or -1 if b does not begin with such a code. */
+/* Decode into s u8[planes][n]. Return 0, or -1 if b does not begin with such a code. */
 int planes_get(struct bytes *b, unsigned char *s, size_t n, size_t planes);
 
 #endif

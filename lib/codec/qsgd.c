@@ -7,15 +7,16 @@
  * (Alistarh et al. 2017, section 3.1), unbiased.  ||g||_2 is the norm of the group.
  * Random numbers: base/rng.h, keyed by seed, step, group and element.
  *
- *   body := f32 norm  codes s + sign * l, each as wide as 2s, packed, or
- *   (if shorter, s < 128) their rANS code, rans.h; no codes if the norm is 0
+ *   body := f32 norm  codes s + sign * l, packed, each as many bits as 2s has, or (if
+ *                     shorter, s < 128) their rANS code, rans.h; no codes if the norm is
+ *                     0
  *
- * qsgd:S:mse (ours) writes the norm of least error, s <g, l> / <l, l>, instead of
- * ||g||_2.  It is biased, but makes the residual of error feedback smaller for any
- * number of levels.
+ * qsgd:S:mse (ours) writes the norm that has the least error, s <g, l> / <l, l>, not
+ * ||g||_2. It is biased, but makes the residual of error feedback smaller for any number
+ * of levels.
  *
- * The paper codes the levels with Elias's integers; rANS comes within a percent of
- * their entropy, Elias's code does not.
+ * The paper codes the levels with Elias's code for integers. rANS takes at most 1 % more
+ * than their entropy; Elias's code takes more.
  */
 #include <math.h>
 #include <string.h>
@@ -36,14 +37,15 @@ enum { NOISE = 1024,	/* random numbers per batch */
 
 /* ---- codes of a fixed width ---- */
 
-/* Return the bytes of n codes of w bits. */
+/* Return the size in bytes of n codes of w bits. */
 static inline size_t
 bits_size(size_t n, unsigned w)
 {
 	return n / 8 * w + (n % 8 * w + 7) / 8;
 }
 
-/* Pack eight codes of w bits, one per byte, into 8 w bits by joining neighbours three times. */
+/* Pack eight w-bit codes, one in each byte of v, into 8 w bits by joining neighbours
+ * three times. */
 static uint64_t
 join(uint64_t v, unsigned w)
 {
@@ -118,10 +120,8 @@ bits_unpack(unsigned char *c, const unsigned char *p, size_t n, unsigned w)
 	return 0;
 }
 
-/* ---- names ---- */
-
-/* The parameter and the plan's argument are the number of levels; mse adds 0.5 to the
- * argument. */
+/* Both the parameter and the plan's argument are the number of levels; mse adds 0.5 to
+ * the argument. */
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)
 {
@@ -168,7 +168,7 @@ bound(const struct codec_plan *plan, size_t n)
 	return 4 + bits_size(n, width(plan->param));
 }
 
-/* Codes of nine bits. */
+/* Pack codes of nine bits. */
 static void
 pack_wide(unsigned char *p, const uint16_t *q, size_t n)
 {
@@ -202,8 +202,8 @@ values(float *x, const unsigned char *code, size_t n, unsigned s, double unit)
 	return most <= 2 * s ? 0 : -1;
 }
 
-/* Write codes of at most eight bits; rc has room for their rANS code. Return the
- * length. */
+/* Write codes of at most eight bits; rc has room for their rANS code. Return the length
+ * in bytes. */
 static size_t
 pack_narrow(unsigned char *p, const unsigned char *c, size_t n, unsigned w,
     unsigned char *rc)
@@ -222,8 +222,8 @@ pack_narrow(unsigned char *p, const unsigned char *c, size_t n, unsigned w,
 	return len;
 }
 
-/* Quantise n values, at most NOISE, to s + l or, for x < 0, s - l, where l is a rounded
- * at random. At a = s there is nothing to round up. */
+/* Quantise n <= NOISE values to s + l or, for x < 0, s - l, where l is a rounded randomly
+ * up or down. a = s cannot be rounded up. */
 static void
 some_levels(uint16_t *q, const float *x, const uint32_t *noise, size_t n,
     double inv, int s)
@@ -264,7 +264,7 @@ levels(const struct codec_in *in, uint16_t *q, unsigned char *c, double inv)
 	}
 }
 
-/* Return the norm with the least error for values coded as q or, if q is NULL, as c. */
+/* Return the norm with the least error for codes in q or, if q is NULL, in c. */
 static float
 least(const struct codec_in *in, const uint16_t *q, const unsigned char *c)
 {
@@ -390,9 +390,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r == 0 ? 0 : codec_corrupt("qsgd", "a code is out of range", e);
 }
 
-/* ---- estimated ---- */
-
-/* Estimate the bytes of the codes, packed or by rANS, whichever is less. */
+/* Estimate the bytes of the codes, packed or coded by rANS, whichever is less. */
 static int64_t
 bytes_of(const struct estimate *m, const struct codec_plan *plan)
 {

@@ -40,8 +40,8 @@ rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS])
 	uint64_t v;
 	size_t i;
 
-	/* equal neighbours do not wait for each other, and eight are counted per
-	 * iteration */
+	/* several tables, so that equal neighbours need not wait for each other; eight
+	 * are counted per iteration */
 	memset(way, 0, sizeof(way));
 	for (i = 0; i + 8 <= n; i += 8) {
 		memcpy(&v, s + i, sizeof(v));
@@ -159,7 +159,7 @@ rans_put(unsigned char *p, const unsigned char *s, size_t n,
 	p = put_table(p, freq);
 	for (i = 0; i < RANS_SYMBOLS; base += freq[i++])
 		rans_step(&t[i], base, freq[i]);
-	for (i = n; i % RANS_STATES != 0; i--)	/* backwards, to the end */
+	for (i = n; i % RANS_STATES != 0; i--)	/* from the last symbol to the first */
 		x[(i - 1) % RANS_STATES] = rans_put_symbol(x[(i - 1) % RANS_STATES],
 		    &t[s[i - 1]], &end);
 	a = x[0];
@@ -215,14 +215,14 @@ rans_get(struct bytes *b, unsigned char *s, size_t n)
 	x[1] = y;
 	x[2] = z;
 	x[3] = u;
-	for (; i < n; i++) {			/* near the end of the body */
+	for (; i < n; i++) {			/* words may be missing */
 		q = p < end ? p : none;
 		s[i] = rans_get_symbol(&x[i % RANS_STATES], &slot, &q);
 		if (p == end && q != none)
 			return -1;
 		p = p < end ? q : p;
 	}
-	/* the states with which the encoder began */
+	/* the states must be those with which the encoder began */
 	return p == end && x[0] == RANS_LOW && x[1] == RANS_LOW && x[2] == RANS_LOW &&
 	    x[3] == RANS_LOW ? 0 : -1;
 }

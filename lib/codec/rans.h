@@ -1,11 +1,10 @@
 /*
- * An order-0 entropy coder for bytes: rANS with four interleaved states
- * (Duda 2013; Giesen 2014), counts scaled to 4096, 16 bits at a time.
+ * An order-0 entropy coder for bytes: rANS with four interleaved states (Duda 2013;
+ * Giesen 2014). Counts are scaled to 4096; states write words of 16 bits.
  *
  *   code := table  u32 state[4]  u16 word[...]
- *   table: a varint count for each of the byte values 0..255; a count of 0 is
- *   followed by a varint m, the number of further counts of 0, which are left
- *   out; the counts sum to 4096
+ *   table: a varint count for each of the byte values 0..255; after a count of 0 comes a
+ *       varint m, and the next m counts, also 0, are left out; the counts sum to 4096
  *
  * Byte i belongs to state i % 4.
  */
@@ -19,15 +18,15 @@ struct bytes;
 
 enum { RANS_SYMBOLS = 256 };
 
-/* Return the binary logarithm of v > 0 in units of 2^-16. Integer arithmetic, so that
- * decisions that depend on it are the same on every machine. */
+/* Return the binary logarithm of v > 0 in units of 2^-16. It uses integer arithmetic, so
+ * that decisions based on it are the same on every machine. */
 uint64_t rans_log2(uint32_t v);
 
 /* Count how often each symbol occurs. */
 void rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS]);
 
-/* Estimate the bytes of n symbols with these counts, to within a few bytes; never less
- * than their entropy. */
+/* Estimate the bytes of n symbols with these counts, to within a few bytes. The estimate
+ * is never below their entropy. */
 size_t rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n);
 
 /* Return the largest size in bytes of the code of n symbols. */
@@ -38,8 +37,7 @@ size_t rans_bound(size_t n);
 size_t rans_put(unsigned char *p, const unsigned char *s, size_t n,
     const uint32_t count[RANS_SYMBOLS]);
 
-/* Decode all bytes of b into s[n]. Return 0, or -1 if they are not the code of n
- * symbols. */
+/* Decode all bytes of b into s[n]. Return 0, or -1 if b is not the code of n symbols. */
 int rans_get(struct bytes *b, unsigned char *s, size_t n);
 
 #endif

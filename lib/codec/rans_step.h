@@ -13,7 +13,7 @@ enum {
 };
 
 /*
- * Constants for putting a symbol of frequency f into a state x:
+ * Constants that put a symbol of frequency f into a state x:
  *
  *   x' = x / f * TOTAL + x % f + base = x + (x / f) (TOTAL - f) + base
  *
@@ -23,7 +23,7 @@ enum {
  */
 struct rans_step {
 	uint64_t inverse;
-	uint32_t most;		/* larger states output 16 bits first */
+	uint32_t most;		/* from a larger state, 16 bits are written first */
 	uint16_t base, rest;
 };
 
@@ -36,7 +36,8 @@ rans_step(struct rans_step *t, uint32_t base, uint32_t f)
 	t->rest = (uint16_t)(RANS_TOTAL - f);
 }
 
-/* Stores a word before *end, even if it is not needed. */
+/* Return the state after a symbol. A word is always stored before *end, even if it is not
+ * needed. */
 static inline uint32_t
 rans_put_symbol(uint32_t x, const struct rans_step *t, unsigned char **end)
 {
@@ -49,14 +50,14 @@ rans_put_symbol(uint32_t x, const struct rans_step *t, unsigned char **end)
 	return y + t->base + (uint32_t)(y * t->inverse >> 44) * t->rest;
 }
 
-/* The low RANS_BITS of a state are a slot, which gives the symbol, its frequency and the
- * place in its range. */
+/* The lowest RANS_BITS bits of a state are a slot. A slot gives the symbol, its
+ * frequency, and the slot's index among the symbol's slots. */
 struct rans_slots {
 	uint16_t freq[RANS_TOTAL], at[RANS_TOTAL];
 	unsigned char symbol[RANS_TOTAL];
 };
 
-/* Give a symbol f slots from `at' on; return where they end. */
+/* Give a symbol the f slots from `at' on; return where they end. */
 static inline uint32_t
 rans_slots(struct rans_slots *t, uint32_t at, uint32_t f, unsigned char symbol)
 {
@@ -71,7 +72,8 @@ rans_slots(struct rans_slots *t, uint32_t at, uint32_t f, unsigned char symbol)
 	return at + f;
 }
 
-/* Reads the word at *p, even if it is not needed. */
+/* Return a symbol and update the state. The word at *p is read even if it is not
+ * needed. */
 static inline unsigned char
 rans_get_symbol(uint32_t *x, const struct rans_slots *t, const unsigned char **p)
 {

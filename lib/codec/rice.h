@@ -1,6 +1,6 @@
 /*
- * Golomb-Rice codes of numbers whose mean adapts (Golomb 1966; Rice 1979; the mean as
- * in LOCO-I, Weinberger, Seroussi and Sapiro 2000).
+ * Golomb-Rice codes with an adaptive mean (Golomb 1966; Rice 1979; the mean as in LOCO-I,
+ * Weinberger, Seroussi and Sapiro 2000).
  *
  *   v := v >> r zeros, a 1, and the r low bits of v;  r = floor(log2(mean))
  *      | 16 zeros and all bits of v                   if v >> r is 16 or more
@@ -32,8 +32,8 @@ rice_start(uint64_t mean, uint32_t most)
 	return (struct rice){ mean << 8, 32 - (unsigned)__builtin_clz(most | 1) };
 }
 
-/* Return the largest size in bytes of n numbers up to most, including the bytes that are
- * written beyond their end. */
+/* Return the largest size in bytes of n numbers up to most, including bytes that rice_put
+ * stores beyond their end. */
 static inline size_t
 rice_bound(size_t n, uint32_t most)
 {
@@ -85,9 +85,9 @@ rice_gaps(size_t gaps, size_t n)
 }
 
 /*
- * Write k rising positions below n as gaps: the numbers of positions left out before each
- * of these or, if k > n - k, before each of the other positions.  So all n positions take
- * no bits.
+ * Write k rising positions below n as gaps: before each position, the number of
+ * positions that are left out.  If k > n - k, the left-out positions are written in this
+ * way instead, so that k = n takes no bits.
  */
 static inline void
 rice_put_positions(struct bits *w, const uint32_t *pos, size_t k, size_t n)
@@ -110,7 +110,7 @@ rice_put_positions(struct bits *w, const uint32_t *pos, size_t k, size_t n)
 
 /* ---- reading ---- */
 
-/* Reader of the bits of a body; at: bits read. */
+/* Reader of the bits of a body; at: number of bits read. */
 struct rice_in {
 	const unsigned char *p;
 	size_t n;
@@ -124,7 +124,7 @@ rice_open(const struct bytes *b)
 	return (struct rice_in){ b->p + b->at, b->n - b->at, 0, b->bad };
 }
 
-/* Return the next 57 bits, zeros after the end. */
+/* Return the next 57 or more bits; after the end they are 0. */
 static inline uint64_t
 rice_look(const struct rice_in *in)
 {
@@ -159,7 +159,7 @@ rice_get(struct rice_in *in, struct rice *g)
 	return v;
 }
 
-/* Read n <= 32 bits that were written without a model. */
+/* Read n <= 32 bits that were written as they are. */
 static inline uint32_t
 rice_get_bits(struct rice_in *in, unsigned n)
 {
@@ -169,8 +169,8 @@ rice_get_bits(struct rice_in *in, unsigned n)
 	return (uint32_t)v;
 }
 
-/* Move b past the bits. Return -1 if they are not what rice_put writes, if the body
- * ends early, or if the padding is not 0. */
+/* Move b past the bits. Return -1 if rice_put cannot have written them, if the body ends
+ * early, or if the padding is not 0. */
 static inline int
 rice_close(const struct rice_in *in, struct bytes *b)
 {
@@ -183,8 +183,8 @@ rice_close(const struct rice_in *in, struct bytes *b)
 	return 0;
 }
 
-/* Read a gap, return the position *next + gap, and set *next to the position after that.
- * If the position is not below n, set in->bad. */
+/* Read a gap, return the position *next + gap, and set *next to the position after it. If
+ * the position is not below n, set in->bad. */
 static inline uint32_t
 rice_get_gap(struct rice_in *in, struct rice *g, uint64_t *next, size_t n)
 {
@@ -195,7 +195,7 @@ rice_get_gap(struct rice_in *in, struct rice *g, uint64_t *next, size_t n)
 	return (uint32_t)at;
 }
 
-/* Read into pos what rice_put_positions wrote. */
+/* Read into pos[k] what rice_put_positions wrote. */
 static inline void
 rice_get_positions(struct rice_in *in, uint32_t *pos, size_t k, size_t n)
 {

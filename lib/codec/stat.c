@@ -7,8 +7,8 @@
 
 enum { FIELDS = 256, WAYS = 4 };
 
-/* Count by exponent field. Use four tables, so that the counts of equal neighbours do not
- * wait for each other's store. */
+/* Count the values by exponent field, in four tables, so that two equal neighbours need
+ * not wait for each other's store. */
 static void
 fields(const float *x, size_t n, uint32_t count[FIELDS])
 {

@@ -11,14 +11,14 @@
 enum { STAT_BINS = 32 };
 
 struct stat_group {
-	uint32_t n;		/* values */
+	uint32_t n;		/* number of values */
 	uint32_t nonzero;
 	float sumsq;		/* sum of x^2, computed in f64 */
 	float sumabs;		/* sum of |x|, computed in f64 */
 	float sum;		/* sum of x, computed in f64 */
 	float max_abs;
-	/* hist[b]: number of values in (2^(E-b-1), 2^(E-b)] * 2, E = exponent of
-	 * max_abs. Bin 0 is the octave of max_abs, bin b is b octaves lower, the last
+	/* hist[b]: number of values in [2^(E-b), 2^(E-b+1)), where E is the exponent of
+	 * max_abs. Bin 0 is the octave of max_abs, and bin b is b octaves lower; the last
 	 * bin has all smaller non-zero values. */
 	uint32_t hist[STAT_BINS];
 };
@@ -27,7 +27,7 @@ struct stat_group {
  * not finite; then s is undefined. */
 size_t stat_group_of(const float *x, size_t n, struct stat_group *s);
 
-/* Compute the statistics of x, all finite, from t, the result of kern->stat. */
+/* Compute the statistics of x f32[n], all finite, given t, the result of kern->stat. */
 struct kern_stat;
 void stat_group_from(const float *x, size_t n, const struct kern_stat *t,
     struct stat_group *s);

@@ -5,8 +5,8 @@
 #include "codec/arg.h"
 #include "codec/stepped.h"
 
-/* Steps are 24 bits of f32 from 2^-125 to 2^100, so that 1 / step and |q| * step are
- * finite. */
+/* Steps are the upper 24 bits of an f32, from 2^-125 to 2^100, so that 1 / step and |q| *
+ * step are finite. */
 enum { STEP_MIN = 0x010000, STEP_MAX = 0x718000 };
 
 uint32_t
@@ -59,8 +59,8 @@ stepped_store(const struct codec_in *in, struct buf *out)
 	exact(in);
 }
 
-/* If the body has no code, decode it into o->x and return 1. Otherwise set *bits to its
- * step and return 0; or return -ERR_DATA. */
+/* If the body has one of the forms without a code, decode it into o->x and return 1.
+ * Otherwise set *bits to its step and return 0. Return -ERR_DATA if it is corrupt. */
 static int
 get_form(const char *name, const struct codec_out *o, struct bytes *b,
     uint32_t *bits, struct err *e)

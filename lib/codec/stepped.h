@@ -1,5 +1,5 @@
 /*
- * The parts that ECQ and TCQ bodies share: a step as the rate parameter, the forms
+ * The parts that ECQ and TCQ bodies share: a step as the rate parameter, the three forms
  * without a code, and the fields before a code.
  *
  *   body := nothing               all values are 0
@@ -22,28 +22,28 @@ struct err;
 
 enum { STEPPED_SAME = 4 };	/* size of a body whose values are all equal */
 
-/* Return the step nearest to the plan's that a body can hold, in the body's format. */
+/* Return the body's 24 bits of the step that is nearest to the plan's. */
 uint32_t stepped_bits(const struct codec_plan *plan);
 
-/* Write a form without a code to out and in->y. stepped_nothing: all values are 0.
- * stepped_same: if all values are equal, write the value and return 1, else return 0.
- * stepped_store: the values unchanged. */
+/* Write one of the forms without a code to out and in->y. stepped_nothing: all values are
+ * 0. stepped_same: if all values are equal, write the value and return 1; else return 0.
+ * stepped_store: write the values unchanged. */
 void stepped_nothing(const struct codec_in *in);
 int stepped_same(const struct codec_in *in, struct buf *out);
 void stepped_store(const struct codec_in *in, struct buf *out);
 
-/* stepped_put_side: write the step and the fields before the code; return where they
- * end. stepped_side: read the fields after the step; -1 if stepped_put_side cannot have
+/* stepped_put_side: write the step and the fields before the code; return where they end.
+ * stepped_side: read the fields after the step; return -1 if stepped_put_side cannot have
  * written them. */
 unsigned char *stepped_put_side(unsigned char *p, uint32_t bits,
     const struct ecq_side *s, unsigned two);
 int stepped_side(struct bytes *b, struct ecq_side *s, unsigned two);
 
-/* The decode function of codec_impl.h. */
+/* The decode function of the rows (codec_impl.h). */
 int stepped_decode(const char *name, unsigned two, const struct codec_out *o,
     struct bytes *b, struct err *e);
 
-/* Functions for the rows (codec_impl.h). */
+/* Other functions of the rows. */
 int stepped_parse(const char *arg, struct codec_plan *plan, struct err *e);
 void stepped_format(const struct codec_plan *plan, char buf[CODEC_ARG]);
 void stepped_turn(struct codec_plan *plan, double f);

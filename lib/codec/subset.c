@@ -1,13 +1,13 @@
 #include "codec/subset.h"
 
-enum { RARE = RANS_TOTAL / 64 };	/* rarer symbols are escaped */
+enum { RARE = RANS_TOTAL / 64 };	/* rarer symbols share the escape */
 
 struct mean {
-	unsigned table, k;	/* k low bits are not coded */
+	unsigned table, k;	/* the k low bits of distances are stored as they are */
 };
 
-/* Return the table and k for the mean n / f. v = 8 n / f is at least 16, m its upper four
- * bits, and 2^e their unit, so that the mean is about (2 m + 1) 2^e / 16. */
+/* Return the table and k for the mean n / f. With v = 8 n / f >= 16, m is the upper four
+ * bits of v and 2^e their unit, so the mean is about (2 m + 1) 2^e / 16. */
 static struct mean
 mean_of(size_t n, size_t f)
 {
@@ -33,8 +33,6 @@ frequencies(uint32_t *freq, unsigned table)
 	freq[i] = (uint32_t)(r >> 16);
 	return i;
 }
-
-/* ---- written ---- */
 
 static void
 put_table(struct subset_put *o, unsigned table)
@@ -115,8 +113,6 @@ subset_put_end(const struct subset_put *o, unsigned char *p, unsigned char *end,
 	return end;
 }
 
-/* ---- read ---- */
-
 static void
 get_table(struct subset_get *o, unsigned table)
 {
@@ -130,7 +126,7 @@ get_table(struct subset_get *o, unsigned table)
 		at = rans_slots(&o->slots[table], at, freq[i], (unsigned char)i);
 }
 
-/* The places of values, computed from the upper parts of distances. */
+/* The positions of values, computed from the upper parts of their distances. */
 struct places {
 	uint32_t *p, last;
 	uint64_t now;
@@ -146,7 +142,7 @@ add_symbol(struct places *g, unsigned s)
 	g->now += whole;
 }
 
-/* Read f places from upper parts of distances; return the place after them. */
+/* Read f positions from upper parts of distances; return the position after them. */
 static uint64_t
 get_places(struct subset_get *o, unsigned table, uint32_t *place, size_t f)
 {
@@ -209,7 +205,7 @@ subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n)
 		o->bad |= ((at - f) << m.k) + low + f > n;
 	}
 	o->b = b;
-	/* the other places lie between these, in short runs: set eight at the same time */
+	/* fill the short runs between these positions, eight entries per iteration */
 	for (i = at = 0; i <= f && f != c && !o->bad; i++, at += run + 1) {
 		run = (i < f ? to[i] : (uint32_t)n) - (uint32_t)at;
 		for (j = 0; j < run; j += SUBSET_SLACK)

@@ -1,11 +1,12 @@
 /*
- * Code which c of n values are chosen, on the assumption that the choices are nearly
- * independent: as the distances between values of the rarer kind, f = min(c, n - c) of them.
+ * Code which c of n values are chosen, as the distances between values of the rarer kind,
+ * f = min(c, n - c) of them. The choices are assumed to be nearly independent.
  *
- * The mean n / f gives the probability of each distance, which falls off geometrically. An
- * rANS table (rans_step.h) has a symbol for each distance up to about four means; its last
- * symbol is an escape, to which the next distance is added. There are tables for means from 2
- * to 16, eight per octave. For larger means the low bits of distances are stored as they are.
+ * The mean n / f gives the probability of each distance, which falls off geometrically.
+ * An rANS table (rans_step.h) has a symbol for each distance up to about four means; its
+ * last symbol is an escape, to which the next distance is added. There are tables for
+ * means from 2 to 16, eight per octave. For larger means the low bits of each distance
+ * are stored as they are.
  */
 #ifndef ACE_SUBSET_H
 #define ACE_SUBSET_H
@@ -18,32 +19,33 @@
 
 enum {
 	SUBSET_TABLES = 24, SUBSET_SYMBOLS = 64, SUBSET_SLACK = 8,
-	SUBSET_FEW = 1024,	/* symbols up to which one state is enough */
-	SUBSET_TOKENS = 2	/* symbols per distance, at most */
+	SUBSET_FEW = 1024,	/* one state codes up to this many symbols */
+	SUBSET_TOKENS = 2	/* most symbols that one distance can take */
 };
 
-/* ---- written ---- */
+/* ---- writing ---- */
 
 struct subset_put {
 	struct bits_put b;
-	uint16_t *token, *next;	/* all symbols, with their tables */
+	uint16_t *token, *next;	/* all symbols, each with its table */
 	unsigned last[SUBSET_TABLES];	/* last symbol of each table; 0: not made yet */
 	struct rans_step step[SUBSET_TABLES * SUBSET_SYMBOLS];
 };
 
-/* Write rank[c], rising and below n. The reader knows c and n. o->token needs room. */
+/* Write rank[c], rising and below n. The reader knows c and n. o->next has room for
+ * SUBSET_TOKENS tokens per distance. */
 void subset_put(struct subset_put *o, const uint32_t *rank, size_t c, size_t n);
-/* Write the code so that it ends at `end' and begins at p or later. Return where it
- * begins, or NULL. Set *states to 1 or RANS_STATES. */
+/* Write the code so that it ends at `end'. Return where it begins, or NULL if that would
+ * be before p. Set *states to 1 or RANS_STATES. */
 unsigned char *subset_put_end(const struct subset_put *o, unsigned char *p,
     unsigned char *end, unsigned *states);
 
-/* ---- read ---- */
+/* ---- reading ---- */
 
 struct subset_get {
 	struct bits_get b;
 	const unsigned char *p, *end;
-	uint32_t state[RANS_STATES];	/* the state to use next comes first */
+	uint32_t state[RANS_STATES];	/* the state used next comes first */
 	unsigned states;
 	int bad;
 	uint32_t *gap;		/* [f] */
@@ -51,8 +53,8 @@ struct subset_get {
 	unsigned last[SUBSET_TABLES];
 };
 
-/* Read rank[c], all below n; rank has room for SUBSET_SLACK more. If the input is not
- * valid, also if c is above n, set o->bad. */
+/* Read rank[c], all below n; rank has room for SUBSET_SLACK more. Set o->bad if the input
+ * is not valid or c is above n. */
 void subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * TCQ: trellis-coded quantisation (Marcellin and Fischer 1990), entropy coded.
  *
- * Quantiser 0 has the even multiples of a step, quantiser 1 has 0 and the odd ones.  The
+ * Quantiser 0 has the even multiples of a step, quantiser 1 has 0 and the odd ones. The
  * parities of the previous values select the quantiser of a value, and the encoder
- * searches for the path with the least error and bits.
+ * searches for the path with the least sum of error and weighted bits.
  *
  *   x ~ sign(q) * (2 |q| - u + delta[u][min(|q|, 3)]) * step
  *
@@ -13,10 +13,10 @@
  *         | step[3]  (i8 delta  i4 delta[2])[2]  u8 level  u8 symbols  u8 fine?
  *           code
  *
- * step[3] is the upper 24 bits of an f32, least significant byte first.  The first delta
- * of each quantiser is in units of 2^-7, the others of 2^-4.  level, symbols and code are
- * as ECQ's (ecq.c), of |q|, except for what tcq_code.h says.  fine is present when the
- * greatest symbol is 14 or 15.
+ * step[3] is the upper 24 bits of an f32, least significant byte first. The first delta
+ * of each quantiser is in units of 2^-7, the others of 2^-4. level, symbols and code are
+ * like ECQ's (ecq.c), for |q|, with the differences in tcq_code.h. fine is present when
+ * the greatest symbol is 14 or 15.
  */
 #include <math.h>
 #include <string.h>
@@ -71,18 +71,16 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return stepped_decode("tcq", 1, o, b, e);
 }
 
-/* ---- the row of the codec table ---- */
-
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
 	return HEADER + 1 + 4 * n + ROOM;
 }
 
-/* Estimate TCQ by ecq at the same error, less a tenth of its bits or a sixth of a bit per
- * value.  The step of that ecq is 1.4 times ours at 1.4 bits per value.  It is larger at
- * many bits, and where nearly all values use quantiser 0, whose steps are doubled (fitted
- * to the values of tests/unit/codec/test_estimate.c). */
+/* Estimate TCQ from ecq at the same error, less a tenth of its bits or a sixth of a bit
+ * per value. At 1.4 bits per value, the step of that ecq is 1.4 times TCQ's. It is larger
+ * at many bits, and where nearly all values use quantiser 0, whose levels are two steps
+ * apart (fitted to the values of tests/unit/codec/test_estimate.c). */
 static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

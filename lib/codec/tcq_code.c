@@ -10,11 +10,11 @@
 
 enum {
 	PASSES = 5,		/* number of passes over a sample */
-	SAMPLE = 4096,		/* size of the sample; below twice that, all values */
-	PIECE = 256		/* size of the sample's pieces, from all over the group */
+	SAMPLE = 4096,		/* size of the sample; below twice that, no sample */
+	PIECE = 256		/* values in each piece of the sample */
 };
-/* Lagrange multiplier of a bit, in squared steps: the slope of error against bits that
- * gives the best trade-off (tests/unit/codec/test_tcq.c). */
+/* Lagrange multiplier: the squared steps of error that one bit is worth. It has the best
+ * error at equal bits (tests/unit/codec/test_tcq.c). */
 #define PRICE 0.2f
 
 struct work {
@@ -38,17 +38,15 @@ center(uint32_t k)
 	return k < KERN_TCQ_CENTERS ? k - 1 : KERN_TCQ_CENTERS - 1;
 }
 
-/* ---- decided ---- */
-
 /* Result of a pass: symbol counts, and distances of values from their levels. */
 struct tally {
 	uint32_t n[2][KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS];
 	uint32_t count[2][KERN_TCQ_CENTERS];
-	int64_t sum[2][KERN_TCQ_CENTERS];	/* integers: the order does not matter */
+	int64_t sum[2][KERN_TCQ_CENTERS];	/* integer sums: any order */
 };
 
-/* Compute each symbol's cost from the counts. A context without symbols keeps its
- * costs, except at first. */
+/* Compute each symbol's cost from the counts, in units of 2^-10 squared steps. A context
+ * without symbols keeps its costs, except in the first pass. */
 static void
 prices(struct kern_tcq_walk *w, const struct tally *k, int first)
 {
@@ -135,7 +133,8 @@ tally(const struct kern_tcq_walk *w, const int16_t *q, float inv, struct tally *
 	}
 }
 
-/* Compute the centres of a tally, for the reader and the next pass. */
+/* Compute the centres from a tally, both as the body stores them and for the next
+ * pass. */
 static void
 find_centers(const struct tally *t, struct ecq_side *s, struct kern_tcq_walk *w)
 {
@@ -158,7 +157,8 @@ sort(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 	s->top = (uint8_t)in->kern->tcq_sort(&w->m, w->q, in->n, w->code);
 }
 
-/* Copy the sample that the first passes use; x and code have room for it. */
+/* If the group is large, copy the sample that the first passes use to x and code, and let
+ * w use it. */
 static void
 sample(struct kern_tcq_walk *w, float *x, uint16_t *code)
 {
@@ -176,8 +176,8 @@ sample(struct kern_tcq_walk *w, float *x, uint16_t *code)
 	w->n = SAMPLE;
 }
 
-/* Decide the levels of all values, starting from those of one quantiser; each pass uses
- * the costs and centres of the pass before. */
+/* Choose the levels of all values. The first pass starts from the symbols of one
+ * quantiser; each later pass uses the costs and centres of the pass before. */
 static int
 decide(struct work *w, const struct ecq_in *in, struct ecq_side *s, struct err *e)
 {
@@ -209,8 +209,6 @@ decide(struct work *w, const struct ecq_in *in, struct ecq_side *s, struct err *
 	return 0;
 }
 
-/* ---- written ---- */
-
 static void
 fill_y(const struct work *w, const struct ecq_in *in, const struct ecq_side *s)
 {
@@ -236,7 +234,7 @@ tcq_code_put(const struct ecq_in *from, unsigned char *p, size_t limit,
 	struct ecq_in in = *from;
 	int r;
 
-	/* one allocation, which the allocator keeps */
+	/* one allocation, which the allocator keeps for the next group */
 	w.span = alloc_raw((n + KERN_ECQ_LANES) * (sizeof(*w.span) +
 	    sizeof(*w.above) + sizeof(*w.code) + sizeof(*w.q)) + chunks *
 	    sizeof(*w.w.from) + limit + ECQ_CODE_RAW, 1, e);

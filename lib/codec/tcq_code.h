@@ -1,7 +1,7 @@
 /*
- * The coded part of a TCQ body (tcq.c). The encoder chooses the levels with the least sum
- * of error and bits over all paths through the trellis of each lane (kern/kern_tcq.h).
- * They are coded and read like ECQ's (ecq_code.h).
+ * The coded part of a TCQ body (tcq.c). For each lane, the encoder chooses the path
+ * through the trellis with the least sum of error and weighted bits (kern/kern_tcq.h).
+ * Levels are coded like ECQ's (ecq_code.h).
  *
  * A chunk has first the signs of its non-zero symbols, then for each value
  *

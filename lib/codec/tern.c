@@ -3,8 +3,8 @@
  *
  *   tern       P(x' = sign(x) s) = |x| / s, else 0; s = max |x|: unbiased
  *              (TernGrad, Wen et al. 2017, equation 3)
- *   tern:clip  s = 2.5 rms if that is less: TernGrad's gradient clipping
- *              (equation 8), without the noise of its few outliers
+ *   tern:clip  s = min(max |x|, 2.5 rms): TernGrad's gradient clipping (equation 8), so
+ *              that a few outliers do not add noise
  *   tern:mse   x' = sign(x) s if |x| > s / 2, s the mean of those |x|:
  *              the least error (Lloyd's iteration, 12 steps from 1.224 rms,
  *              the optimum for Gaussian values)
@@ -71,7 +71,7 @@ bound(const struct codec_plan *plan, size_t n)
 	return size_of(n);
 }
 
-/* Return the least bf16 that is not below v. */
+/* Return the least bf16 value that is not below v. */
 static uint16_t
 bf16_up(double v)
 {
@@ -91,8 +91,8 @@ bf16_near(double v)
 	return (uint16_t)(u < TOP ? u : TOP);
 }
 
-/* Return the mean of the a[i] above t, or 0 if there are none. Value i is summed in
- * lane i % 8. */
+/* Return the mean of the a[i] above t, or 0 if there are none. a[i] is added in lane i %
+ * 8. */
 static double
 mean_above(const float a[BLOCK], float t)
 {
@@ -114,7 +114,7 @@ mean_above(const float a[BLOCK], float t)
 	return count != 0 ? all / count : 0;
 }
 
-/* Return the s with the least error for values with this rms, relative to the rms. */
+/* Return the s with the least error for these values, divided by their rms. */
 static double
 lloyd(const float *x, size_t n, double rms)
 {
@@ -149,7 +149,7 @@ scale(const struct codec_in *in, const float *x, size_t n, unsigned mode)
 	return bf16_up((double)st.max_abs);
 }
 
-/* Set t[i] for the group's values from index `at' on. */
+/* Set t[i] to the digit of value `at' + i, for n values. */
 static void
 digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
     unsigned char *t)
@@ -168,7 +168,8 @@ digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
 		rng_fill(c->seed, c->step, c->group, (uint32_t)(at / 4), noise,
 		    (n + 3) / 4);
 		for (i = 0; i < n; i++) {
-			/* uint32 to double, exactly, by way of a signed integer */
+			/* exact conversion of uint32 to double through a signed
+			 * integer */
 			r = (double)(int32_t)(noise[i] ^ 0x80000000u) + 0x1p31;
 			less[i] = r * (double)s - fabs((double)x[i]) * 0x1p32;
 		}
@@ -262,11 +263,9 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* ---- estimated ---- */
-
-/* Return the error of a value coded as the nearest of -s, 0 and s, in a block whose
- * largest value is x[i] and whose others are drawn from the points from i on; sum[i]:
- * their sum. */
+/* Return the error of a value coded as the nearest of -s, 0 and s. Its block's largest
+ * value is x[i], and the others are drawn from points i and later; sum[j]: sum of the
+ * magnitudes of points j and later. */
 static double
 nearest(const struct estimate *m, const double *sum, unsigned i)
 {
@@ -308,7 +307,8 @@ drawn(const struct estimate *m, const double *sum, unsigned i, unsigned mode)
 	return ((m->x[i] - s) * (m->x[i] - s) + few * error) / (double)BLOCK;
 }
 
-/* Average the error over a block's maximum, which has P(max <= x) = F(x)^320. */
+/* Average the error over the distribution of a block's maximum, P(max <= x) =
+ * F(x)^320. */
 static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

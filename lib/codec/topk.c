@@ -2,7 +2,7 @@
  * TOPK: keep the largest magnitudes; the others become 0.
  *
  *   topk:F       keeps the fraction F of the group
- *   chunk:K/C    keeps K of every C, a power of two (SparseLoCo: 64/4096)
+ *   chunk:K/C    keeps K of every C values, C a power of two (SparseLoCo: 64/4096)
  *
  * The kept values are f16 or, with a suffix, one of the forms below.  f16 has a shared
  * exponent, so that it does not overflow and gradients below 6e-8 keep their bits.
@@ -32,11 +32,11 @@
 #include "codec/rice.h"
 #include "kern/kern.h"
 
-/* Parameter byte of a plan, whose arg is a fraction. */
+/* Parameter byte of a plan; the plan's arg is the fraction. */
 enum {
-	TOPK_F16 = 0, TOPK_Q4 = 1, TOPK_Q2 = 2, TOPK_MAG = 3,	/* values */
+	TOPK_F16 = 0, TOPK_Q4 = 1, TOPK_Q2 = 2, TOPK_MAG = 3,	/* form of values */
 	TOPK_KIND = 3,		/* mask */
-	/* shift of the chunk size's logarithm; 0: the group is one chunk */
+	/* shift of the chunk size's binary logarithm; 0: the group is one chunk */
 	TOPK_CHUNK = 2
 };
 
@@ -51,14 +51,14 @@ static const unsigned kind_levels[] = { 0, 8, 2, 1 };
 /*
  * ---- positions and the codes at them ----
  *
- * A code is a half, u16 h, or sign + 2 * j with j of 3, 1 or 0 bits.
+ * A code is a half (the u16 bits h of an f16), or sign + 2 * j with j of 3, 1 or 0 bits.
  *
- *   body := u16 m, only of halves: the largest h mod 2^15, or 2^15 + the least
+ *   body := u16 m, only for halves: the largest h mod 2^15, or 2^15 + the least
  *           the positions (rice_put_positions), then the code at each
  *
  * Halves, as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are numbers of rice.h;
  * other codes are plain bits.  If few of many values are kept, their distances from the
- * least of them are distributed about exponentially, and so are those of their
+ * least kept magnitude are distributed about exponentially, and so are those of their
  * logarithms, such as h.  If all are kept, the distances from the largest are.
  */
 
@@ -71,8 +71,8 @@ struct sparse {
 	uint16_t *code;		/* [k] */
 };
 
-/* Return the largest size in bytes of up to k of n values. Their positions take most
- * when half of all values are kept. */
+/* Return the largest size in bytes of up to k of n values. Positions take most bytes when
+ * half of the values are kept. */
 static size_t
 sparse_bound(size_t k, size_t n, unsigned width)
 {
@@ -88,7 +88,8 @@ sparse_code(const struct sparse *s)
 	    rice_start(4, MOST_CODE);
 }
 
-/* Return the end to which most codes are near: the largest h, or the least with bit 15 set. */
+/* Return the field m: the largest h, or the least h with bit 15 set, whichever is nearer
+ * to most codes. */
 static unsigned
 sparse_end(const struct sparse *s)
 {
@@ -132,7 +133,7 @@ sparse_put(unsigned char *p, const struct sparse *s)
 	return (size_t)(rice_put_end(&w) - p);
 }
 
-/* Fill pos and code of s. Return -1 if the bytes are not valid. */
+/* Decode the bytes into pos and code of s. Return -1 if they are not valid. */
 static int
 sparse_get(struct bytes *b, struct sparse *s)
 {
@@ -158,8 +159,6 @@ sparse_get(struct bytes *b, struct sparse *s)
 	}
 	return rice_close(&in, b);
 }
-
-/* ---- names ---- */
 
 /* Parse the suffixes after the number. */
 static int
@@ -249,7 +248,7 @@ format(const struct codec_plan *plan, char buf[CODEC_ARG])
 		(void)snprintf(buf + at, CODEC_ARG - at, ":%s", kind_name[kind]);
 }
 
-/* Divide the fraction by f; a chunk keeps a whole number of values and at least one. */
+/* Divide the fraction by f; a chunk keeps a whole number of values, at least one. */
 static void
 turn(struct codec_plan *plan, double f)
 {
@@ -264,7 +263,7 @@ turn(struct codec_plan *plan, double f)
 	plan->arg = (float)fmin(v, 1);
 }
 
-/* Return fraction * n, rounded to nearest, at least 1. */
+/* Return the number of kept values: fraction * n, rounded to nearest, at least 1. */
 static size_t
 kept(const struct codec_plan *plan, size_t n)
 {
@@ -320,7 +319,8 @@ code_f16(const struct codec_in *in, struct sparse *s, unsigned char *p)
 	return 1;
 }
 
-/* Code the values as n levels, and write the head to p. m: room for k magnitudes. */
+/* Code the values as signs and n levels, and write the head to p. m has room for k
+ * magnitudes. Return the head's length. */
 static size_t
 code_levels(const struct codec_in *in, struct sparse *s, unsigned n, float *m,
     unsigned char *p)
@@ -361,7 +361,7 @@ get_head(struct bytes *b, unsigned kind, struct head *h)
 	return 0;
 }
 
-/* Decode the codes of s, in their order. */
+/* Decode the codes of s into x[k], in the same order. */
 static void
 values(const struct kern *kern, const struct sparse *s, unsigned kind,
     const struct head *h, float *x)
@@ -381,7 +381,7 @@ values(const struct kern *kern, const struct sparse *s, unsigned kind,
 	}
 }
 
-/* Set in->y to the decoded group, whose head is at p; t has room for k values. */
+/* Set in->y to the decoded group. p: its head; t: scratch for k values. */
 static void
 fill_y(const struct codec_in *in, const struct sparse *s, const unsigned char *p,
     float *t)
@@ -399,7 +399,7 @@ fill_y(const struct codec_in *in, const struct sparse *s, const unsigned char *p
 		in->y[s->pos[i]] = t[i];
 }
 
-/* Write the body of s, whose positions are set. */
+/* Write the body of the values at s->pos. */
 static int
 encode_kept(const struct codec_in *in, struct sparse *s, struct buf *out, struct err *e)
 {
@@ -449,8 +449,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	return r;
 }
 
-/* ---- decoding ---- */
-
 static int
 list_kept(const struct codec_out *o, struct bytes *b, struct sparse *s, float *x)
 {
@@ -488,8 +486,8 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct er
 }
 
 /*
- * ---- estimates for all ways of choosing and coding values; chunks are estimated as if
- * the group were one chunk ----
+ * ---- estimates for all ways of choosing and coding values; a group of chunks is
+ * estimated as if it were one chunk ----
  */
 
 static double
@@ -503,7 +501,7 @@ estimated_kept(const struct estimate *m, const struct codec_plan *plan)
 }
 
 /* Set w[i] to the number of kept values among those of size x[i]. Return the number of
- * points. */
+ * points that have kept values. */
 static unsigned
 estimated_weights(const struct estimate *m, double k, double *w)
 {
@@ -516,8 +514,8 @@ estimated_weights(const struct estimate *m, double k, double *w)
 	return i;
 }
 
-/* Return the error of coding w[i] values of x[i] as the mean of those above t and the
- * mean of the others; *t becomes the middle of the two means. */
+/* Return the error of w[i] values x[i] that are coded as one of two means: that of the
+ * values above *t or that of the others. Set *t midway between the two means. */
 static double
 estimated_two_means(const double *x, const double *w, unsigned n, double *t)
 {
@@ -540,8 +538,8 @@ estimated_two_means(const double *x, const double *w, unsigned n, double *t)
 	return q[0] + q[1];
 }
 
-/* Fill q4's eight cells, equal in the logarithm, from x[n - 1] to x[0]. Each point's
- * weight is spread to halfway to its neighbours. */
+/* Set c to the weights in q4's eight cells from x[n - 1] to x[0], equal in the logarithm.
+ * A point's weight is spread to halfway to its neighbours. */
 static void
 estimated_cells(const double *x, const double *w, unsigned n, double c[8])
 {
@@ -560,8 +558,8 @@ estimated_cells(const double *x, const double *w, unsigned n, double c[8])
 	}
 }
 
-/* Estimate the bits of a kept level.  For q4 this is the entropy of the cells plus a
- * third of a bit, because the points are too few to fill the cells. */
+/* Estimate the bits of the level index of a kept value. For q4 this is the entropy of the
+ * cells plus a third of a bit, because the points are too few to fill the cells. */
 static double
 estimated_level_bits(const struct estimate *m, unsigned kind, double k)
 {
@@ -579,8 +577,8 @@ estimated_level_bits(const struct estimate *m, unsigned kind, double k)
 	return fmin(h + 0.35, 3);
 }
 
-/* Estimate the bits of a kept magnitude: the entropy of its piece, an eighth of an
- * octave, plus the lower bits of an f16. */
+/* Estimate the bits of a kept magnitude: the entropy of its point, an eighth of an octave
+ * wide, plus the lower bits of an f16. */
 static double
 estimated_bits(const struct estimate *m, unsigned kind, double k)
 {
@@ -602,8 +600,8 @@ estimated_bits(const struct estimate *m, unsigned kind, double k)
 	return h + 7;
 }
 
-/* Estimate the bytes: positions, signs, magnitudes, and an upper bound of what an
- * adaptive code takes beyond the entropy. */
+/* Estimate the bytes: positions, signs, magnitudes, and an upper bound of what adaptive
+ * codes take beyond the entropy. */
 static int64_t
 estimated_bytes(const struct estimate *m, const struct codec_plan *plan)
 {
@@ -624,7 +622,7 @@ estimated_levels_error(const double *x, const double *w, unsigned n, unsigned ki
 	double t = kind == TOPK_MAG ? HUGE_VAL : x[n - 1], lost = 0, r;
 	unsigned i;
 
-	if (kind == TOPK_Q4) {		/* values are uniform in cells of equal ratio */
+	if (kind == TOPK_Q4) {		/* uniform in cells of equal ratio */
 		r = detmath_exp(detmath_log(x[0] / x[n - 1]) / 8);
 		for (i = 0; i < n; i++)
 			lost += w[i] * x[i] * x[i] * (r - 1) * (r - 1) /
