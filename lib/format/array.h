@@ -11,7 +11,7 @@
 
 struct err;
 
-#define ARRAY_LONGEST 1e7	/* most seconds to compute a tensor */
+#define ARRAY_LONGEST 1e7	/* limit on the seconds to compute a tensor */
 
 struct array_names {
 	char **p;
@@ -19,17 +19,16 @@ struct array_names {
 };
 #define ARRAY_NAMES_INIT { NULL, 0, 0 }
 
-/* array_add: append a copy of a string, whatever it is.
- * array_name: append a name, which has 1 to 255 bytes and which text_clean
- * accepts. */
+/* array_add: append a copy of any string. array_name: append a name of 1 to 255 bytes
+ * that text_clean accepts. */
 int array_add(struct array_names *l, const char *s, struct err *e);
 int array_name(struct array_names *l, const char *s, size_t len, struct err *e);
 /* Append the names in the payload of one mEMb frame. A shard may have several such
  * frames. The names must rise through all of them, so that no name is twice in l. */
 int array_get_names(struct array_names *l, const unsigned char *p, size_t n,
     struct err *e);
-/* array_sort: sort by bytes, as array_order compares. array_put_names: sort the names and append their payload
- * to out. */
+/* array_order: compare strings by bytes, for qsort. array_sort: sort in this order.
+ * array_put_names: sort the names and append their payload to out. */
 int array_order(const void *a, const void *b);
 void array_sort(struct array_names *l);
 int array_put_names(struct array_names *l, struct buf *out, struct err *e);
@@ -37,8 +36,8 @@ void array_release(struct array_names *l);
 
 /* Append the payload of a tIMe frame; v f64[n] is in seconds, one per tensor. */
 int array_put_times(const double *v, size_t n, struct buf *out, struct err *e);
-/* Read the payload of a tIMe frame into v f64[n]. -ERR_DATA unless it has n times from 0
- * to ARRAY_LONGEST seconds. */
+/* Read the payload of a tIMe frame into v f64[n]. Return -ERR_DATA unless it has n times
+ * from 0 to ARRAY_LONGEST seconds. */
 int array_get_times(const unsigned char *p, size_t len, size_t n, double *v,
     struct err *e);
 

@@ -72,7 +72,8 @@ chain_truncated(const struct chain *c, struct err *e)
 	    "the stream's head is incomplete");
 }
 
-/* Set the error for input that is not a stream; name its format by its first bytes. */
+/* Set the error for input that is not a stream. For the message, guess the input's format
+ * from its first bytes. */
 static int
 chain_strange(struct chain *c, int r, struct err *e)
 {
@@ -89,7 +90,7 @@ chain_strange(struct chain *c, int r, struct err *e)
 	    "nothing)", words));
 }
 
-/* Read a header. Return 1, or 0 if the file ends instead. */
+/* Read a header. Return 1, or 0 at the end of the file. */
 static int
 chain_header(struct chain *c, struct err *e)
 {
@@ -149,8 +150,8 @@ chain_see(struct chain *c, struct err *e)
 	return 0;
 }
 
-/* Read only the directory of a frame whose values are passed on unread. The program that
- * uses the values verifies them. */
+/* Read only the directory of a frame whose values this program does not use. The program
+ * that uses them verifies them. */
 static int
 chain_directory(struct chain *c, struct err *e)
 {
@@ -182,7 +183,7 @@ chain_payload(struct chain *c, struct err *e)
 
 	c->payload.n = 0;
 	io_splice_keep(c->io, large && !skip_checks && !skip ? all : 0);
-	/* make room for later frames, which may be larger */
+	/* make room for later frames, too, which may be larger */
 	if ((r = buf_room(&c->payload, large && all < CHAIN_ROOM ? CHAIN_ROOM :
 	    all, e)) < 0)
 		return r;
@@ -218,7 +219,8 @@ chain_fetch(struct chain *c, struct err *e)
 	return chain_see(c, e);
 }
 
-/* Copy the rest of the payload, which could not be spliced to `to'. */
+/* Copy the rest of the payload, which could not be spliced to `to'. some: 1 if a part was
+ * spliced, so that the payload cannot be verified. */
 static int
 chain_rest(struct chain *c, int some, struct io *to, struct err *e)
 {
@@ -290,7 +292,7 @@ chain_on_head(struct chain *c, struct err *e)
 	c->unknown = 0;
 	(void)bytes_next32(&b);			/* optional features */
 	max = bytes_next32(&b);
-	(void)bytes_next64(&b);			/* created */
+	(void)bytes_next64(&b);			/* time of creation */
 	if ((id = bytes_take(&b, 16)) != NULL)
 		memcpy(c->schema_id, id, 16);
 	c->pos.announced = bytes_next64(&b);
@@ -373,7 +375,7 @@ chain_on_tail(struct chain *c, struct err *e)
 	return 0;
 }
 
-/* Skip the unread rest of the previous frame. */
+/* Skip the rest of the previous frame. */
 static int
 chain_past(struct chain *c, struct err *e)
 {
@@ -417,9 +419,8 @@ chain_next(struct chain *c, struct err *e)
 	return r < 0 ? r : 1;
 }
 
-/* ---- after damage ---- */
-
-/* Find the next valid header; set c->head and c->pos.offset. */
+/* Search from byte `from' on for the next valid header. Return 1 with c->head and
+ * c->pos.offset set, or 0 at the end of the file. */
 static int
 chain_scan(struct chain *c, uint64_t from, struct err *e)
 {

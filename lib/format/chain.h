@@ -1,6 +1,6 @@
 /*
- * The chain of frames: one verified frame after another from HEAD to TAIL, with no frame
- * lost, repeated, swapped or inserted. format/reader.h interprets the frames.
+ * The chain of frames from HEAD to TAIL. Each frame is verified; none is lost, repeated,
+ * swapped or inserted. format/reader.h interprets the frames.
  */
 #ifndef ACE_CHAIN_H
 #define ACE_CHAIN_H
@@ -51,7 +51,8 @@ struct chain {
 	struct frame_head head;
 	int skip_checks;		/* 1: do not verify the values in DATA */
 	int skip_bodies;		/* 1: skip the values if possible */
-	/* 1: refused for its version, a flag or a feature, but not damaged */
+	/* 1: the input was refused for its version, a flag or a feature; it is not
+	 * damaged */
 	int unknown;
 	uint32_t max_frame;		/* announced by this stream */
 	unsigned char schema_id[16];	/* announced by this stream */
@@ -71,8 +72,8 @@ int chain_aborted(const struct chain *c, struct err *e);
 /* Return 1 if a stream begins (HEAD verified), 0 at the clean end of the file; an empty
  * file is an error. */
 int chain_begin(struct chain *c, struct err *e);
-/* Return 1 with a frame in c->frame, or 0 at the TAIL, when all totals are verified: then
- * call chain_begin again. */
+/* Return 1 with a frame in c->frame. Return 0 after TAIL, when all totals are verified;
+ * call chain_begin for the next stream. */
 int chain_next(struct chain *c, struct err *e);
 
 /* Read the skipped part of the current frame, so that it is complete and verified. */

@@ -11,9 +11,8 @@
 #include "format/note.h"
 #include "format/reader.h"
 
-/* ---- the shard's own keys ---- */
-
-/* Check that a key is a digest in hexadecimal digits, or absent. */
+/* Check that a key, if present, is `none' or a digest in lower-case hexadecimal
+ * digits. */
 static int
 checks_stamp(const struct shard *s, const char *key, struct err *e)
 {
@@ -27,7 +26,8 @@ checks_stamp(const struct shard *s, const char *key, struct err *e)
 	    "lower-case hexadecimal digits", key, v, 2 * SHARD_DIGEST);
 }
 
-/* Check that a difference states its history and the way to restore the values. */
+/* Check that a shard of differences names its history and the way to restore the
+ * values. */
 static int
 checks_difference(const struct shard *s, struct err *e)
 {
@@ -63,8 +63,6 @@ checks_shard(const struct shard *s, struct err *e)
 		return k;
 	return checks_difference(s, e);
 }
-
-/* ---- annotations ---- */
 
 /* Check statistics: numbers are finite and within f32, and each non-zero value is counted
  * in one octave. */
@@ -108,8 +106,8 @@ checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 	return k;
 }
 
-/* Check that a shard names as many contributors as it states. Names rise across frames,
- * so that each is named once. */
+/* Check that a shard does not name more contributors than it states. Names rise across
+ * frames, so that none is named twice. */
 static int
 checks_names(struct checks *c, const struct reader *r, struct err *e)
 {
@@ -171,7 +169,7 @@ checks_sign(const struct reader *r, struct err *e)
 	    err_set(e, ERR_DATA, "corrupt: the signature frame is not valid");
 }
 
-/* Check that there are n numbers, one per record, or none. */
+/* Check that p[len] is empty or has n varints, one per record. */
 static int
 checks_changed(const unsigned char *p, size_t len, uint64_t n)
 {

@@ -1,7 +1,6 @@
 /*
  * Checks of the rules of ace-stream(5) for a shard's keys and annotations, for programs
- * that admit or verify streams of others. Programs that only pass on annotations do not
- * check them.
+ * that admit or verify shards. Programs that only pass annotations on do not check them.
  */
 #ifndef ACE_CHECKS_H
 #define ACE_CHECKS_H
@@ -16,7 +15,7 @@ struct reader;
 /* State of the checks of one shard; starts as zeros. */
 struct checks {
 	uint64_t names;			/* number of contributors' names */
-	char last[SHARD_NAME + 1];	/* the last of these names */
+	char last[SHARD_NAME + 1];	/* the last name so far */
 	int sign;			/* 1: a signature was seen, which must be last */
 	int model;			/* 1: the hashes of a patch were seen */
 };

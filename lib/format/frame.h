@@ -57,8 +57,8 @@ frame_safe_to_copy(uint32_t type)
 	return (type & 0x20000000u) != 0;
 }
 
-/* Return 1 for this version's annotations of shards, which are inside a shard; other
- * frames may also be between shards. */
+/* Return 1 for the annotations that must be inside a shard. Other annotations may also be
+ * between shards. */
 static inline int
 frame_of_shard(uint32_t type)
 {
@@ -71,7 +71,7 @@ frame_of_shard(uint32_t type)
 /* Flags. Unknown bits in the low byte are refused; in the high byte they are ignored. */
 #define FRAME_LZ4 ((uint16_t)1)
 #define FRAME_CRITICAL ((uint16_t)0xff)
-/* a DATA frame that ended early; filters pass it on immediately */
+/* a DATA frame that was written early; filters pass it on immediately */
 #define FRAME_CUT ((uint16_t)0x100)
 
 struct frame_head {
@@ -94,11 +94,12 @@ int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 /* Return the error for a stream of version v, other than FRAME_VERSION. */
 int frame_version(unsigned v, uint64_t at, struct err *e);
 
-/* Return 1 if the 64 bytes are a valid header of an unknown version or length, or with
- * an unknown critical flag. */
+/* Return 1 if the 64 bytes are a valid header that has an unknown version, length or
+ * critical flag. */
 int frame_unknown(const unsigned char p[64]);
 
-/* Write the four letters, "HEAD", or hexadecimal digits. */
+/* Return the type's four letters, such as "HEAD", or its hexadecimal digits; out: memory
+ * for them. */
 const char *frame_name(uint32_t type, char out[16]);
 
 /* Return how many zeros follow n bytes of payload. */

@@ -2,7 +2,7 @@
 
 #include "format/ggml.h"
 
-/* By ggml's number; 4, 5, 31 to 33 and 36 to 38 were removed. Checked against
+/* Indexed by ggml's number; ggml has removed 4, 5, 31 to 33 and 36 to 38. Checked against
  * gguf-py/gguf/constants.py of llama.cpp in November 2026. */
 static const struct ggml_type types[] = {
 	[0] = { "f32", 1, 4 },

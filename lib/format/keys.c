@@ -38,7 +38,7 @@ keys_list(const char *s, double most)
 	for (;; s = end + 1) {
 		if (*s < '0' || *s > '9')
 			return -1;
-		x = strtoull(s, &end, 10);	/* too large a number: ULLONG_MAX, refused */
+		x = strtoull(s, &end, 10);	/* a number too large becomes ULLONG_MAX */
 		if (x < 1 || x >= last)
 			return -1;
 		last = x;
@@ -47,7 +47,7 @@ keys_list(const char *s, double most)
 	}
 }
 
-/* Return the row of a key; its name is NULL if there is none. */
+/* Return the row of a key, or the last row, whose name is NULL. */
 static const struct keys_row *
 keys_row(const char *key)
 {
@@ -60,7 +60,8 @@ keys_row(const char *key)
 	return k;
 }
 
-/* Check one key. whose: what has the key, for messages; NULL if the caller adds it later. */
+/* Check one key. whose: owner of the key, for messages; NULL if the caller adds it
+ * later. */
 static int
 keys_one(const char *key, const char *s, const char *whose, struct err *e)
 {
@@ -81,7 +82,7 @@ keys_one(const char *key, const char *s, const char *whose, struct err *e)
 	    type[k->type], k->lo, k->hi);
 }
 
-/* Find the text of a key and check it against its row. Return 1, or 0 if it is
+/* Find the text of a key and check it against the key's row. Return 1, or 0 if the key is
  * absent. */
 static int
 keys_find(const struct text_kv *kv, const char *key, const char **s,
@@ -140,8 +141,8 @@ keys_bytes(const struct text_kv *kv)
 	return n;
 }
 
-/* Several frames together must not exceed the limit of one frame, so that what is kept of
- * a shard stays small. */
+/* The keys of all frames of a shard together must not exceed the limit of one frame, so
+ * that they need little memory. */
 int
 keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 {

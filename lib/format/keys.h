@@ -1,8 +1,8 @@
 /*
  * Keys that programs act on: those of the policy (lines key=value in pOLi frames), and
- * two of the shard, SHARD_KEY_COMPUTE and SHARD_KEY_NORM.  One table has the valid values
- * of each key; ace-stream(5) has the same table with the meanings.  All readers use these
- * functions, so that no other value is ever acted on.
+ * two of the shard, SHARD_KEY_COMPUTE and SHARD_KEY_NORM. One table has the valid values
+ * of each key; ace-stream(5) has the same table with the meanings. All readers use these
+ * functions, so that no program acts on another value.
  *
  * The keys of several pOLi frames in a shard are combined, up to the limit of one frame
  * (TEXT_MAX_KV); later values replace earlier ones.
@@ -29,7 +29,7 @@ struct writer;
 #define KEYS_DIVERGENCE "divergence"
 #define KEYS_FORCE "force"
 #define KEYS_INTERVAL "interval"
-#define KEYS_INTERVAL_OF "interval."	/* a device's name follows: its interval */
+#define KEYS_INTERVAL_OF "interval."	/* followed by a device's name: its interval */
 #define KEYS_KC "kc"
 #define KEYS_LATENCY "latency"
 #define KEYS_RATIO "ratio"
@@ -62,18 +62,19 @@ int keys_real(const struct text_kv *kv, const char *key, double *v,
 /* Check every key of kv that is in the table; other keys may have any value. */
 int keys_check(const struct text_kv *kv, struct err *e);
 
-/* Check the keys in p, the payload of a pOLi frame, as keys_check does, and add them to kv.
- * If all keys together exceed TEXT_MAX_KV: -ERR_DATA "limit: ...", and kv is empty. */
+/* Check the keys in p, the payload of a pOLi frame, as keys_check does, and add them to
+ * kv. If all keys together exceed TEXT_MAX_KV, empty kv and return -ERR_DATA "limit:
+ * ...". */
 int keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
-/* Like keys_read, if r stands at a pOLi frame.  Errors give the position. */
+/* If r stands at a pOLi frame, call keys_read for it. Errors give the position. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
-/* Write kv as a pOLi frame.  -ERR_DATA: it exceeds TEXT_MAX_KV. */
+/* Write kv as a pOLi frame. Return -ERR_DATA if it exceeds TEXT_MAX_KV. */
 int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
 
-/* Read the payload p of a tIMe frame, the times of a model's n tensors in seconds, into
- * v f64[n] in reverse: v[0] is the last tensor.  -ERR_DATA unless it has n times from 0
- * to 1e7. */
+/* Read the payload p of a tIMe frame, the times of a model's n tensors in seconds, into v
+ * f64[n] in reverse: v[0] is the last tensor. Return -ERR_DATA unless it has n times from
+ * 0 to 1e7. */
 int keys_times(const unsigned char *p, size_t len, size_t n, double *v, struct err *e);
 
 #endif

@@ -191,7 +191,8 @@ note_plan(const struct note *note, uint32_t i, struct codec_plan *pl)
 
 /* ---- a plan that arrives in parts ---- */
 
-/* Return the memory that a part takes, so that many small or empty parts count, too. */
+/* Return the bytes of memory that a part takes. Even an empty part takes some, so that
+ * many of them reach the limit. */
 static size_t
 note_wait_cost(uint32_t n)
 {

@@ -48,20 +48,22 @@ int note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *p,
     uint32_t n, const struct note_terms *terms, struct err *e);
 
 /* Check the head against the payload's length and the schema's number of groups, and
- * the entries of a plan. -ERR_DATA; "unsupported" for an unknown codec. */
+ * check the entries of a plan. Return 0 or -ERR_DATA; the message says "unsupported" if a
+ * codec is unknown. */
 int note_get(struct note *note, const unsigned char *p, size_t len,
     uint32_t entry, uint32_t ngroups, struct err *e);
 /* Read entry i of a note. */
 void note_stat(const struct note *note, uint32_t i, struct stat_group *s);
 float note_score(const struct note *note, uint32_t i);
-/* Copy a note's scores to f32[groups]; -ERR_DATA unless all are from 0 to 1. */
+/* Copy a note's scores to f32[groups]. Return -ERR_DATA unless all are from 0 to 1. */
 int note_scores(const struct note *note, float *to, struct err *e);
 void note_plan(const struct note *note, uint32_t i, struct codec_plan *p);
 
 /* ---- a plan that arrives in parts ---- */
 
-/* pLAN annotations before or after their data; queried per group in rising order. */
-enum { NOTE_WAIT_MAX = 32 << 20 };	/* limit on the bytes of a plan that wait for data */
+/* The entries of pLAN frames, which come before or after the data. They are looked up by
+ * group, in rising order. */
+enum { NOTE_WAIT_MAX = 32 << 20 };	/* limit on waiting entries, in bytes */
 
 struct note_wait {
 	struct note_wait_part {
@@ -78,9 +80,10 @@ int note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
     uint32_t ngroups, struct err *e);
 /* Return 1 if the entry of group g has arrived, else 0. */
 int note_wait_has(const struct note_wait *p, uint32_t g);
-/* Like note_wait_has, and set *out to the entry. Entries of groups before g may be freed. */
+/* Like note_wait_has, and set *out to the entry. This may free the entries of groups
+ * before g. */
 int note_wait_get(struct note_wait *p, uint32_t g, struct codec_plan *out);
-/* Drop all entries, before the next shard. */
+/* Drop all entries, before the next shard begins. */
 void note_wait_clear(struct note_wait *p);
 void note_wait_release(struct note_wait *p);
 

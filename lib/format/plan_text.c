@@ -32,7 +32,8 @@ plan_text_put(struct buf *out, const struct schema *sc, uint32_t g,
 	return buf_put(out, line, (size_t)n, e);
 }
 
-/* Parse "GROUP CODEC ..."; skipped groups are not sent. */
+/* Parse "GROUP CODEC ...". Groups between the last line's group and this one are not
+ * sent. */
 static int
 plan_text_line(struct plan_text *t, char *line, struct err *e)
 {

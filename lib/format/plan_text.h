@@ -33,8 +33,8 @@ struct plan_text {
 };
 #define PLAN_TEXT_INIT { NULL, 0, 0 }
 
-/* Read a plan as text. -ERR_USAGE with the number of an invalid line, -ERR_SYS if the file
- * cannot be read. */
+/* Read a plan as text. Return -ERR_USAGE with the number of an invalid line, or -ERR_SYS
+ * if the file cannot be read. */
 int plan_text_read(struct plan_text *t, const char *path, struct err *e);
 void plan_text_release(struct plan_text *t);
 

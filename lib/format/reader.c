@@ -14,7 +14,8 @@
 #include "format/receipt.h"
 #include "format/schema.h"
 
-/* ---- the payload of DATA: a directory of groups, rising, and their bodies ---- */
+/* ---- the payload of DATA: a directory of groups in rising order, and their bodies
+ * ---- */
 
 /* Records of one frame; they point into its payload. */
 struct data_frame {
@@ -29,8 +30,8 @@ struct data_pos {
 	uint64_t raw, wire;	/* raw: bytes of the values as f32; wire: bytes of the bodies */
 };
 
-/* Check the codec of an exact type (schema_exact), which must be lossless. i32 and i64
- * are exempt: older writers coded them with any codec. */
+/* Check the codec of a group whose type is exact (schema_exact): it must be lossless. i32
+ * and i64 are exempt, because older writers coded them with any codec. */
 static int
 data_may(const struct schema *s, const struct record *rec, struct err *e)
 {
@@ -149,10 +150,10 @@ struct reader_pos {
 	enum reader_at at;
 	uint64_t key;
 	struct data_pos data;
-	uint64_t noted[3];		/* per type: end of the last range */
+	uint64_t noted[3];		/* per type: group after the last range */
 };
 
-/* Numbers of decoded records and values, as callers report them (reader_decoded). */
+/* Numbers of records and values that callers have decoded (reader_decoded). */
 struct reader_tally {
 	uint64_t records, nonzero;
 };
@@ -339,7 +340,7 @@ reader_on_table(struct reader *r, struct err *e)
 	return k;
 }
 
-/* Begin a stream without a schema so far. */
+/* Forget the schema; a new stream or table begins. */
 static void
 reader_on_no_table(struct reader *r)
 {
@@ -516,7 +517,8 @@ reader_on_frame(struct reader *r, struct err *e)
 	char name[16];
 	int k;
 
-	/* the digest is over the bytes on the wire, so there must be only one form */
+	/* the digest is over the bytes on the wire, so these frames must have only one
+	 * form */
 	if ((r->c.frame.flags & FRAME_LZ4) != 0 &&
 	    (r->c.frame.type == FRAME_SHRD || r->c.frame.type == FRAME_SEND ||
 	    r->c.frame.type == FRAME_RCPT))
@@ -755,7 +757,8 @@ reader_loose(struct reader *r, reader_loose_fn *fn, void *arg)
 	r->loose_arg = arg;
 }
 
-/* Skip a frame, but use it if it is of a schema. Set *from to the next position. */
+/* Skip a frame; if it belongs to a schema, add it to the table. Set *from to where the
+ * search continues. */
 static int
 reader_stray(struct reader *r, uint64_t *from, struct err *e)
 {
@@ -783,7 +786,7 @@ reader_recover(struct reader *r, uint64_t from, struct err *e)
 			r->pos.at = AT_START;
 		if (r->c.head.type == FRAME_HEAD || r->c.head.type == FRAME_SHRD) {
 			if (!r->have_schema)
-				reader_on_no_table(r);	/* the frame is part of another table */
+				reader_on_no_table(r);	/* drop an incomplete table */
 			return 1;
 		}
 		if ((k = reader_stray(r, &from, e)) < 0)

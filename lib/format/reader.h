@@ -1,6 +1,6 @@
 /*
- * Reading a stream.  Frames are verified one by one, their order is checked by this
- * grammar, and they are returned as events.  An end of file within a stream is an error
+ * Reading a stream. Each frame is verified, its place in the grammar below is checked,
+ * and it is returned as an event. An end of file within a stream is an error
  * ("truncated").
  *
  *   file   := stream+
@@ -46,7 +46,7 @@ struct reader_opts {
 	const struct schema *schema;
 	/* 1: the caller checks that the schemas are equal */
 	int any_model;
-	/* unpacked bytes of the table; 0: only SCHEMA_MAX_BYTES limits it */
+	/* limit on the unpacked table in bytes; 0: only SCHEMA_MAX_BYTES */
 	size_t max_table;
 };
 
@@ -59,8 +59,8 @@ int reader_file(struct reader **out, const char *path,
     const struct reader_opts *o, struct err *e);
 void reader_free(struct reader *r);
 
-/* Return the next event, or < 0 on an error, which later calls repeat.  What the
- * functions below return is valid until the next call. */
+/* Return the next event, or < 0 on an error, which later calls repeat. Pointers returned
+ * by the functions below are valid until the next call. */
 int reader_next(struct reader *r, struct err *e);
 
 /* Go to the next READER_SHARD.  Return 1, or 0 at the end. */
@@ -76,8 +76,8 @@ const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
 /* Return the number of the shard's records read so far. */
 uint32_t reader_so_far(const struct reader *r);
-/* Report that a record was decoded and how many of its values are finite and not 0.
- * When all records of a shard are reported, the sum is checked against SEND. */
+/* Report that a record was decoded, and how many of its values are finite and not 0. When
+ * all records of a shard have been reported, the sum is checked against SEND. */
 void reader_decoded(const struct reader *r, uint64_t nonzero);
 const struct chain_frame *reader_frame(const struct reader *r);
 const struct receipt *reader_receipt(const struct reader *r);
@@ -86,9 +86,9 @@ const struct shard_end *reader_end_of_shard(const struct reader *r);
 /* Return the stream's provenance as text, one line per program; "" if none. */
 const char *reader_provenance(const struct reader *r);
 
-/* Two ways to skip values if the input can seek.  reader_skip_bodies: while `on' is 1,
- * bodies of large DATA frames are neither read nor checked and must not be used; all else
- * is unchanged.  Return the old setting.  reader_skip_checks: from now on bodies are
+/* Two ways to skip values if the input can seek. reader_skip_bodies: while `on' is 1,
+ * bodies of large DATA frames are neither read nor checked and must not be used; nothing
+ * else changes. Return the old setting. reader_skip_checks: from now on bodies are
  * neither read nor checked, but frames can be copied (writer_pass). */
 int reader_skip_bodies(struct reader *r, int on);
 void reader_skip_checks(struct reader *r);
@@ -99,14 +99,14 @@ int reader_fetch(struct reader *r, struct err *e);
  * file's name. */
 const char *reader_where(const struct reader *r, char buf[160]);
 const char *reader_name(const struct reader *r);
-/* Add to the message of the error in e, and return k.  reader_place adds the shard and
- * the byte; reader_blame adds the file's name if k is bad data, for programs that read
+/* Both functions add to the message in e and return k. reader_place adds the shard and
+ * the byte; reader_blame adds the file's name if k is -ERR_DATA, for programs that read
  * several files. */
 int reader_place(const struct reader *r, int k, struct err *e);
 int reader_blame(const struct reader *r, int k, struct err *e);
 
-/* Call reader_mark just after READER_SHARD; reader_rewind then repeats the shard's
- * frames, if the input can seek. */
+/* Call reader_mark right after READER_SHARD. If the input can seek, reader_rewind goes
+ * back there, so that the shard's frames are read again. */
 void reader_mark(struct reader *r);
 int reader_rewind(struct reader *r, struct err *e);
 /* Return the reader's io. */

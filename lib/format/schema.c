@@ -36,16 +36,14 @@ schema_kind_name(unsigned kind)
 	    type->name : "?";
 }
 
-/* ---- building ---- */
-
 static int
 schema_numel(struct schema_tensor *t, uint64_t base, struct err *e)
 {
 	uint64_t n = 1;
 	unsigned i;
 
-	/* a zero dimension makes the product zero: look for one first, since the product
-	 * of the others may overflow */
+	/* if one dimension is zero, the product is zero: look for a zero first, because
+	 * the product of the others may overflow */
 	for (i = 0; i < t->ndim; i++)
 		if (t->dim[i] == 0)
 			n = 0;
@@ -222,8 +220,6 @@ schema_release(struct schema *s)
 	*s = (struct schema)SCHEMA_INIT;
 }
 
-/* ---- asking ---- */
-
 void
 schema_span(const struct schema *s, uint32_t g, struct schema_span *out)
 {
@@ -301,8 +297,6 @@ schema_diff(const struct schema *a, const struct schema *b, char why[256])
 	return 1;
 }
 
-/* ---- bytes ---- */
-
 int
 schema_encode(const struct schema *s, struct buf *out, struct err *e)
 {
@@ -355,7 +349,7 @@ schema_encode(const struct schema *s, struct buf *out, struct err *e)
 struct schema_wire {
 	size_t ntensors, nnames, ndims;
 	const unsigned char *entry, *dim, *name;
-	size_t next_dim, next_name;	/* the next ones expected: no holes, no overlap */
+	size_t next_dim, next_name;	/* where the next entry must begin */
 };
 
 static int
@@ -401,8 +395,8 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 	return 0;
 }
 
-/* Refuse an absurd number of groups: a few hundred bytes can claim 2^31, and every
- * program loops over them. */
+/* Refuse too many groups: a few hundred bytes can claim 2^31 groups, and every program
+ * loops over all of them. */
 static int
 schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
     uint64_t max, size_t wire, struct err *e)

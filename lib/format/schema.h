@@ -65,8 +65,8 @@ int schema_add(struct schema *s, const struct schema_tensor *t, struct err *e);
 /* Set kind and roles from name and shape, so that biases, norms and vectors are never
  * sparsified. */
 void schema_guess(struct schema_tensor *t);
-/* Call it after the last tensor and before the functions below: check that names are
- * unique, and compute the id. */
+/* Check that names are unique and compute the id. Call it after the last tensor and
+ * before the functions below. */
 int schema_finish(struct schema *s, struct err *e);
 int schema_copy(struct schema *to, const struct schema *from, struct err *e);
 void schema_release(struct schema *s);
@@ -80,15 +80,14 @@ struct schema_span {
 };
 void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);
 
-/* Return 0 if a and b are equal, else 1 with a text about the first difference in `why'. */
+/* Return 0 if a and b are equal, else 1, and describe the first difference in `why'. */
 int schema_diff(const struct schema *a, const struct schema *b, char why[256]);
 
 int schema_encode(const struct schema *s, struct buf *out, struct err *e);
 
-/* Set *size to the size of a table, from its first bytes p[n]. max: the operator's limit
- * of elements; wire: size of the table on the wire. Before memory is allocated, this
- * refuses more than max elements, or more groups than the larger of 2^20 and max / 2^16,
- * plus one per byte of `wire'. */
+/* Set *size to the size of a table in bytes, given its first bytes p[n]. max: the user's
+ * limit on elements; wire: size of the table on the wire. Before memory is allocated,
+ * refuse more than max elements, or more groups than max(2^20, max / 2^16) + wire. */
 int schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
     size_t *size, struct err *e);
 /* Decode the whole table p[n], with the limits of schema_bytes. */

@@ -142,11 +142,11 @@ shard_key(const struct shard *s)
 	return shard_key_of(b, sizeof(b));
 }
 
-/* Optional fields follow the fixed part, in the order of their bits in the word at byte
- * 76. A field that is zero is absent. */
+/* Optional fields follow the fixed part in the order of their bits in the word at byte
+ * 76. A field whose value is zero is left out. */
 enum { SHARD_FIELDS = 8, SHARD_MORE = 8 * 8 + 3 * 8 };
 
-/* Get a field as words, two for 16 bytes. Return the number of words. */
+/* Get a field as words of 8 bytes. Return the number of words, 1 or 2. */
 static unsigned
 shard_field(const struct shard *s, unsigned i, uint64_t v[2])
 {

@@ -17,7 +17,7 @@ enum shard_kind {
 #define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* the residual was added (equation 7) */
 #define SHARD_MOMENTUM ((uint32_t)2)		/* momentum correction was applied */
 #define SHARD_CLIPPED ((uint32_t)4)
-#define SHARD_PREDICTED ((uint32_t)16)		/* a difference to a history */
+#define SHARD_PREDICTED ((uint32_t)16)		/* values are differences to a history */
 #define SHARD_RECOVERED ((uint32_t)8)		/* saved from a damaged file */
 
 /* Well-known keys of a shard. */
@@ -28,15 +28,15 @@ enum shard_kind {
 #define SHARD_KEY_MODEL "model.digest"	/* digest of the model of the gradient */
 #define SHARD_KEY_COMPUTE "compute.seconds"	/* time to compute the step's gradient */
 
-/* keys of a difference to a history: how to restore values; the history's stamp */
+/* keys of differences to a history: how to restore the values; digest of the history */
 #define SHARD_KEY_PREDICT "predict"
 #define SHARD_KEY_HISTORY "history"
 #define SHARD_KEY_PART "part"		/* in a patch: RANK/RANKS (pART) */
 #define SHARD_PREDICT_PATCH "patch"	/* a patch of a model (mODL) */
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255,
-	SHARD_KEY_BYTES = 40 };		/* run, device, step */
-/* The largest incarnation of a device. Each one ends all earlier ones. */
+	SHARD_KEY_BYTES = 40 };		/* bytes of run, device and step */
+/* The largest incarnation of a device. A new incarnation ends all earlier ones. */
 #define SHARD_INCARNATIONS UINT32_C(2147483647)
 
 struct shard {
@@ -62,8 +62,8 @@ void shard_init(struct shard *s);
 int shard_copy(struct shard *to, const struct shard *from, struct err *e);
 void shard_release(struct shard *s);
 
-/* A run or device is identified by the hash of its name; a key of the shard has the
- * name. */
+/* Set the run's or device's id, which is the hash of its name, and the shard's key with
+ * the name. */
 int shard_set_run(struct shard *s, const char *name, struct err *e);
 int shard_set_device(struct shard *s, const char *name, struct err *e);
 /* Return 1 if s has these ids. */
@@ -71,13 +71,13 @@ int shard_is_of(const struct shard *s, const unsigned char *run,
     const unsigned char *device);
 /* Set the run and device of s to those of `from'. */
 int shard_same(struct shard *s, const struct shard *from, struct err *e);
-const char *shard_run(const struct shard *s);		/* "?" when nameless */
+const char *shard_run(const struct shard *s);		/* "?" if it has no name */
 const char *shard_device(const struct shard *s);
 /* Return 1 if the shard turns one model into another (mODL). */
 int shard_is_patch(const struct shard *s);
 
-/* Return XXH3-64 over run, device and step. shard_key_of: the same from the payload of
- * SHRD, which begins with these. */
+/* Return XXH3-64 over run, device and step. shard_key_of computes it from the payload of
+ * SHRD, which begins with these fields. */
 uint64_t shard_key(const struct shard *s);
 uint64_t shard_key_of(const unsigned char *p, size_t n);
 
@@ -87,7 +87,7 @@ extern const char *const shard_kinds[];	/* names of the kinds, for num_choice */
 int shard_encode(const struct shard *s, struct buf *out, struct err *e);
 int shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e);
 
-/* Sums over the decoded values that were sent, added group by group in order. */
+/* Sums over the decoded values that were sent. Groups are added in order. */
 struct shard_sums {
 	uint64_t nonzero, dropped;	/* dropped: non-finite values set to zero */
 	double sum, sumsq;
@@ -122,8 +122,8 @@ void shard_id(const char *name, unsigned char id[SHARD_ID]);
 /* Write the 32 hexadecimal digits and a closing NUL. */
 void shard_hex(const unsigned char digest[16], char out[33]);
 
-/* Return 1 if the shard was computed at the model of its own step. Its device then
- * has all earlier averages, though it may have skipped some of those steps. */
+/* Return 1 if the gradient was computed on the model of the shard's own step. The device
+ * then has all earlier averages, though it may have skipped some of those steps. */
 static inline int
 shard_is_abreast(const struct shard *s)
 {

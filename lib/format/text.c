@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "format/text.h"
 
-/* Return the length of the UTF-8 sequence at s, 0 if it is invalid. */
+/* Return the length of the UTF-8 sequence at s, or 0 if it is invalid. */
 static size_t
 text_utf8(const unsigned char *s, size_t n)
 {
@@ -73,8 +73,8 @@ text_is_key(const char *s, size_t n)
 	return 1;
 }
 
-/* Return the index of key, or where to insert it. Use binary search, because the
- * sender chooses the number of keys. */
+/* Return the index of key, or where to insert it. The search is binary, because the
+ * sender chooses how many keys there are. */
 static size_t
 text_find(const struct text_kv *kv, const char *key, int *found)
 {

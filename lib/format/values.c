@@ -13,7 +13,7 @@ values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
 	struct schema_span span;
 
 	schema_span(sc, g, &span);
-	/* the ids are hashes already: mixing them is enough */
+	/* the ids are hashes already, so combining them is enough */
 	ctx->seed = bytes_le64(s->run) ^ (bytes_le64(s->device) * 3);
 	ctx->step = s->step;
 	ctx->group = g;
@@ -30,7 +30,8 @@ values_plan(const struct schema *sc, uint32_t g, struct codec_plan p)
 	    lossless;
 }
 
-/* Return the values of rec if the record has them in the form of memory, else NULL. */
+/* Return the values of rec if its body is an aligned f32 array of this machine, else
+ * NULL. */
 static const float *
 values_there(const struct record *rec, size_t n)
 {
@@ -40,7 +41,8 @@ values_there(const struct record *rec, size_t n)
 	    rec->len == 4 * n && (uintptr_t)p % sizeof(float) == 0 ? p : NULL;
 }
 
-/* Set the error for a record that failed to decode, with its place. */
+/* Set the error for a record that could not be decoded; add the group, tensor and
+ * position. */
 static int
 values_bad(const struct reader *r, const struct record *rec, uint32_t tensor,
     int k, struct err *e)
@@ -177,7 +179,7 @@ values_begin(struct values *v, struct reader *r, struct err *e)
 	return v->lists ? 0 : values_room(v, e);
 }
 
-/* Read the next record or the end of the shard. */
+/* Read until the next record or the end of the shard. */
 static int
 values_fill(struct values *v, struct err *e)
 {
@@ -199,7 +201,8 @@ values_fill(struct values *v, struct err *e)
 	return 0;
 }
 
-/* Like values_next, but do not decode: set v.n and v.rec, which may be NULL, but not v.x. */
+/* Like values_next, but do not decode: set v.n and v.rec (NULL if the group was not
+ * sent), but not v.x. */
 static int
 values_skip(struct values *v, struct err *e)
 {

@@ -20,14 +20,15 @@ struct codec_plan values_plan(const struct schema *sc, uint32_t g, struct codec_
 int values_decode(const struct reader *r, const struct record *rec, float *x,
     size_t cap, size_t *n, struct err *e);
 
-/* Like values_decode, and also set *t to their statistics. If the frame has the values in
- * the form of memory, *x points to them, valid until the next frame; otherwise to buf. */
+/* Like values_decode, and also set *t to the statistics of the values. If the body is an
+ * aligned f32 array of this machine, set *x to it, valid until the next frame; otherwise
+ * to buf. */
 struct kern_stat;
 int values_view(const struct reader *r, const struct record *rec, float *buf,
     size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e);
 
-/* Return -ERR_REFUSED: value i of group g of r's shard is not finite; the message has the
- * tensor's name and the place. */
+/* Return -ERR_REFUSED because value i of group g of r's shard is not finite; the message
+ * names the tensor and the position. */
 int values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e);
 
 /* Return -ERR_DATA if one of the n values x of tensor t, from its index `first' on, is
@@ -36,8 +37,8 @@ struct kern;
 int values_bounded(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct err *e);
 
-/* Return -ERR_DATA if the values of shard s are differences to a history: without the
- * history they must not be used as values. */
+/* Return -ERR_DATA if the values of shard s are differences to a history, which must not
+ * be used without it. */
 int values_whole(const struct shard *s, struct err *e);
 
 /*
@@ -64,7 +65,7 @@ struct values {
 	void *arg;
 	/* 1: accept a shard that is a difference to a history; 0: it is a mismatch */
 	int differences;
-	/* 1: x is not needed if `listed' has all values or nothing was sent */
+	/* 1: the caller does not need x if `listed' has all values or nothing was sent */
 	int lists;
 	int is_listed;		/* 1: this group is in `listed', not in x */
 	struct codec_list listed;

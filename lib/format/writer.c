@@ -14,7 +14,7 @@
 #include "format/writer.h"
 #include "kern/kern.h"
 
-enum { WRITER_HEAD = 56 };	/* payload of HEAD */
+enum { WRITER_HEAD = 56 };	/* bytes of HEAD's payload */
 
 /*
  * ---- the records of a DATA frame ----
@@ -27,8 +27,8 @@ enum {
 	BATCH_HEAD = 12,
 	BATCH_ENTRY = 32,	/* most bytes of a directory entry */
 	BATCH_FRONT = 1024,	/* room for the head and a short directory */
-	BATCH_LARGE = 16384,	/* allocate in advance if bodies have this size or more, */
-	BATCH_MOST = 256 * 1024	/* but at most this many bytes */
+	BATCH_LARGE = 16384,	/* for a first body from this size */
+	BATCH_MOST = 256 * 1024	/* to this size, allocate this size */
 };
 
 struct batch {
@@ -100,7 +100,7 @@ batch_bytes(const struct batch *b)
 	return b->n != 0 ? b->body.n - BATCH_FRONT : 0;
 }
 
-/* Write head, directory and padding, `front' bytes in all, to p. */
+/* Write the payload's head, the directory and padding to p, `front' bytes in all. */
 static void
 batch_head(const struct batch *b, unsigned char *p, size_t front)
 {
@@ -243,9 +243,7 @@ writer_history(struct writer *w, const char *lines, struct err *e)
 	return 0;
 }
 
-/* ---- frames ---- */
-
-/* Write the header of a frame whose payload follows. */
+/* Write the header of a frame whose payload is written next. */
 static int
 writer_frame_head(struct writer *w, uint32_t type, uint16_t flags, size_t n,
     size_t raw_len, uint64_t hash, struct err *e)
@@ -286,7 +284,7 @@ writer_frame(struct writer *w, uint32_t type, uint16_t flags, const void *p,
 	return r < 0 || (flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
 }
 
-/* Write the header of frame f, which was read. */
+/* Write frame f, which was read from another stream, unchanged. */
 static int
 writer_same(struct writer *w, const struct chain_frame *f, struct err *e)
 {
@@ -330,7 +328,7 @@ writer_provenance(struct writer *w, struct err *e)
 
 	if (w->line == NULL)
 		return 0;
-	/* drop the oldest lines of text above the limit */
+	/* drop the oldest lines until the text is within the limit */
 	n = strlen(w->line) + 1;
 	while (*h != '\0' && strlen(h) + n > TEXT_MAX_KV) {
 		h += strcspn(h, "\n");
@@ -362,7 +360,8 @@ writer_schema(struct writer *w, const struct schema *sc, struct err *e)
 	return r;
 }
 
-/* Write HEAD, SCHM and provenance. The id is a hash of tool and first shard. */
+/* Write HEAD, SCHM and provenance. The id is a hash of the tool's name and the first
+ * shard's key. */
 static int
 writer_head(struct writer *w, const struct shard *s, const struct schema *sc,
     struct err *e)
@@ -410,8 +409,6 @@ writer_tail(struct writer *w, uint32_t status, struct err *e)
 	    hash_64(p, sizeof(p)), e);
 }
 
-/* ---- shards ---- */
-
 int
 writer_shard(struct writer *w, const struct shard *shard,
     const struct schema *sc, struct err *e)
@@ -457,7 +454,8 @@ writer_batch(struct writer *w, uint16_t flags, struct err *e)
 	return writer_frame(w, FRAME_DATA, flags, p, n, n, hash_64(p, n), e);
 }
 
-/* Return 1 if the type of the group's values permits this codec. */
+/* Return -ERR_REFUSED if the type of the group's values does not permit this codec, else
+ * 0. */
 static int
 writer_may(const struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, struct err *e)

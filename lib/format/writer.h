@@ -36,8 +36,8 @@ struct writer_opts {
  * writer_free frees it. */
 int writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
     struct err *e);
-/* Open a stream to the file that io_create makes at path, or to the descriptor of a temporary
- * file, which stays the caller's.  The stream has no provenance line of the tool. */
+/* Open a stream to path, which io_create makes, or to a temporary file's descriptor fd,
+ * which the caller still closes. The stream has no provenance line. */
 int writer_file(struct writer **out, const char *path, const char *tool, struct err *e);
 int writer_fd(struct writer **out, int fd, const char *tool, struct err *e);
 void writer_free(struct writer *w);
@@ -67,9 +67,9 @@ int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);
 /* Copy r's current frame (DATA or an annotation) unchanged. */
 int writer_pass(struct writer *w, const struct reader *r, struct err *e);
-/* Announce that most frames of r will be passed to w; if both are pipes, no copy is
- * needed.  skip 1: this program does not use the values, so they need not be read; a
- * later reader verifies them. */
+/* Announce that most frames of r will be passed to w; if both are pipes, they need not be
+ * copied. skip 1: this program does not use the values, so it does not read them; a later
+ * reader verifies them. */
 void writer_splice(struct writer *w, struct reader *r, int skip);
 /* Begin a stream with this schema if none is open, for frames before its first
  * shard. */
@@ -79,7 +79,7 @@ int writer_loose(struct writer *w, const struct reader *r, struct err *e);
 /* End the shard and write it out.  sums: those of all its values, or NULL: use the sums
  * of the written records. */
 int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);
-/* Add to the count, in SEND, of values that were not finite and were set to zero. */
+/* Add n to the count, in SEND, of values that were not finite and were set to zero. */
 void writer_dropped(struct writer *w, uint64_t n);
 /* Return the bytes of the current shard written so far, without records that wait for
  * their frame. */
@@ -92,8 +92,8 @@ const struct shard_end *writer_sent(const struct writer *w);
 /* Write a receipt, between shards, immediately. */
 int writer_receipt(struct writer *w, const struct receipt *r, struct err *e);
 
-/* Write the waiting records now, in a frame with FRAME_CUT, so that filters pass their
- * results on immediately. */
+/* Write the waiting records immediately, in a frame with FRAME_CUT, so that filters pass
+ * their results on immediately. */
 int writer_flush(struct writer *w, struct err *e);
 
 /* Write and flush the tail; the descriptor stays open. */
@@ -102,11 +102,11 @@ int writer_finish(struct writer *w, struct err *e);
 /* Call writer_finish and then io_commit. */
 int writer_end(struct writer *w, enum io_sync sync, struct err *e);
 
-/* From now on, if the stream is aborted, a created file still appears, with its complete
- * shards and an end that says "aborted", because the shards are recorded as sent. */
+/* From now on, an aborted stream still creates the file, with its complete shards and an
+ * end that says "aborted", because these shards are recorded as sent. */
 void writer_keeps(struct writer *w);
-/* End the stream with "aborted", so that readers can tell this from a truncation; also on
- * a pipe on which no stream was begun.  A created file does not appear. */
+/* End the stream with "aborted", which readers can tell from a truncation. On a pipe
+ * without a stream, begin one for this. A created file does not appear. */
 void writer_abort(struct writer *w);
 
 #endif
