@@ -11,7 +11,7 @@
 #include "stage/policy_dynacomm.h"
 #include "sync/dynacomm.h"
 
-#define POLICY_DYNACOMM_LONGEST 1e7	/* seconds to compute and send a shard, at most */
+#define POLICY_DYNACOMM_LONGEST 1e7	/* limit on computing plus sending */
 enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* limit on the list of cuts, in bytes */
 
 int
@@ -55,8 +55,8 @@ policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)
 	return 1;
 }
 
-/* Set up the problem in whole nanoseconds.  Return 1, or 0 if computing and sending
- * a shard takes more than POLICY_DYNACOMM_LONGEST. */
+/* Set up the problem in whole nanoseconds. Return 1, or 0 if computing and sending a
+ * shard takes more than POLICY_DYNACOMM_LONGEST seconds. */
 static int
 policy_dynacomm_model(const struct policy_dynacomm *c, const struct schema *sc, double bits,
     struct dynacomm *d, struct err *e)
@@ -111,8 +111,8 @@ policy_dynacomm_plan(struct policy_dynacomm *c, const struct dynacomm *d, int64_
 	return r;
 }
 
-/* Write the lowest layer of each transmission, in the order of sending.
- * Return 1, or 0 when the list would be too long for an annotation. */
+/* Write the lowest layer of each transmission, in the order of sending. Return 1, or 0 if
+ * the list would be too long for an annotation. */
 static int
 policy_dynacomm_put(const struct policy_dynacomm *c, double seconds, struct text_kv *kv,
     struct err *e)

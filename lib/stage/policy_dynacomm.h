@@ -1,6 +1,6 @@
 /*
- * DynaComm for ace-policy --cuts: decide at which layers to cut the next gradients
- * into transmissions.  The shards say how long their layers took.
+ * DynaComm for ace-policy --cuts: decide at which layers to cut the next gradients into
+ * transmissions. The shards say how long each layer took to compute.
  *
  * A shard that is sent while it is computed has its tensors in the order of the backward
  * pass, so the first tensor of the schema belongs to the last layer.  Here layers are
@@ -20,18 +20,18 @@ struct text_kv;
 #define POLICY_DYNACOMM_GAIN 0.01		/* least predicted gain for new cuts */
 
 struct policy_dynacomm {
-	/* given */
+	/* options */
 	double dt;		/* extra seconds per transmission; < 0: no cuts */
-	/* found */
+	/* results */
 	size_t n;		/* layers; 0: none yet */
 	double *seconds;	/* [n] smoothed times, the first layer first */
 	double *heard;		/* [n] seconds from the current shard, or NULL */
-	size_t *cut, k;		/* the plan, in the form for dynacomm_backward */
+	size_t *cut, k;		/* the plan, as dynacomm_backward takes it */
 };
 #define POLICY_DYNACOMM_INIT { -1, 0, NULL, NULL, NULL, 0 }
 
-/* Read the times of n tensors from p[len], the payload of a tIMe frame, for the next
- * decision.  Return 0 or an error. */
+/* Read the computing times of n tensors from p[len], the payload of a tIMe frame, for the
+ * next decision. Return 0 or an error. */
 int policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
     size_t len, size_t n, struct err *e);
 

@@ -10,8 +10,6 @@
 /* Shards of at least this many values get memory in large pages. */
 enum { STAGE_MANY = 1 << 16 };
 
-/* ---- to the next stage that has the function ---- */
-
 int
 stage_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 {
@@ -123,8 +121,6 @@ stage_read(const struct stage_data *d, size_t i, const struct reader *in,
 	v->stat = *d->stat;
 	return 0;
 }
-
-/* ---- a reader's events ---- */
 
 /* Set *all to the lines of in's provenance, followed by `lines' if not NULL. */
 static int
@@ -269,8 +265,6 @@ static const struct stage_kind stage_out = {
 	.free = stage_out_free,
 	.to = stage_out_to
 };
-
-/* ---- programs ---- */
 
 int
 stage_pass(struct filter *f, struct stage *s, const char *lines,

@@ -65,8 +65,8 @@ struct stage_note {
  * from pipe to pipe without a copy.  If it ignores them, they are not verified. */
 enum stage_values { STAGE_CHANGES, STAGE_READS, STAGE_IGNORES };
 
-/* A kind of stage.  Functions may be NULL.  Instead of a NULL begin ... finish the next
- * stage's function is called. */
+/* A kind of stage. Functions may be NULL. If one of begin to finish is NULL, the next
+ * stage's function is called instead. */
 struct stage_kind {
 	size_t size;		/* bytes of its struct, which begins with a stage */
 	enum stage_values values;

@@ -91,7 +91,7 @@ struct stage_compress {
 	struct feedback *fb;		/* NULL: no error feedback */
 	int resumed;
 	struct stage_shard sh;		/* the current shard */
-	int again;			/* 1: the state has this shard already, coded */
+	int again;			/* 1: the state already has this shard, coded */
 	struct note_wait plan;
 	uint64_t budget;		/* the plan's, in bytes; 0: no limit */
 	float *weight;			/* [groups] importance, if it is in the stream */
@@ -107,13 +107,11 @@ struct stage_compress {
 	/* for -v: coding errors of the shard, of the current tensor and of the tensor
 	 * with the largest relative error */
 	struct stage_compress_lost {
-		double lost, all;	/* sums of squares */
+		double lost, all;	/* sums of squares: errors, values */
 		uint32_t tensor;
 	} whole, one, worst;
 	uint64_t at;			/* position of the shard in out */
 };
-
-/* ---- one group ---- */
 
 static double
 stage_compress_rms(const struct stage_compress_lost *q)
@@ -192,7 +190,8 @@ stage_compress_add(struct stage_compress *x, struct coding_slot *w,
 	return coding_add(&x->coding) ? stage_compress_work(x, e) : 0;
 }
 
-/* With -c, norms and biases stay dense: they are small and matter much. */
+/* Return the plan of group g for -c. Norms and biases stay dense, because they are small
+ * and important. */
 static struct codec_plan
 stage_compress_one(const struct stage_compress *x, uint32_t g)
 {
@@ -206,8 +205,6 @@ stage_compress_one(const struct stage_compress *x, uint32_t g)
 		return (struct codec_plan){ CODEC_F16, 0, 0 };
 	return x->o->codec;
 }
-
-/* ---- groups wait for their plan ---- */
 
 static int
 stage_compress_known(const struct stage_compress *x, uint32_t g)
@@ -248,7 +245,8 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 		if ((r = stage_compress_add(x, w, &p, e)) < 0)
 			return r;
 	}
-	/* before coding_drop, since groups may be coded in the place where they wait */
+	/* code before coding_drop, since groups may be coded in the memory where they
+	 * wait */
 	r = stage_compress_work(x, e);
 	coding_drop(&x->coding, k);
 	return r;
@@ -347,7 +345,7 @@ stage_compress_fitted(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* Return a limit on the bytes of the waiting groups that are sent without loss. */
+/* Return an upper bound of the bytes of the waiting groups that are sent without loss. */
 static uint64_t
 stage_compress_exact(const struct stage_compress *x)
 {
@@ -440,8 +438,6 @@ stage_compress_data(struct stage *s, const struct stage_data *d, struct err *e)
 	    residual_early(feedback_next(x->fb), x->out, e);
 }
 
-/* ---- one shard ---- */
-
 static int
 stage_compress_room(struct stage_compress *x, struct err *e)
 {
@@ -526,8 +522,8 @@ stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
 	    reader_place(x->sh.in, r, e) : 0;
 }
 
-/* A plan is meant for this stage and goes no further; annotations that stay
- * true are passed on. */
+/* Plans and scores are used here and not passed on; other annotations are passed on if
+ * they stay true. */
 static int
 stage_compress_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
@@ -679,8 +675,6 @@ stage_compress_end(struct stage *s, const struct shard_sums *sums, struct err *e
 		    x->sh.schema->total, io_bytes(writer_io(x->out)) - x->at);
 	return r;
 }
-
-/* ---- all of it ---- */
 
 static int
 stage_compress_finish(struct stage *s, struct err *e)

@@ -1,9 +1,9 @@
 /*
- * The stage of ace-compress: code every group by the plan.  If the plan has a budget,
- * adjust the codecs' rates until the coded shard fills it.  With a state, store the
- * coding error (error feedback) and the coded shard in one commit, before the end of the
- * shard is written.  Before the commit only segments are written whose plan is known or
- * estimated (device/shares.h).  Error feedback is:
+ * The stage of ace-compress: code every group by the plan. If the plan has a budget,
+ * adjust the codecs' rates until the coded shard fills it. With a state, store the coding
+ * error (error feedback) and the coded shard in one commit, before the end of the shard
+ * is written. Before the commit, only segments whose plan is known or estimated
+ * (device/shares.h) are written. Error feedback is:
  *
  *   acc = e + g        C = code(acc)        e' = acc - dec(C)
  *

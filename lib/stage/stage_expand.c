@@ -39,7 +39,7 @@ struct stage_expand {
 	struct residual res;
 	struct feedback_cache *cache;	/* NULL: no cache */
 	struct statedir back;		/* state of the option `feedback' */
-	float *worth;			/* f32[groups]: mean squares */
+	float *worth;			/* f32[groups]: mean squares for feedback */
 	size_t worth_cap;
 	int absurd;			/* 1: a value is not finite, so no feedback */
 	struct shard_sums sums;		/* sums of the expanded shard */
@@ -57,8 +57,8 @@ struct stage_expand {
 	uint64_t last;			/* step of the previous shard, or 0 */
 };
 
-/* Return 1 if the residual is recent enough: that of the previous step or, if steps may
- * be missing, that of the last shard expanded here.  ace-compress writes the residual,
+/* Return 1 if the residual is recent enough: from the previous step or, if steps may be
+ * missing, from the last shard that was expanded here. ace-compress writes the residual,
  * and ace-expand must wait for it. */
 static int
 stage_expand_ready(const struct stage_expand *x, const struct shard *sh)
@@ -67,7 +67,7 @@ stage_expand_ready(const struct stage_expand *x, const struct shard *sh)
 
 	if (q->d.r == NULL)
 		return x->first;
-	/* alone: nobody else commits; the coding stage refuses a gap */
+	/* if alone, no other process commits, and the coding stage refuses a gap */
 	return q->step + 1 >= sh->step || (x->o->gap && q->step >= x->last) || x->o->alone;
 }
 
@@ -143,8 +143,6 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 	return r;
 }
 
-/* ---- the header of the expanded shard ---- */
-
 /* Set the flags and keys of the expanded shard. */
 static int
 stage_expand_describe(struct stage_expand *x, struct shard *s, struct err *e)
@@ -193,8 +191,6 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 	x->last = sh->shard->step;
 	return r;
 }
-
-/* ---- its groups ---- */
 
 /* Refuse values of an average that ace-recv would refuse from a device, since they go into
  * the model and the device's state.  With -S the shard is the device's own: accept them. */
@@ -327,7 +323,7 @@ stage_expand_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	residual_close(&x->res);
 	if (r == 0 && x->cache != NULL)
 		r = feedback_cache_commit(x->cache, x->o->f->sync, e);
-	/* before the shard's end is sent: ace-score waits for the end and then learns */
+	/* before the shard's end is sent, because ace-score reads this after the end */
 	if (r == 0)
 		r = stage_expand_tell(x, e);
 	x->sums.dropped = sums->dropped;

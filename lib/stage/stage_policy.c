@@ -20,7 +20,7 @@
 #include "sync/ratio.h"
 #include "sync/replan.h"
 
-#define POLICY_FILE "policy"		/* memory of the state; its keys: */
+#define POLICY_FILE "policy"		/* file of the state; its keys: */
 #define POLICY_RATE "rate"		/* the link rate of the last decision */
 #define POLICY_DECO_STATE "deco"	/* the estimates for DeCo-SGD */
 
@@ -54,7 +54,7 @@ struct stage_policy {
 	struct stage_shard sh;		/* the current shard */
 	struct statedir state;
 	int waits;			/* 1: the shard's times may still come */
-	uint64_t asked;			/* interval of a diverging device, or 0 */
+	uint64_t asked;			/* interval that a diverging device asks for, or 0 */
 	float *x;			/* f32[cap]: scratch for one group */
 	size_t cap;
 	double key[NUMBERS];		/* the decided numbers; NAN: undecided */
@@ -63,8 +63,6 @@ struct stage_policy {
 
 /* With -v, print a line on standard error. */
 #define SAY(p, ...) cli_say((p)->o.f->cli, 1, __VA_ARGS__)
-
-/* ---- options ---- */
 
 static const struct opt policy_steps[] = {
 	{ 0, "FIRST", OPT_U64(struct stage_policy_opts, steps, 1, 1000000) },
@@ -313,7 +311,7 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 		    "halved or doubled, within %llu to %llu",
 		    (unsigned long long)was, q->target, drift,
 		    (unsigned long long)q->min, (unsigned long long)q->max);
-	/* a drift that is not finite is not written, but it forces a
+	/* a drift that is too large or not finite is not written, but it forces a
 	 * synchronisation */
 	if (drift <= POLICY_BIG)
 		p->key[DIVERGENCE] = drift;
@@ -398,7 +396,7 @@ policy_deco(struct stage_policy *p, double rate, struct err *e)
 
 /* ---- decisions ---- */
 
-/* Read from h the numbers that the state keeps. */
+/* Get the numbers of earlier decisions from h, which was read from the state. */
 static int
 policy_memory(struct stage_policy *p, struct memory *h, struct err *e)
 {
@@ -635,7 +633,7 @@ policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 	for (i = 0; i < sizeof(policy_key) / sizeof(*policy_key) && r == 0; i++)
 		if (on[policy_key[i].when])
 			r = text_set(&kv, policy_key[i].name, NULL, e);
-	for (i = kv.n; i-- > 0 && on[INTERVAL] && r == 0; )	/* each device's own */
+	for (i = kv.n; i-- > 0 && on[INTERVAL] && r == 0; )	/* each device's interval */
 		if (strncmp(kv.p[i].key, KEYS_INTERVAL_OF,
 		    strlen(KEYS_INTERVAL_OF)) == 0)
 			r = text_set(&kv, kv.p[i].key, NULL, e);

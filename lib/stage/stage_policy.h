@@ -20,10 +20,10 @@ struct err;
 
 /* DeCo-SGD, for --deco. */
 struct policy_deco {
-	/* given */
+	/* options */
 	int on;
 	double compute, latency;	/* seconds; < 0: to be measured */
-	/* found */
+	/* results */
 	struct replan plan;
 };
 #define POLICY_DECO_INIT { 0, -1, -1, REPLAN_INIT }
@@ -49,12 +49,12 @@ struct stage_policy_opts {
 	struct policy_dynacomm cuts;
 	struct ratio_pace pace;
 	uint64_t steps;		/* local steps before the next shard */
-	const struct filter *f;	/* filter of the program, set by make */
+	const struct filter *f;	/* filter of the program; stage_new sets it */
 };
 #define STAGE_POLICY_INIT { .bandwidth = -1, .deadline = -1, \
 	.stale = POLICY_DECO_INIT, .cuts = POLICY_DYNACOMM_INIT, \
 	.pace = RATIO_PACE_INIT }
-extern const struct opt stage_policy_rows[];	/* its options */
+extern const struct opt stage_policy_rows[];	/* options of the stage */
 
 extern const struct stage_kind stage_policy;
 

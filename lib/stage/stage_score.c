@@ -15,7 +15,7 @@
 #include "format/values.h"
 #include "stage/stage_score.h"
 
-#define STAGE_SCORE_FILE "score"	/* memory of the state: the history */
+#define STAGE_SCORE_FILE "score"	/* file of the state with the history */
 #define STAGE_SCORE_TOLD "moment"	/* file in the state, written by the trainer */
 #define STAGE_SCORE_ROW "weights"
 #define STAGE_SCORE_LESSON "lesson"	/* key: RUN/STEP of the last aggregate learnt from */
@@ -80,7 +80,7 @@ struct stage_score {
 	struct stage_shard sh;		/* the current shard */
 	struct statedir state;
 	struct score *score;
-	unsigned char model[16];	/* id of the schema that score is for */
+	unsigned char model[16];	/* id of the schema to which score belongs */
 	char lesson[56];		/* value of STAGE_SCORE_LESSON; "": none */
 	float *x;			/* values of one group */
 	size_t cap;
@@ -94,7 +94,7 @@ struct stage_score {
 
 /* ---- the history ---- */
 
-/* Check that h, the file of `what', is for the shard's model. */
+/* Check that h, whose file has `what', belongs to the shard's model. */
 static int
 stage_score_same(const struct stage_score *x, const struct memory *h, const char *what,
     struct err *e)
@@ -136,8 +136,8 @@ stage_score_load(struct stage_score *x, struct err *e)
 	return r;
 }
 
-/* Set x->again if the residual contains the shard already.  Then it will only be sent
- * again, and its values here may differ from the first ones. */
+/* Set x->again if the residual already includes the shard. The coded shard will then only
+ * be sent again, and the values here may differ from those that were coded. */
 static int
 stage_score_again(struct stage_score *x, struct err *e)
 {
@@ -186,8 +186,6 @@ stage_score_save(struct stage_score *x, struct err *e)
 	return r;
 }
 
-/* ---- feedback ---- */
-
 /* Set name to RUN/STEP of h's aggregate, which identifies a lesson. */
 static void
 stage_score_name(const struct memory *h, char name[56])
@@ -196,8 +194,8 @@ stage_score_name(const struct memory *h, char name[56])
 	(void)sprintf(name + strlen(name), "/%llu", (unsigned long long)h->step);
 }
 
-/* Return 1 if h is of a later step than the last lesson, or of another run: a device that
- * reconnects gets old aggregates again. */
+/* Return 1 if h is from a later step than the last lesson, or from another run. A device
+ * that reconnects gets old aggregates again. */
 static int
 stage_score_news(const struct stage_score *x, const struct memory *h)
 {
@@ -267,7 +265,7 @@ out:
 	return k;
 }
 
-/* Return 1 if a and b are of the same file.  A trainer replaces the file by renaming a
+/* Return 1 if a and b describe the same file. A trainer replaces its file by renaming a
  * new one. */
 static int
 stage_score_known(const struct stat *a, const struct stat *b)
@@ -334,8 +332,6 @@ stage_score_reload(struct stage_score *x, struct err *e)
 	return r;
 }
 
-/* ---- a model ---- */
-
 static void
 stage_score_places(const struct schema *sc, struct score_place *p)
 {
@@ -394,8 +390,6 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 		return r;
 	return stage_score_load(x, e);
 }
-
-/* ---- a shard ---- */
 
 static int
 stage_score_put(struct stage_score *x, uint32_t first, uint32_t n, struct err *e)

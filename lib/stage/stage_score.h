@@ -17,9 +17,9 @@ struct stage_score_opts {
 	double power;			/* for --form moment */
 	double alpha, decay, clip;	/* for paper, see sync/score.h; decay and
 					 * clip < 0: the default */
-	const struct filter *f;		/* filter of the program, set by make */
+	const struct filter *f;		/* filter of the program; stage_new sets it */
 };
-extern const struct opt stage_score_rows[];	/* its options */
+extern const struct opt stage_score_rows[];	/* options of the stage */
 
 extern const struct stage_kind stage_score;
 

@@ -24,8 +24,6 @@ enum {
 	STAGE_SELECT_SPARE = 1024
 };
 
-/* ---- options ---- */
-
 /* Read a list of codecs separated by commas; "ecq" or "tcq" without a step allows any
  * step. */
 static int
@@ -190,8 +188,6 @@ stage_select_release(struct stage_select_opts *o)
 	plan_text_release(&o->given);
 }
 
-/* ---- a shard ---- */
-
 struct stage_select {
 	struct stage s;
 	const struct stage_select_opts *o;
@@ -236,7 +232,7 @@ stage_select_put(struct stage_select *x, const struct note_terms *terms,
 	return r;
 }
 
-/* Write the plan given with --plan, which precedes the values. */
+/* Write the plan that --plan gave. It precedes the values. */
 static int
 stage_select_given(struct stage_select *x, struct err *e)
 {
@@ -300,8 +296,6 @@ stage_select_stat(struct stage_select *x, const struct stage_data *d, size_t i,
 	    e);
 }
 
-/* ---- a budget ---- */
-
 static uint64_t
 stage_select_whole(double v)
 {
@@ -363,8 +357,6 @@ stage_select_announce(struct stage_select *x, struct err *e)
 	return r < 0 ? r : stage_make(x->s.next, FRAME_PLAN, x->note.p, x->note.n, e);
 }
 
-/* ---- values and annotations ---- */
-
 static int
 stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
 {
@@ -385,7 +377,7 @@ stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
 	return r;
 }
 
-/* A plan from an earlier stage is not passed on. */
+/* Do not pass on plans and signatures of earlier stages. */
 static int
 stage_select_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
@@ -407,7 +399,7 @@ stage_select_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
 	values_ctx(x->sh.schema, x->sh.shard, g, ctx);
 }
 
-/* Report on the plan. */
+/* Report what the plan sends, and warn if the budget is too small. */
 static void
 stage_select_say(const struct stage_select *x, const struct allot *a,
     uint64_t budget, uint64_t exact)
@@ -529,12 +521,12 @@ stage_select_choose(struct stage_select *x, struct allot *a,
 	return r;
 }
 
-/* In a shard of one frame, records are padded by less than this. */
+/* In a shard of one frame, padding adds fewer bytes than this to the records. */
 enum { STAGE_SELECT_PAD = 16 };
 
-/* Find the plan of the least error within the budget.  The shard's size also depends on
- * frames, gaps and padding, so lower the bytes of records until the shard fits: byte by
- * byte in shards of few groups. */
+/* Find the plan with the least error within the budget. The shard's size also depends on
+ * frames, gaps and padding. So reduce the bytes for records until the shard fits, in
+ * shards of few groups byte by byte. */
 static int
 stage_select_list(struct stage_select *x, struct allot *a,
     const struct size *empty, uint64_t budget, struct err *e)
@@ -641,8 +633,6 @@ stage_select_least(struct stage_select *x, struct err *e)
 	terms.price = a.price;
 	return stage_select_put(x, &terms, e);
 }
-
-/* ---- a share ---- */
 
 static int
 stage_select_share(struct stage_select *x, struct err *e)

@@ -17,7 +17,7 @@
 
 struct err;
 
-enum { STAGE_SELECT_MOST = 32 };	/* codecs in --levels, and in -p */
+enum { STAGE_SELECT_MOST = 32 };	/* most codecs in --levels, and in -p */
 
 enum stage_select_mode {
 	STAGE_SELECT_UNSAID, STAGE_SELECT_SHARE, STAGE_SELECT_BUDGET,
@@ -52,13 +52,13 @@ struct stage_select_opts {
 	uint64_t effort;		/* 0: not given */
 	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* in order of rising shares */
 	size_t shares;
-	int count;			/* 1: shares of the number of values */
+	int count;			/* 1: shares of values, not of importance */
 	int kept;			/* 1: values that are not sent are kept; -1: they
 					 * are lost; 0: this is not known here */
 	struct plan_text given;
-	const struct filter *f;		/* filter of the program, set by make */
+	const struct filter *f;		/* filter of the program; stage_new sets it */
 };
-extern const struct opt stage_select_rows[];	/* its options */
+extern const struct opt stage_select_rows[];	/* options of the stage */
 
 extern const struct stage_kind stage_select;
 /* Return 1 if some groups are sent only every few steps, so that their values must be

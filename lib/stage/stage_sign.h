@@ -11,7 +11,7 @@ struct stage_sign_opts {
 	const char *key;	/* file of the secret key to sign with */
 	const char *ring;	/* file of public keys to check with; one of
 				 * the two is NULL */
-	const struct filter *f;	/* filter of the program, set by make */
+	const struct filter *f;	/* filter of the program; stage_new sets it */
 };
 
 extern const struct opt stage_sign_rows[];	/* options of the stage */
