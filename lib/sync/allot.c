@@ -39,8 +39,8 @@ allot_shared(const struct allot_work *w, size_t g, double step)
 	return p;
 }
 
-/* Return the estimated bytes of group g coded by p, and set *dist to its weighted
- * error.  Both are infinite where p cannot code the group. */
+/* Return the estimated bytes of group g coded by p, and set *dist to its weighted error.
+ * Both are infinite if p cannot code the group. */
 static double
 allot_estimate(const struct allot_work *w, size_t g, const struct estimate *m,
     const struct codec_plan *p, double *dist)
@@ -57,8 +57,6 @@ allot_estimate(const struct allot_work *w, size_t g, const struct estimate *m,
 	*dist = w->weight[g] * error;
 	return (double)w->a->cost(p->codec, (size_t)body, 1);
 }
-
-/* ---- one step for all ---- */
 
 /* Return the i-th group that the search evaluates; a hash picks some of many groups. */
 static size_t
@@ -77,8 +75,9 @@ allot_model(const struct allot_work *w, size_t g, struct estimate *m)
 	estimate_init(m, &w->a->stat[g], &ctx);
 }
 
-/* Estimate the bytes and, in *dist, the error of all groups that share a step, if it is
- * 2^lstep: add up those of the evaluated groups and scale the sums to `all' values. */
+/* Estimate the bytes and, in *dist, the error of all groups that share a step, for the
+ * step 2^lstep: add up those of the evaluated groups and scale the sums to `all'
+ * values. */
 static double
 allot_sum(const struct allot_work *w, double lstep, double all, double *dist)
 {
@@ -140,11 +139,9 @@ allot_search(struct allot_work *w)
 		a->price = (d0 - d1) / (r1 - r0);
 }
 
-/* ---- the exceptions ---- */
-
-/* Return the cost that an exception must beat if rate control halves the shared step, as
- * it may, since the estimates ignore what contexts save.  Lambda is then a quarter, since
- * the error is proportional to the square of the step. */
+/* Return the cost that an exception must beat if rate control halves the shared step. It
+ * may do so because the estimates ignore what contexts save. Lambda is then a quarter,
+ * since the error is proportional to the square of the step. */
 static double
 allot_finer(const struct allot_work *w, size_t g, const struct estimate *m)
 {
@@ -229,8 +226,6 @@ allot_round(struct allot_work *w)
 	}
 	return moved;
 }
-
-/* ---- all of it ---- */
 
 /* Decide whether norms and biases stay dense, and set the weights of all groups. */
 static void

@@ -33,7 +33,7 @@ struct err;
 #define ALLOT_DENSE_WEIGHT 4.0
 
 struct allot {
-	/* given */
+	/* input */
 	size_t n;			/* groups */
 	const struct stat_group *stat;	/* [n]; all 0: the group is not in the shard */
 	const float *weight;		/* [n] */
@@ -47,7 +47,7 @@ struct allot {
 	/* bytes that a body of this length adds to a shard (pipe/size.h) */
 	uint64_t (*cost)(uint32_t codec, size_t body, int param);
 
-	/* found */
+	/* results */
 	struct codec_plan *plan;	/* [n], owned by the caller */
 	double step;			/* step of a group of weight 1 */
 	double price;			/* lambda: weighted squared error per byte */

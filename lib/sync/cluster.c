@@ -28,7 +28,7 @@ struct tiers {
 	size_t n, k;
 	struct item *s;		/* sorted */
 	int64_t *p;		/* n + 1 prefix sums */
-	int64_t *last, *next;	/* D[k-1], D[k] */
+	int64_t *last, *next;	/* rows D[k-1] and D[k] */
 	uint32_t *arg;		/* k + 1 rows of n + 1 */
 };
 

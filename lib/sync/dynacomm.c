@@ -107,9 +107,10 @@ reach(const struct dynacomm *d, size_t a, int64_t lim)
 }
 
 /*
- * Make each segment as long as T allows.  Return the number of segments, or 0 if T is too
- * short.  Each j needs T >= j dt + PT[b_j] + FC[L] - FC[b_{j-1}], and a larger b_{j-1}
- * only relaxes later ones.  So no other cuts reach further with as few segments.
+ * Make each segment as long as T allows. Return the number of segments, or 0 if T is too
+ * short. Each j needs T >= j dt + PT[b_j] + FC[L] - FC[b_{j-1}], and a larger b_{j-1}
+ * only relaxes the inequalities of later j. So no other cuts reach further with as few
+ * segments.
  */
 static size_t
 feasible(const struct dynacomm *d, int64_t t, size_t *cuts)

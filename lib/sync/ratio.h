@@ -31,23 +31,24 @@ uint64_t ratio_budget(uint64_t values, double c);
  * The compression factor over time: it follows the measured link, ignores small
  * changes, and may begin low.
  *
- *   link      a lower rate is used immediately; of a rise, the share `rise' is followed
- *             per shard; a change smaller than the share `still' is ignored (ours)
+ *   link      a lower rate is used immediately; a higher one is approached by the share
+ *             `rise' of the difference per shard; a change smaller than the share `still'
+ *             is ignored (ours)
  *   warm-up   c_t = c^((t + 1) / warmup) for steps t < warmup: the share that
  *             is sent falls exponentially (Lin et al., Deep Gradient
  *             Compression, ICLR 2018, section 3.3)
  */
 struct ratio_pace {
-	/* given */
+	/* options */
 	double rise, still;		/* rise in (0, 1]; still in [0, 1) */
 	uint64_t warmup;		/* 0: none */
-	/* found; kept in the state */
+	/* state, kept between runs */
 	double rate;			/* the rate used, bit/s; < 0: none yet */
 };
 #define RATIO_PACE_INIT { 0.5, 0.05, 0, -1 }
 
-/* Return the rate to use after the rate `rate' was measured; both in bit/s.  rate < 0:
- * not measured, nothing changes. */
+/* Return the rate to use after the rate `rate' was measured; both in bit/s. If rate < 0,
+ * it was not measured, and nothing changes. */
 double ratio_acted(struct ratio_pace *p, double rate);
 
 /* Return the factor for this step: c >= 1 itself, or less during the warm-up, but at

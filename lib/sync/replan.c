@@ -41,8 +41,8 @@ replan_rate(struct replan_mean *m, double x, int given)
 		replan_mean(m, x, 1);
 }
 
-/* Add a sample of the cost of compression.  The nominal value counts as the first
- * sample, because one shard says little about the next ones, most of all early on. */
+/* Add a sample of the cost of compression. The nominal value counts as the first sample,
+ * because one shard says little about later ones, particularly early in a run. */
 static void
 replan_price(struct replan *t, double x)
 {
@@ -90,7 +90,7 @@ replan_see(struct replan *t, const struct replan_sample *s)
 
 	replan_rate(&t->bandwidth, s->bandwidth, s->given & REPLAN_BANDWIDTH);
 	replan_rate(&t->compute, s->compute, s->given & REPLAN_COMPUTE);
-	/* near d = 1 the measurement is meaningless */
+	/* if nearly everything was sent, the measurement is meaningless */
 	if (s->alpha >= 0 && share > 0 && share < 0.9)
 		replan_price(t, REPLAN_KC * (1 - alpha) / alpha * share / (1 - share));
 	if (s->latency >= 0)

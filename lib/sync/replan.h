@@ -42,7 +42,7 @@ struct replan_mean {
 /* Doubles only, so that it can be kept in the state as a list of numbers. */
 struct replan {
 	struct replan_mean bandwidth, compute, kc;
-	double latency[REPLAN_WINDOW], nlatency;	/* nlatency: all seen */
+	double latency[REPLAN_WINDOW], nlatency;	/* nlatency: samples so far */
 	double age;		/* samples since the plan was computed */
 	double from[4];		/* bandwidth, compute, kc and latency of the plan */
 	double planned, tau, delta;
@@ -67,12 +67,12 @@ void replan_see(struct replan *t, const struct replan_sample *s);
 /* Return the least latency of the window in seconds, < 0 if none was measured. */
 double replan_latency(const struct replan *t);
 
-/* Compute deco_best's plan.  The caller sets size, min, most and kd of d, and kc until a
- * contraction was measured; the rest comes from t.  Return 1 when t has a new plan, 0
- * when the old one stays, or -ERR_USAGE as deco_check. */
+/* Compute deco_best's plan. The caller sets size, min, most and kd of d, and kc until a
+ * contraction was measured; the rest comes from t. Return 1 if t has a new plan, 0 if the
+ * old one stays, or -ERR_USAGE if deco_check does. */
 int replan_plan(struct replan *t, struct deco *d, struct err *e);
 
-/* Return 0, or -1 when t has numbers that replan_see and replan_plan never write. */
+/* Return 0, or -1 if t has numbers that replan_see and replan_plan never write. */
 int replan_check(const struct replan *t);
 
 #endif

@@ -8,8 +8,6 @@
 #include "base/err.h"
 #include "sync/robust.h"
 
-/* ---- parsing ---- */
-
 /* Parse ':' and a number of devices; move *s past them.  Return 0 on error. */
 static int
 robust_devices(const char **s, size_t lo, size_t *v)
@@ -354,8 +352,6 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	return r;
 }
 
-/* ---- values ---- */
-
 /* Sort v[n].  Few values in nearly sorted order are common, so this is an insertion
  * sort, with Shell's strides for many values. */
 static void
@@ -412,8 +408,6 @@ robust_combine(const struct robust_rule *q, double *y, const float *const *x,
 		y[at] = robust_element(q, tmp, r);
 	}
 }
-
-/* ---- sums ---- */
 
 int
 robust_sum_room(struct robust_sum *c, size_t cap, struct err *e)

@@ -103,8 +103,9 @@ void robust_release(struct robust_step *t);
 /* Return 1 if this contribution is in the result. */
 int robust_counts(const struct robust_one *o);
 
-/* Set the members marked `out' of t and t->one.  -ERR_REFUSED: no contribution is left,
- * all K are too few for F, or the data is too sparse for the rule. */
+/* Set the members marked `out' of t and t->one. Return 0, or -ERR_REFUSED if no
+ * contribution is left, if all K are too few for F, or if the data is too sparse for the
+ * rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
 /* Clip once more as center does; far2 then has squared distances over many steps.  It

@@ -49,7 +49,7 @@ score_z(double x, double mean, double dev, double clip)
 	return z < -clip ? -clip : z > clip ? clip : z;
 }
 
-/* Replace place[][f], a logarithm, by its z-score over the groups. */
+/* Replace place[][f], a logarithm, with its z-score over the groups. */
 static void
 score_place_z(struct score *s, unsigned f)
 {

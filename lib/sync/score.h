@@ -67,8 +67,8 @@ struct score_all {
 	float u[SCORE_STRUCTURAL];	/* u1, u2, u3, u0 */
 	float mean[SCORE_FEATURES], dev[SCORE_FEATURES];	/* z = (x -
 					 * mean) / dev of log m1, log Var */
-	float shards;			/* seen */
-	float lessons;			/* taken from feedback */
+	float shards;			/* number of shards seen */
+	float lessons;			/* number of lessons taken */
 	float worth[2];			/* moving averages of the correlation of
 					 * I and label before each lesson, with
 					 * the first and the learnt weights */
@@ -121,9 +121,9 @@ int score_tell(struct score *s, const float *energy, struct err *e);
  *
  *   y_i = sigmoid(z-score of log benefit_i)
  *
- * W and u take four steps of rate down the gradient of the mean of (y_i - I_i)^2 / 2.
- * The learnt weights are used only while their I has lately correlated better with the
- * labels than the I of the first weights, so random lessons do no harm.  We also tried
+ * W and u take four steps, of size `rate', down the gradient of the mean of (y_i - I_i)^2
+ * / 2. The learnt weights are used only while their I has lately correlated better with
+ * the labels than the I of the first weights, so random lessons do no harm. We also tried
  * logistic regression on labels 0 and 1, below and above the median; it was worse.
  *
  * benefit  f32[n]  >= 0: what sending group i was worth, per bit; 0: not sent

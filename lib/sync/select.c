@@ -7,8 +7,8 @@
 #include "codec/stat.h"
 #include "sync/select.h"
 
-/* SELECT_CORE_*: groups searched at most, for small n and large n; partial answers kept. */
 #define SELECT_DEAR 0x1p+900	/* a lambda at which only bytes count */
+/* At most FEW groups are searched if n <= FEW, else MANY; LIST: most partial answers. */
 enum { SELECT_CORE_FEW = 64, SELECT_CORE_MANY = 24, SELECT_CORE_LIST = 4000 };
 #define SELECT_WORK ((size_t)1 << 25)	/* levels that select_fill may try */
 
@@ -79,8 +79,8 @@ select_double(uint64_t bits)
 	return v;
 }
 
-/* Make the single change that lowers the distortion most within the budget; repeat
- * until there is none. */
+/* Repeatedly make the single change that lowers the distortion most within the budget,
+ * until no change does. */
 static void
 select_fill(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res)
@@ -127,7 +127,7 @@ select_bisect(const struct select_level *level, size_t n, size_t m,
 		select_totals(level, n, m, choice, res);
 		return 1;
 	}
-	/* positive doubles are ordered as their bits are */
+	/* positive doubles have the same order as their bits */
 	for (memcpy(&hi, &dear, sizeof(hi)); hi - lo > 1; ) {
 		mid = lo + (hi - lo) / 2;
 		if (select_at(level, n, m, select_double(mid), budget, choice))
@@ -523,7 +523,7 @@ select_share(const float *score, const struct stat_group *stat,
 		chosen[i] = 0;
 	}
 	qsort(v, n, sizeof(*v), select_rank_cmp);
-	for (i = 0; i < n; i++)		/* added in the same order as below: exact for p = 1 */
+	for (i = 0; i < n; i++)		/* same order as in the next loop: exact for p = 1 */
 		total += size != NULL ? size[v[i].group] : (double)v[i].score;
 	/* p = 1 also chooses groups whose scores are too small to change the sum */
 	for (i = 0; i < n && (sum < p * total ||

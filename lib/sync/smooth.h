@@ -4,8 +4,8 @@
 #ifndef ACE_SMOOTH_H
 #define ACE_SMOOTH_H
 
-/* Return the estimate `was' after it moved towards the sample x by the part `gain', in
- * (0, 1], of their difference.  Of logarithms, the result is the logarithm of a geometric
+/* Move the estimate `was' towards the sample x by the part `gain', in (0, 1], of their
+ * difference, and return the result. If both are logarithms, it is that of a geometric
  * mean. */
 static inline double
 smooth(double was, double x, double gain)
