@@ -31,7 +31,7 @@ struct kern_stat {
 	double sumabs;		/* f64 lanes */
 	float max_abs;
 	uint64_t nonzero;
-	uint64_t nonfinite;	/* number of other values, excluded above */
+	uint64_t nonfinite;	/* values that are not finite; not counted above */
 };
 
 struct kern {
@@ -124,13 +124,14 @@ struct kern {
 	/* decode all n codes from what ecq_put wrote; return -1 if words are missing */
 	int (*ecq_get)(struct kern_ecq *m, struct kern_ecq_get *g,
 	    uint16_t *code, size_t n);
-	/* make a mark per chunk, of ECQ or TCQ: the signs of its non-zero symbols (0 if q
-	 * is NULL), their number << 16, and 1 << 24 if some code is not the whole value;
-	 * symbols from `escape' on never are */
+	/* set mark[i] for each chunk i of ECQ or TCQ: the signs of its non-zero symbols
+	 * (0 if q is NULL), plus their number << 16, plus 1 << 24 if a value needs more
+	 * bits than its code. Symbols from `escape' on always do */
 	void (*ecq_marks)(const uint16_t *code, const int16_t *q, size_t n,
 	    uint32_t *mark, unsigned escape);
 	/* for each four values of a chunk without escapes, set low to the plain bits that
-	 * their codes leave out (codec/ecq_code.h) and bits to their number; two 1: of TCQ */
+	 * their codes leave out (codec/ecq_code.h) and bits to the number of these bits;
+	 * two: 1 for TCQ */
 	void (*ecq_low)(const int16_t q[16], const uint16_t code[16], unsigned two,
 	    uint64_t low[4], uint64_t bits[4]);
 	/* x[i] = of[symbol of code[i]], with the sign from the mark */
@@ -145,9 +146,10 @@ struct kern {
 	void (*ecq_decoded)(float *y, const int16_t *q, const float *x, size_t n,
 	    const float delta[4], float step);
 
-	/* Passes of TCQ, explained in kern_tcq.h: compute the codes of q[n] and the
-	 * greatest symbol; spans for ecq_put; n codes from what ecq_put wrote, or -1; the
-	 * q[n] of least cost; values, as ecq_values does, with of[16] per quantiser */
+	/* Passes of TCQ (kern_tcq.h). tcq_sort: compute the codes of q[n], return the
+	 * greatest symbol. tcq_spans, tcq_get: like those of ECQ. tcq_walk: choose the
+	 * q[n] of least cost. tcq_values: like ecq_values, with of[16] for each
+	 * quantiser */
 	unsigned (*tcq_sort)(struct kern_tcq *m, const int16_t *q, size_t n,
 	    uint16_t *code);
 	void (*tcq_spans)(struct kern_tcq *m, const uint16_t *code, size_t n,

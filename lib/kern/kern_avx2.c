@@ -184,7 +184,7 @@ below(unsigned mask)
 	uint64_t v = ((mask * ones & 0x8040201008040201) +
 	    0x7f7f7f7f7f7f7f7f) >> 7 & ones;
 
-	/* no lane adds the top bit, that of lane 7 */
+	/* the bit of lane 7, which no lane counts */
 	v |= (uint64_t)(mask >> 7) << 56;
 	v = v * ones - v;
 	return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)&v));
@@ -263,7 +263,8 @@ find(const struct kern_ecq *m, const int32_t l[LANES], int same,
 	return f;
 }
 
-/* Return the states of half of the lanes after a symbol each; *p has a word for each. */
+/* Return the states of half of the lanes after a symbol each; *p has a word for each
+ * lane. */
 INLINE __m256i
 next(__m256i x, __m256i slot, __m256i first, __m256i end, const unsigned char **p)
 {
@@ -325,10 +326,10 @@ full(__m256i x, __m256i f)
 }
 
 /* Return the states x of half of the lanes after symbols of f slots; v: their spans; k:
- * the lanes that output a word. The quotient x / f or x / 2^16 / f is below 2^17, c / f
- * is less than 1 / f by 4 to 6 parts of 2^24, and each of three roundings is less than 1.
- * So q is the quotient or one less, which the remainder decides; its product is computed
- * in parallel with the product of q and the rest. */
+ * the lanes that output a word. The quotient x / f or x / 2^16 / f is below 2^17, inv is
+ * less than 1 / f by 4 to 6 parts of 2^24, and each of three roundings is less than 1. So
+ * q is the quotient or one less, which the remainder decides; its product is computed in
+ * parallel with the product of q and the rest. */
 INLINE __m256i
 into(__m256i x, __m256i v, __m256i f, __m256i k)
 {

@@ -280,7 +280,7 @@ kern_ecq_low(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_LANES
 		sign = (KERN_ECQ_SYMBOL(code[i]) == 0) & (a != 0);
 		a = (a >> two & ((1u << shift) - 1)) | (sign & (q[i] < 0)) << shift;
 		v |= (uint64_t)a << n;
-		n += shift + sign;	/* at most 11 */
+		n += shift + sign;	/* at most 11 bits */
 		if (i % 4 != 3)
 			continue;
 		low[i / 4] = v;

@@ -32,16 +32,17 @@ enum {
 };
 #define KERN_ECQ_LOW 0x10000u	/* states lie in [LOW, 2^32) */
 
-/* What gives the level: the header; the values to the left; these and the row above. */
+/* What determines the level: only the header; also the values to the left; also the row
+ * above. */
 enum kern_ecq_mode { KERN_ECQ_PLAIN, KERN_ECQ_LEFT, KERN_ECQ_ABOVE,
 	KERN_ECQ_MODES };
 
 /* What is known before a chunk, and the chunk's position. */
 struct kern_ecq_expect {
 	/* means of magnitudes, and of what the columns had predicted */
-	uint32_t near, far, near_above, far_above;	/* 2^-16 */
-	int32_t *above;		/* [n], 2^-12; NULL: no rows */
-	int32_t base;		/* what a column's mean of 0 counts as */
+	uint32_t near, far, near_above, far_above;	/* in units of 2^-16 */
+	int32_t *above;		/* [n] means, in 2^-12; NULL: no rows */
+	int32_t base;		/* added to each column's mean */
 	size_t stride;		/* distance to the value above */
 	size_t cols, col;	/* columns of the tensor; column of the chunk */
 	size_t at, row;		/* index of the chunk's first value; its row */
@@ -109,9 +110,9 @@ kern_ecq_level(int eighth)
 	    (unsigned)eighth / 4 : KERN_ECQ_LEVELS - 1;
 }
 
-/* If the whole chunk has one level, return 1 with the level in *gain.  Otherwise return
- * 0; added to the bits from the 20th on of a column's mean as f32, *gain gives four times
- * the column's level. */
+/* If the whole chunk has one level, return 1 with the level in *gain. Otherwise return 0;
+ * then (bits of a column's mean as f32 >> 20) + *gain is four times the column's
+ * level. */
 static inline int
 kern_ecq_gain(const struct kern_ecq_expect *e, int *gain)
 {
@@ -241,8 +242,8 @@ struct kern_ecq_get {
 void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 
-/* Return 1 if, of n values, rows of so many columns can predict the rows below them; else
- * 0. */
+/* Return 1 if n values in rows of `cols' columns are enough to predict a row from the
+ * rows above it; else 0. */
 int kern_ecq_rows(size_t cols, size_t n);
 
 /* Initialise the tables for symbols from 0 to top, 1 to 15. */

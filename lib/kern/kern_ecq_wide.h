@@ -4,10 +4,10 @@
  *
  * ---- ecq_sort ----
  *
- * The expectation of a chunk depends on the magnitudes of the chunk before, and these on its
- * own expectation, because their level shifts the magnitudes.  Below level
- * KERN_ECQ_CONTEXTS, where most chunks are, nothing is shifted: a predictable branch takes
- * the sum directly from the values, and the dependency is a few sums and shifts per chunk.
+ * A chunk's expectation depends on the magnitudes of the chunk before. Those depend on
+ * that chunk's expectation, because its level shifts them. Below level KERN_ECQ_CONTEXTS,
+ * where most chunks are, nothing is shifted: a predictable branch takes the sum directly
+ * from the values, and the dependency is a few sums and shifts per chunk.
  */
 #ifndef ACE_KERN_ECQ_WIDE_H
 #define ACE_KERN_ECQ_WIDE_H
@@ -21,7 +21,7 @@
 /* If `two', a constant at each call, is 1, symbols and magnitudes are TCQ's
  * (kern_tcq.h), which keep the lowest bit of a magnitude under any shift. */
 
-/* Magnitudes; their symbols if no level shifts, and the sum of these. */
+/* A chunk's magnitudes. For levels that do not shift: the symbols and their sum. */
 struct sort_chunk {
 	__m256i a, s;
 	uint32_t sum;
@@ -71,7 +71,7 @@ sort_narrow(struct sort_pair p)
 	return _mm256_permute4x64_epi64(_mm256_packus_epi32(p.v[0], p.v[1]), 0xd8);
 }
 
-/* Return the symbols of a >> shift; a is shifted already, except for TCQ's lowest bit. */
+/* Return the symbols of magnitudes a; by: a >> shift. TCQ's lowest bit comes from a. */
 WIDE_INLINE __m256i
 sort_symbols(__m256i a, __m256i by, int two)
 {
@@ -115,8 +115,8 @@ sort_levels(const struct kern_ecq_expect *e, int gain)
 	return l;
 }
 
-/* Return the symbols of a chunk whose levels shift; set *mag to what their magnitudes
- * count as. */
+/* Return the symbols of a chunk whose levels shift; set *mag to the magnitudes that the
+ * means use. */
 WIDE_INLINE __m256i
 sort_shifted(__m256i a, struct sort_pair l, struct sort_pair *mag, int two)
 {
@@ -147,7 +147,7 @@ sort_shifted(__m256i a, struct sort_pair l, struct sort_pair *mag, int two)
 	return sort_narrow(k);
 }
 
-/* Update the columns' means by the magnitudes mag.  Return the sum that they had
+/* Update the columns' means with the magnitudes mag. Return the sum that they had
  * predicted. */
 WIDE_INLINE uint32_t
 sort_columns(struct kern_ecq_expect *e, struct sort_pair mag)

@@ -1,6 +1,6 @@
 /*
- * The kernels `marks', 64 bytes per iteration, `ranked' and `marked' of every table, compiled
- * with the instructions of the including file; codecs count bits with kern_marks_count.
+ * The kernels `marks', `ranked' and `marked' of every table, compiled for the instruction
+ * set of the including file. Codecs also use kern_marks_count.
  */
 #ifndef ACE_KERN_MARKS_H
 #define ACE_KERN_MARKS_H
@@ -119,8 +119,8 @@ kern_ranked(uint32_t *place, size_t c, const uint64_t *mark, const uint32_t *bef
 	}
 }
 
-/* If there are many ranks, make a table of the word of each rank, for some words at a
- * time: a search would take branches that processors cannot predict. */
+/* If there are many ranks, find the word of each rank by a table for some words at a
+ * time. A search would take branches that processors cannot predict. */
 static inline void
 kern_marked(uint32_t *rank, size_t c, const uint64_t *mark, const uint32_t *before, size_t n)
 {

@@ -14,7 +14,7 @@ _Static_assert(FLT_EVAL_METHOD == 0, "f32 is not computed in f32");
 
 #define MAG 0x7fffffffu			/* all bits but the sign */
 #define INF 0x7f800000u
-#define NAN_BITS 0x7fc00000u		/* the one NaN of arithmetic */
+#define NAN_BITS 0x7fc00000u		/* the NaN that arithmetic returns */
 
 static float
 canonical(float y)

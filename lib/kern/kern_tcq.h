@@ -81,7 +81,7 @@ kern_tcq_cell(uint32_t place)
 	return (place + KERN_TCQ_AHEAD) / KERN_TCQ_FINE;
 }
 
-/* Return k / 2 of a way in that cell, for the level that is not 0. */
+/* Return k / 2 for the nearest level, other than 0, of way 2 u + p in a cell. */
 static inline uint32_t
 kern_tcq_half(uint32_t cell, unsigned u, unsigned p)
 {
@@ -107,7 +107,7 @@ struct kern_tcq_walk {
 	uint16_t (*from)[KERN_TCQ_STATES + 2];
 };
 
-/* Ends of the paths so far, and their costs. */
+/* Costs of the best paths to each state, per lane. */
 struct kern_tcq_ends {
 	uint16_t cost[KERN_TCQ_STATES][KERN_ECQ_LANES];
 };

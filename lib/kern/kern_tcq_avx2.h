@@ -124,7 +124,7 @@ WIDE_INLINE void
 tcq_table(const struct kern_ecq *m, uint32_t t[BANK])
 {
 	const size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH;
-	const uint16_t *from = m->first[0];	/* all rows of it */
+	const uint16_t *from = m->first[0];	/* all rows, one after another */
 	__m256i first, next;
 	size_t i;
 
@@ -227,7 +227,8 @@ tcq_turn(const __m256i r[8], __m256i c[6])
 	}
 }
 
-/* Return the costs of the symbols of a chunk's cells: a column per way, and for 0. */
+/* Return the costs of the symbols of a chunk's cells: a column per way, then one for 0
+ * per u. */
 WIDE_INLINE void
 tcq_costs(const struct kern_tcq_walk *w, size_t i, __m256i cell, __m256i c[6])
 {

@@ -12,7 +12,7 @@
  *   WIDE_PUT16(p, v)         stores lanes from -2^15 to 2^15 - 1 in 16 bits
  *   WIDE_PUT32(p, v)         stores 32 lanes as signed bytes, saturated
  *   WIDE_GET8(p) _GET16      loads unsigned bytes, signed 16-bit numbers
- *   WIDE_PUT_F16(p, v) _GET_F16  the same of a wide_f32 as f16
+ *   WIDE_PUT_F16(p, v) _GET_F16  stores or loads a wide_f32 as f16
  *   WIDE_OF4(t, i)           t[the two low bits of i] of each lane
  *   WIDE_PACK(at, m, place)  optional: stores the lanes of place that m selects,
  *                            side by side, and arbitrary data after them
@@ -48,7 +48,7 @@ enum { WIDE_LANES = WIDE_BYTES / 4, WIDE_HALF = WIDE_BYTES / 8,
 #define WIDE_MAGIC 12582912.0f		/* 1.5 * 2^23, and its bits */
 #define WIDE_MAGIC_BITS 0x4b400000
 
-/* The number of the n values that fill whole vectors of w values. */
+/* The number of values, of n, that fill whole vectors of w values. */
 #define WIDE_WHOLE(n, w) ((n) / (size_t)(w) * (size_t)(w))
 
 WIDE_INLINE wide_f32
@@ -80,7 +80,7 @@ wide_pick(wide_i32 m, wide_i32 a, wide_i32 b)
 	return (m & a) | (~m & b);
 }
 
-/* Each lane's number. */
+/* Return the vector of the lanes' numbers. */
 WIDE_INLINE wide_u32
 wide_place(void)
 {
@@ -308,8 +308,9 @@ wide_from_bf16(float *x, const uint16_t *h, size_t n)
 	kern_ref_from_bf16(x + i, h + i, n - i);
 }
 
-/* Store the scale of a block at p and its codes times 128 / codes at c. The largest of
- * the bits rotated left by one is the largest magnitude, the negative one of two. */
+/* Store the scale of a block at p and its codes times 128 / codes at c. Of the bits
+ * rotated left by one, the largest belong to the largest magnitude; of two, to the
+ * negative one. */
 WIDE_INLINE void
 wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes, uint16_t top)
 {
@@ -343,7 +344,7 @@ wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes, uint16
 	WIDE_PUT32(c, q);
 }
 
-/* Multiply 32 wrapped codes below 2 * codes by the scale at p. */
+/* Multiply 32 codes, stored modulo 2 * codes, by the scale at p. */
 WIDE_INLINE void
 wide_spread(float *x, const unsigned char *p, const unsigned char *c, int codes)
 {
