@@ -1,5 +1,5 @@
 /*
- * The share of a shard that its code preserves.  With p the values to send and C(p) their
+ * How much of a shard its code preserves. With p the values to send and C(p) their
  * decoded values,
  *
  *   alpha = 1 - ||p - C(p)||^2 / ||p||^2
@@ -38,7 +38,7 @@ void contraction_group(struct contraction *c, double energy, double lost,
     size_t n, size_t bytes);
 
 /* Save the shard's alpha and share in the state, and set c->growing to the number of
- * consecutive shards that sent something with alpha <= 0; nothing if ||p|| is 0. */
+ * consecutive shards that sent something with alpha <= 0. If ||p|| is 0, do nothing. */
 int contraction_save(struct contraction *c, const struct statedir *s, struct err *e);
 
 #endif

@@ -20,7 +20,7 @@ const char *const feedback_names[] = {
 	"ef", "momentum", "ef21", "cache", NULL
 };
 
-#define FEEDBACK_LEARNS 5.0	/* seconds until an average is known here, too */
+#define FEEDBACK_LEARNS 5.0	/* seconds to wait for an average */
 
 struct feedback {
 	struct feedback_opts o;
@@ -44,9 +44,8 @@ struct feedback {
 	const struct schema *schema;
 };
 
-/* ---- opening ---- */
-
-/* Sync the state again: who committed it may have been killed before the sync. */
+/* Sync the state again: the process that committed it may have been killed before its
+ * sync. */
 static int
 feedback_durable(const struct feedback *f, const struct residual *q, struct err *e)
 {
@@ -109,8 +108,6 @@ feedback_free(struct feedback *f)
 	alloc_free(f);
 }
 
-/* ---- a shard ---- */
-
 /* Write the kind of feedback with the number that the receiver needs, as in "cache:0.9". */
 static void
 feedback_format(const struct feedback *f, char out[64])
@@ -150,9 +147,10 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 	return sh->step == q->step;
 }
 
-/* If the state learns of averages and one shard is sent at a time, refuse a shard that comes
- * before the average of the last one.  Its trainer may have the average some time
- * before the state.  One that knows all averages may have got them in another way. */
+/* If the state learns of averages and one shard is sent at a time, refuse a shard that
+ * comes before the average of the last one. Wait first, because the trainer may have the
+ * average before the state does. Accept a shard whose trainer knows all averages: it may
+ * have got them in another way. */
 static int
 feedback_answered(const struct feedback *f, const struct shard *sh, struct err *e)
 {
@@ -235,7 +233,7 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 			return 0;
 		}
 		window = f->o.window != 0 ? f->o.window : PENDING_MAX;
-		/* the next difference needs to know which history the receiver has */
+		/* the next difference depends on which history the receiver has */
 		if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
 			window = 1;
 		if (pending_count(&f->pending) < window)
@@ -354,7 +352,7 @@ feedback_incarnation(const struct feedback *f, struct shard *s, struct err *e)
 	return r < 0 ? r : 0;
 }
 
-/* Write the annotations of the coded shard. */
+/* Set the flags, keys and incarnation of the coded shard. */
 static int
 feedback_describe(const struct feedback *f, struct shard *s,
     const struct shard *from, struct err *e)
@@ -416,8 +414,8 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	return r;
 }
 
-/* Return 1 if the last shard was refused as invalid.  Then its step may come again, with
- * other annotations: the values that were refused are coded again with them. */
+/* Return 1 if the last shard was refused as invalid. Then its step may come again with
+ * other annotations, and the refused values are coded again with these. */
 static int
 feedback_refused(const struct feedback *f)
 {
@@ -471,8 +469,6 @@ feedback_scratch(const struct feedback *f, int *fd, struct err *e)
 {
 	return statedir_scratch(&f->state, fd, e);
 }
-
-/* ---- one group ---- */
 
 int
 feedback_beside(const struct feedback *f)
@@ -558,8 +554,6 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
 	    residual_put(f->next, g, a, n, &left, e);
 }
 
-/* ---- the end ---- */
-
 /* Write the new list of pending shards. */
 static void
 feedback_renew(struct feedback *f, uint64_t step,
@@ -584,7 +578,7 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err 
 	struct writer *file;
 	int r;
 
-	/* save these first: after the commit the step is not coded again */
+	/* save these first: once the step is committed, it is not coded again */
 	if ((r = contraction_save(&f->contract, &f->state, e)) < 0 ||
 	    (r = memory_flush(&f->state, e)) < 0)
 		return r;

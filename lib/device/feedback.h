@@ -29,8 +29,8 @@ extern const char *const feedback_names[];	/* names of the kinds, for num_choice
 struct feedback_opts {
 	enum compensate_kind kind;
 	double gamma;		/* gamma of equation (7), if the residual is added here */
-	double momentum;	/* m */
-	double decay;		/* rho */
+	double momentum;	/* m of sync/compensate.h */
+	double decay;		/* rho of sync/compensate.h */
 	int gap;		/* 1: steps may be missing */
 	int raw;		/* 1: keep unbiased codes unbiased (feedback_raw) */
 	/* limit on the pending shards without a receipt; 0: sent shards count as
@@ -61,9 +61,9 @@ int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
  * residual; -ERR_DATA "mismatch: ..."  for another run, device or model. */
 int feedback_begin(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e);
-/* Return the residual and the coded shard in progress.  If nothing is kept beside the
- * residual, values may wait in its file, at the places where the residuals of their
- * groups, which have the same size, will be written. */
+/* Return the residual and the coded shard in progress. If there is no u
+ * (feedback_beside), values that wait may be stored in the residual's file: a group's
+ * values have the same size as its residual, which is later written over them. */
 struct residual_new *feedback_next(const struct feedback *f);
 /* Return the state directory, for memories that are saved with a step. */
 const struct statedir *feedback_state(const struct feedback *f);
@@ -127,10 +127,11 @@ struct feedback_lost {
 	size_t pending;		/* shards not known to be delivered */
 };
 
-/* Remove the residual, the pending shards, and the momentum or history; the next shard
- * is the first of incarnation n. Return -ERR_REFUSED if the state has this incarnation or a
+/* Remove the residual, the pending shards, and the momentum or history; the next shard is
+ * the first of incarnation n. Return -ERR_REFUSED if the state has this incarnation or a
  * later one. After a failure the state is unchanged, or the same call completes the
- * restart; l->what is LOST_BEFORE if it was complete. The caller holds statedir_lock. */
+ * restart; l->what is LOST_BEFORE if the restart was complete already. The caller holds
+ * statedir_lock. */
 int feedback_restart(const struct statedir *s, uint64_t n,
     struct feedback_lost *l, struct err *e);
 
@@ -160,7 +161,7 @@ void feedback_cache_free(struct feedback_cache *c);
  * written to `to', which c then owns, or if `to' is NULL to a file in dir. */
 int feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
     const struct schema *sc, struct io *to, struct err *e);
-/* Replace x f32[n], the decoded values or zeros if the group was not sent, by the
+/* Replace x f32[n], the decoded values or zeros if the group was not sent, with the
  * receiver's reconstruction. */
 int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);

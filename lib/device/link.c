@@ -91,7 +91,7 @@ link_count(const struct link *l)
 	return l->n < LINK_SPANS ? l->n : LINK_SPANS;
 }
 
-/* Move the spans that count to the front. Return how many there are. */
+/* Move the spans that the estimate uses to the front. Return how many there are. */
 static size_t
 link_settled(struct link_span *w, size_t n)
 {

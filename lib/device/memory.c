@@ -242,8 +242,6 @@ memory_file(const char *name)
 	    strcmp(name, MEMORY_FEEDBACK) == 0 ? name : MEMORY_FILE;
 }
 
-/* ---- reading ---- */
-
 /* Set *name to the name of the memory at which r stands. If it has no name, leave *name
  * unchanged: a file with a single memory need not name it. */
 static int
@@ -383,8 +381,6 @@ memories_put(struct memories *m, const char *name, struct memory *h, struct err 
 	m->p[i] = new;
 	return 0;
 }
-
-/* ---- writing ---- */
 
 /* Merge old and new memories, both in order of name. */
 static int

@@ -1,12 +1,14 @@
 /*
  * What a device's programs remember from shard to shard beside the residual: small values
- * that affect quality but are no gradient.  So they are renamed into place without a sync.
+ * that affect quality but are not gradients. So they are renamed into place without a
+ * sync.
  *
- * A memory is a shard of kind history: its tensors are rows of numbers, its keys are text.
- * Readers take the rows and keys that they know, so that new ones need no format change.  Most
- * memories are in one file, `memory', by name, because one step changes most of them.  Its
- * writer locks it and copies the memories of others.  Memories written at other times, by
- * ace-meter, ace-expand of an average and ace-ack --restart, have files of their own.
+ * A memory is a shard of kind history: its tensors are rows of numbers, its keys are
+ * text. Readers take the rows and keys that they know, so that new ones need no format
+ * change. Most memories are in one file, `memory', sorted by name, because one step
+ * changes most of them. Its writer locks it and copies the memories of others. Memories
+ * written at other times, by ace-meter, ace-ack --restart, and ace-expand for an average,
+ * have files of their own.
  */
 #ifndef ACE_MEMORY_H
 #define ACE_MEMORY_H
@@ -70,7 +72,8 @@ int memory_put(struct memory *h, const char *name, const float *x, size_t n,
 
 /* Return the row, or NULL if it is missing or does not have n numbers. */
 const float *memory_row(const struct memory *h, const char *name, size_t n);
-/* Set *x to the row.  If it is missing: -ERR_DATA "mismatch: ..."  (other version). */
+/* Set *x to the row. If it is missing, return -ERR_DATA "mismatch: ..." (another version
+ * wrote the memory). */
 int memory_need(const struct memory *h, const char *name, size_t n,
     const float **x, struct err *e);
 

@@ -40,8 +40,8 @@ const struct pending_one *pending_find(const struct pending *p, uint64_t step);
 
 /* Check that sh, an average of schema sc, answers a shard that this state sent: it must
  * be of the state's run and model, and of a step that is pending or that has one of the
- * receipts `heard'.  Otherwise -ERR_DATA with what was found and expected.  A state that
- * has sent nothing accepts no average. */
+ * receipts `heard'. Otherwise return -ERR_DATA with what was found and expected. A state
+ * that has sent nothing accepts no average. */
 int pending_answers(const struct statedir *s, const struct receipts *heard,
     const struct shard *sh, const struct schema *sc, struct err *e);
 

@@ -84,7 +84,8 @@ residual_empty(int fd, struct err *e)
 	    err_sys(e, TEMP_UNNAMED);
 }
 
-/* Create the next residual file, by overwriting the file `spare' if that is allowed. */
+/* Create the next residual file. If the state allows it, overwrite the file `spare' for
+ * this. */
 static int
 residual_create(struct residual_new *n, const struct statedir *s,
     const struct shard *sh, const struct text_kv *kv, const struct schema *sc,

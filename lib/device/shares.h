@@ -37,7 +37,7 @@ struct shares {
 	struct share {
 		struct codec_plan plan;	/* plan in the previous shard */
 		double bytes;		/* bytes that this plan takes */
-		struct codec_plan coded;	/* plan by which the group was coded now */
+		struct codec_plan coded;	/* plan with which it was coded now */
 		size_t len;		/* coded bytes; 0: not sent */
 		size_t values;		/* 0 if all values are zero */
 	} *of;				/* [n] */
