@@ -25,7 +25,7 @@ enum {
 
 struct conserve_sum {
 	uint64_t w[CONSERVE_WORDS];	/* two's complement, times 2^-149 */
-	double size, given;		/* sum of all magnitudes; of the inputs */
+	double size, given;		/* size: of all magnitudes; given: of the inputs */
 };
 
 struct conserve_run {
@@ -50,8 +50,6 @@ struct conserve_run {
 	/* history and reconstruction of this pass's elements */
 	float *h, *made;
 };
-
-/* ---- exact sums ---- */
 
 /* s += sign * x, x finite. */
 static void
@@ -86,7 +84,7 @@ conserve_add(struct conserve_sum *s, float x, int sign)
 	}
 }
 
-/* Return approximately the nearest f64, for messages. */
+/* Return the sum as f64, approximately, for messages. */
 static double
 conserve_value(const struct conserve_sum *s)
 {
@@ -317,7 +315,8 @@ conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 	return 1;
 }
 
-/* Return 0 if the shard is of an earlier incarnation: its inputs are not given here. */
+/* Return 1 if the shard counts, or 0 if it has an earlier incarnation, whose inputs are
+ * not given here. */
 static int
 conserve_accepted(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -464,8 +463,6 @@ conserve_compare(struct conserve_run *x, const struct schema *sc)
 		c->bound = bound;
 	}
 }
-
-/* ---- all of it ---- */
 
 /* Check the state's kind of feedback: its residual must be a sum. */
 static int

@@ -33,7 +33,7 @@ struct conserve {
 	uint64_t steps;		/* number of inputs that were counted */
 	uint64_t accepted, pending;	/* shards: accepted; pending and not accepted */
 	uint64_t elements;
-	uint64_t off;		/* number of elements that are not equal to the bit */
+	uint64_t off;		/* number of elements that are not bit-identical */
 	uint64_t violated;	/* number of elements beyond the bound */
 	double worst;		/* largest |difference| */
 	/* first element beyond the bound: */
@@ -41,7 +41,7 @@ struct conserve {
 	uint64_t index;
 	double given;		/* sum of the inputs */
 	double missing;		/* given minus the right side of the equation */
-	double bound;		/* the most that rounding explains */
+	double bound;		/* largest difference that rounding explains */
 };
 
 /*

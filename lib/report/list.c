@@ -27,8 +27,6 @@ struct list {
 	struct changes changes;
 };
 
-/* ---- the shard itself ---- */
-
 /* Print the provenance, once per stream. */
 static void
 list_provenance(struct report *p, const struct reader *r)
@@ -378,8 +376,6 @@ list_line(struct list_lines *x)
 	}
 	p->begun = 1;
 }
-
-/* ---- all shards ---- */
 
 static int
 list_policy(void *arg, const struct reader *r, struct err *e)

@@ -43,8 +43,6 @@ render_ago(double secs, char out[32])
 	return out;
 }
 
-/* ---- values ---- */
-
 /* The value of a field as a number or name. */
 union render_value {
 	uint64_t u;

@@ -79,8 +79,9 @@ struct render {
  * `width'.  A longer name then has a line of its own. */
 void render_fit(struct render *x, const struct render_field *t, int column, int width);
 
-/* Print the first line of a table (as text); a row, without the line's end and, in JSON,
- * without opening an object; a row as "key value" lines. have: what the row has. */
+/* render_head: print the first line of a table, as text. render_row: print a row, without
+ * the line's end and, in JSON, without opening an object. render_lines: print a row as
+ * "key value" lines. have: what the row has. */
 void render_head(struct render *x, const struct render_field *t);
 void render_row(struct render *x, const struct render_field *t, const void *row,
     unsigned have);

@@ -292,7 +292,7 @@ report_codec(unsigned c, char buf[16])
 	return buf;
 }
 
-/* Print codecs with the bytes of their bodies, the most first: "ecq 1200,f32 64". */
+/* Print codecs with the bytes of their bodies, largest first: "ecq 1200,f32 64". */
 static void
 report_coded(FILE *f, const struct tally *y, const char *between)
 {

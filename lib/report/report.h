@@ -38,16 +38,16 @@ struct report {
 /* Reports that may contain a field. */
 enum {
 	REPORT_ID = 1,		/* JSON: members of every document of a shard */
-	REPORT_LIST = 2, REPORT_MORE = 4,	/* a shard in detail; with -v */
-	REPORT_HEAD = 8, REPORT_TAIL = 16,	/* the same, in JSON */
+	REPORT_LIST = 2, REPORT_MORE = 4,	/* a shard in detail; more with -v */
+	REPORT_HEAD = 8, REPORT_TAIL = 16,	/* JSON: before and after its tensors */
 	REPORT_BRIEF = 32, REPORT_NARROW = 64,	/* one line per shard */
-	REPORT_TABLE = 128, REPORT_OBJECT = 256, /* with tabs; in JSON */
+	REPORT_TABLE = 128, REPORT_OBJECT = 256, /* the same with tabs; in JSON */
 	REPORT_PLACE = 512,	/* with tabs, one line per tensor */
-	REPORT_NAMED = 1024,	/* the name of a tensor; */
+	REPORT_NAMED = 1024,	/* name of a tensor */
 	REPORT_SHAPED = 2048,	/* JSON: type, kind, shape */
-	REPORT_TENSOR = 4096,	/* bytes of a tensor, as a line; */
+	REPORT_TENSOR = 4096,	/* bytes of a tensor, as a line */
 	REPORT_TALLY = 8192,	/* the same in JSON */
-	REPORT_STATS = 16384,	/* statistics of values; */
+	REPORT_STATS = 16384,	/* statistics of values */
 	REPORT_SHORT = 65536,	/* the same in 80 columns */
 	REPORT_DIFF = 32768	/* how values differ */
 };
@@ -94,7 +94,7 @@ int report_wants(struct report *p, const struct reader *r);
  * 0 at the end of the input, or -ERR_x. */
 int report_next(struct report *p, struct reader *r, struct err *e);
 
-/* Flush the report; -ERR_SYS if it cannot be written. */
+/* Flush the report. Return -ERR_SYS if it cannot be written. */
 int report_flush(struct report *p, struct err *e);
 
 /* Set x to the current shard of r, without a tensor. */

@@ -174,8 +174,8 @@ struct run_state_dir {
 	struct run_state *s;
 	uint64_t step;
 	int current;		/* 1: this is the current step if it has shards */
-	int closed;		/* 1: it has a manifest; */
-	struct receipt_list l;	/* its entries, counted */
+	int closed;		/* 1: it has a manifest */
+	struct receipt_list l;	/* entries of its manifest */
 	size_t shards;
 	double oldest;
 };
@@ -245,8 +245,8 @@ run_state_each_shard(void *arg, const char *path, const char *name, struct err *
 	return k;
 }
 
-/* Read one step: its manifest, if it has one of its own, its shards and its receipts.  If
- * it is the current step, set that. */
+/* Read one step: its manifest, if it has one of its own, its shards and its receipts. If
+ * it is the current step, set s->now and s->step. */
 static int
 run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struct err *e)
 {

@@ -1,8 +1,9 @@
 /*
  * The state of a run in a spool, for ace-status: the devices and their steps, what the
- * aggregator waits for, the verdicts, and the bytes on disk.  Other programs may write
- * the spool meanwhile: files that appear or disappear during the look may or may not be
- * counted.  It also has the state of a receiver of models, from the list of ace-diff.
+ * aggregator waits for, the admission results, and the bytes on disk. Other programs may
+ * write the spool meanwhile: files that appear or disappear during the reading may or may
+ * not be counted. It also has the state of a receiver of models, from the list of
+ * ace-diff.
  */
 #ifndef ACE_RUN_STATE_H
 #define ACE_RUN_STATE_H

@@ -12,8 +12,6 @@
 
 enum { STATS_WIDE = 140 };	/* columns needed for all statistics */
 
-/* ---- arithmetic ---- */
-
 void
 stats_add(struct stats *m, const struct kern *k, const float *x, size_t n)
 {
@@ -77,8 +75,6 @@ stats_std(const struct stats *m)
 {
 	return m->n != 0 ? sqrt(m->m2 / (double)m->n) : 0;
 }
-
-/* ---- of one stream ---- */
 
 struct stats_run {
 	struct report *p;

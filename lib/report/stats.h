@@ -51,9 +51,9 @@ int stats_stream(struct report *p, struct reader *r, struct err *e);
  * original.  Sums are f64 in stream order.  A pair with a value that is not finite is
  * excluded from the sums and counts as different unless both values are the same.
  *
- * Return 0 if the streams are equal; -ERR_NO, without a message, if a tensor's NMSE exceeds
- * p->tolerance (by default: if any value differs) or a shard has no partner.  -ERR_DATA,
- * "mismatch: ...", for different schemas.
+ * Return 0 if the streams are equal; -ERR_NO, without a message, if a tensor's NMSE
+ * exceeds p->tolerance (by default: if any value differs) or a shard has no partner.
+ * Return -ERR_DATA, "mismatch: ...", if the schemas differ.
  */
 int stats_diff(struct report *p, struct reader *x, struct reader *y, struct err *e);
 

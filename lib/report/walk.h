@@ -12,7 +12,7 @@
 
 struct err;
 
-/* The parts of one tensor or several that were sent. */
+/* What was sent of one or more tensors. */
 struct tally {
 	uint64_t elements, groups;	/* numbers of the schema */
 	uint64_t sent, sent_groups;	/* numbers that were sent */
