@@ -218,7 +218,8 @@ dtype_put_int(unsigned dtype, float f, unsigned char *p)
 	return 0;
 }
 
-/* For types whose values must not change: accept only a value of the type. */
+/* Convert f to a type whose values must not change. Return 0, or -1 if the type does not
+ * have the value. */
 static int
 dtype_put_exact(unsigned dtype, float f, unsigned char *p)
 {
@@ -284,8 +285,6 @@ dtype_from_f32(unsigned dtype, const float *x, unsigned char *p, size_t n)
 	}
 	return n;
 }
-
-/* ---- both ---- */
 
 void
 dtype_swap(unsigned dtype, unsigned char *p, size_t n)

@@ -21,7 +21,7 @@ enum {
 };
 #define GGUF_ALIGNMENT "general.alignment"
 
-/* The types of values. */
+/* Types of metadata values. */
 enum {
 	GGUF_U32 = 4, GGUF_STRING = 8, GGUF_ARRAY = 9, GGUF_NTYPE = 13
 };
@@ -304,7 +304,7 @@ gguf_shape(struct gguf *g, struct schema_tensor *t, struct err *e)
 	return 0;
 }
 
-/* Return our type for a plain type of ggml. */
+/* Return the type of streams for a ggml type of single values. */
 static unsigned
 gguf_plain(uint32_t n)
 {

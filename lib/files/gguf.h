@@ -40,8 +40,8 @@ int gguf_is(int fd, const char *path, struct err *e);
  * is valid during the call; numel is not set. */
 typedef int gguf_tensor_fn(void *arg, const struct schema_tensor *t, uint64_t at,
     struct err *e);
-/* Read the head of a file of this size, but no data. -ERR_DATA names the invalid key or
- * tensor. */
+/* Read the head of a file of this size, but no data. The message of -ERR_DATA names the
+ * invalid key or tensor. */
 int gguf_read(int fd, const char *path, uint64_t size, struct gguf_keys *keys,
     gguf_tensor_fn *fn, void *arg, struct err *e);
 

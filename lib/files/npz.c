@@ -137,9 +137,7 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *
 	return 0;
 }
 
-/* ---- reading ---- */
-
-/* Begin to read. */
+/* Begin to read the archive, from its first entry. */
 static int
 npz_start(struct format_source *s, struct err *e)
 {

@@ -239,7 +239,8 @@ safetensors_metadata(void *arg, const char *key, const char *value, struct err *
 	return r == 0 ? safetensors_note(t->s, key, value, e) : r;
 }
 
-/* Read a JSON array of non-negative integers; -1 for anything else or more than cap. */
+/* Read a JSON array of at most cap non-negative integers into v. Return their number, or
+ * -1 for anything else. */
 static int
 safetensors_numbers(const json_t *a, uint64_t *v, size_t cap)
 {

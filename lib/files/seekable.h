@@ -11,8 +11,8 @@ struct err;
  * $TMPDIR (or /tmp), so that nothing remains however the program ends. */
 int seekable_open(int *fd, uint64_t *size, const char *path, struct err *e);
 
-/* Read exactly n bytes at offset `at'. If the file ends earlier: -ERR_DATA,
- * "truncated". */
+/* Read exactly n bytes at offset `at'. Return -ERR_DATA, "truncated", if the file ends
+ * earlier. */
 int seekable_pread(int fd, void *p, uint64_t n, uint64_t at, const char *name,
     struct err *e);
 

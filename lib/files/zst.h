@@ -13,14 +13,14 @@ struct err;
 /* ---- reading one frame of a file, and no byte after it ---- */
 
 struct zst_in;
-/* Open the frame in the n bytes of fd from byte `at' on. -ERR_DATA if no frame begins
- * there. */
+/* Open the frame in the n bytes of fd from byte `at' on. Return -ERR_DATA if no frame
+ * begins there. */
 int zst_open(struct zst_in **out, int fd, uint64_t at, uint64_t n,
     const char *name, struct err *e);
 /* Return 1, or 0 if the frame states another unpacked size than n. */
 int zst_says(const struct zst_in *z, uint64_t n);
-/* Read exactly the next n bytes, or -ERR_DATA. This takes at most 2^ZST_WINDOW bytes and
- * some 200 KiB, whatever the frame states. */
+/* Read exactly the next n bytes, or return -ERR_DATA. This takes at most 2^ZST_WINDOW
+ * bytes of memory and some 200 KiB, whatever the frame states. */
 enum { ZST_WINDOW = 23 };	/* log2 of a window that every decoder must support */
 int zst_read(struct zst_in *z, void *p, size_t n, struct err *e);
 /* Return -ERR_DATA unless the frame and its n bytes end here. */
