@@ -18,7 +18,8 @@
 
 enum { EVENT_FIELDS = 9 };
 
-/* The schema. r: a round, from 1, given as a step; u: a count; f: a number; s: a text. */
+/* The schema. r: a round, from 1, which callers pass as a step; u: a count; f: a number;
+ * s: a text. */
 static const struct event_row {
 	const char *name;
 	struct { char type; const char *name; } field[EVENT_FIELDS + 1];

@@ -1,5 +1,5 @@
 /*
- * The parts that all programs share that read or write streams: options, input, output,
+ * The parts shared by all programs that read or write streams: options, input, output,
  * provenance line.
  */
 #ifndef ACE_FILTER_H
@@ -23,9 +23,9 @@ extern const struct opt filter_opts_sync[], filter_opts_threads[];
 
 struct filter {
 	const struct cli *cli;	/* command line of the program, for messages */
-	const char *tool;	/* for the provenance line: the program's name, */
-	char **argv;		/* its arguments, */
-	int words;		/* and their number; 0: those before the operands */
+	const char *tool;	/* provenance line: the program's name */
+	char **argv;		/* provenance line: the arguments */
+	int words;		/* how many arguments; 0: those before the operands */
 	const char *output;
 	int no_provenance, omit_schema;
 	int mute;		/* 1: no stream is written to standard output */
@@ -49,7 +49,7 @@ void filter_line(const char *tool, int argc, char *const *argv,
 void filter_init(struct filter *f, const struct cli *c, char **argv);
 void filter_release(struct filter *f);
 
-/* Read the FILE of --schema: an opt_set of struct filter. */
+/* Read the FILE of --schema; a function for opt_set of struct filter. */
 int filter_schema(void *f, const struct opt *row, const char *path, struct err *e);
 
 /* Open the input. While it waits for input, the program also ends, silently with status
@@ -64,7 +64,7 @@ int filter_both(struct filter *f, struct reader **r, struct writer **w,
  * reader, the program should end. Otherwise return -1. */
 int filter_piped(const struct filter *f);
 
-/* Begin the shard at which r stands in w, and pass on the provenance. */
+/* Begin in w the shard at which r stands, and pass on the provenance. */
 int filter_shard(const struct reader *r, struct writer *w, struct err *e);
 
 /* From now on copy frames between r's shards to w. changed: values were modified; copy
@@ -86,9 +86,9 @@ int filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
  * an end marked aborted. Return r, or the first error. */
 int filter_end(struct writer *w, int r, struct err *e);
 
-/* Write an end marked aborted. The last program of a pipeline reports for all that an
- * earlier one failed: e becomes quiet if w is a pipe and the input was an aborted
- * stream from a pipe. */
+/* Write an end marked aborted. Only the last program of a pipeline reports that an
+ * earlier one failed: e becomes quiet if w is a pipe and the input was an aborted stream
+ * from a pipe. */
 void filter_abort(struct writer *w, struct err *e);
 
 #endif

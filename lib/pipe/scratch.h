@@ -14,7 +14,7 @@ struct err;
 
 struct scratch {
 	size_t most;		/* most bytes in memory */
-	/* opens that file, which we may use from byte *from on; NULL: temp_open */
+	/* opens the file, whose bytes from *from on are ours; NULL: temp_open */
 	int (*file)(void *arg, int *fd, uint64_t *from, struct err *e);
 	void *arg;
 	const char *name;	/* for messages; NULL: "values that wait" */

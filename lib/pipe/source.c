@@ -320,8 +320,6 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 	return k;
 }
 
-/* ---- */
-
 static int
 source_packed(struct io *io, const char **packed, struct err *e)
 {

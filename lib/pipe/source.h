@@ -3,9 +3,9 @@
  * (spool, run, state), an archive of them, or a packed file (gzip, xz, zstd, ...). Its
  * files are returned one by one: those of a folder in the order of their names, with
  * numbers by value, so that a spool's files come by step and device; those of an archive
- * in the archive's order. Of folders and archives only files that begin as streams are
- * returned, but no hidden files and no files that are still being received. Links inside
- * a folder are not followed.
+ * in the archive's order. From folders and archives, only files that begin as streams are
+ * returned, without hidden files and files that are still being received. Links inside a
+ * folder are not followed.
  */
 #ifndef ACE_SOURCE_H
 #define ACE_SOURCE_H
