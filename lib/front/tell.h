@@ -34,13 +34,13 @@ struct tell {
 	/* the current round, from 1, and when each part of it ended */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
 	uint64_t round, begun;	/* begun: the last round whose beginning was written */
-	uint64_t rounds, done;	/* number that this process has done; the last one */
+	uint64_t rounds, done;	/* rounds done by this process; the last one */
 	int over;		/* 1: all rounds were done when this process began */
 	double now, began, sent, taken, since;	/* now: time of the current event */
 	uint64_t values, bytes;
 	uint64_t participants, excluded;	/* number of devices averaged; left out */
 	char missing[TELL_LINE];	/* devices that are waited for */
-	/* kinds of the errors of programs, and the one of the cause of a failure */
+	/* error: kinds of the programs' errors; kind: that of the failure's cause */
 	struct { char program[24], kind[16]; } error[CHILD_MOST];
 	size_t nerrors;
 	const char *kind;
@@ -54,7 +54,8 @@ struct tell {
 void tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct place *f);
 void tell_start(struct tell *t);
-/* tell_end(t, r, e): end.  For the last event, r and e say how the run failed; r 0: not. */
+/* tell_end(t, r, e): end. For the last event, r and e say how the run failed; r 0: it did
+ * not. */
 void tell_end(struct tell *t, int r, const struct err *e);
 
 /* tell_ear(t): return the callbacks for child_run. */
