@@ -18,7 +18,7 @@ void alloc_keep(void);
  * if the system has them. Call once. */
 void alloc_expect(void);
 
-/* Return n * size zeroed bytes, checked for overflow; n * size may be 0. NULL with
+/* Return n * size zeroed bytes, checked for overflow; n * size may be 0. Return NULL with
  * ERR_SYS if there is no memory. */
 void *alloc_get(size_t n, size_t size, struct err *e);
 

@@ -360,9 +360,9 @@ arc_verify(struct arc *a, struct err *e)
 	    ARCHIVE_FORMAT_ZIP ? arc_rest(a, e) : 0;
 }
 
-/* Check for an entry and for damage. libarchive only warns about damage, such as missing
- * bytes or contradictory heads, and goes on. A name that our character set cannot show is
- * not damage. */
+/* Return 1 if `got', a result of libarchive, means an undamaged entry. libarchive only
+ * warns about damage, such as missing bytes or contradictory heads, and goes on. A name
+ * that our character set cannot show is not damage. */
 static int
 arc_sound(const struct arc *a, int got)
 {
@@ -539,7 +539,8 @@ arc_out_write(struct archive *la, void *arg, const void *p, size_t n)
 	return (la_ssize_t)n;
 }
 
-/* a failed write has already set its message in e */
+/* Return the error of a call of libarchive. A failed write has set its message in e
+ * already. */
 static int
 arc_check(const struct arc *a, int got, struct err *e)
 {

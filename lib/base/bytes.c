@@ -50,7 +50,7 @@ bytes_unseen(const unsigned char *s, size_t n)
 		k = bytes_utf8(s[0]);
 		c &= 0x7fu >> k;
 	} else if (c >= 0x80) {
-		return 1;	/* no UTF-8 */
+		return 1;	/* not UTF-8 */
 	}
 	if (k > n)
 		return 1;

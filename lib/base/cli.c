@@ -37,7 +37,8 @@ struct cli_line {
 	} path[CLI_PATHS];
 };
 
-/* Return the option of that letter, or of that name of n bytes. */
+/* Return the option with that letter or, unless name is NULL, with that name of n
+ * bytes. */
 static const struct opt_place *
 cli_find(const struct cli_line *l, int letter, const char *name, size_t n)
 {

@@ -37,7 +37,7 @@ fd_ready(int fd, int watch, int ms, const char *name, struct err *e)
 	if (p[0].revents == 0 && p[1].revents != 0 &&
 	    (r = wait_orphan(watch, 0, e)) < 0)
 		return r;
-	/* if poll refuses `watch' that counts as ready: else callers would loop */
+	/* if poll refuses `watch', count that as ready; otherwise callers would loop */
 	return p[0].revents != 0 || p[1].revents != 0;
 }
 
@@ -259,7 +259,7 @@ fd_sync_name(const char *path, struct err *e)
 	const size_t n = strlen(path);
 	char dir[PATH_MAX];
 
-	if (n > 0 && path[n - 1] == '/')	/* the entries of a directory */
+	if (n > 0 && path[n - 1] == '/')	/* path is a directory */
 		return fd_sync_dir(path, path, e);
 	errno = ENAMETOOLONG;
 	return fd_folder(path, dir) ? fd_sync_dir(dir, path, e) :

@@ -66,8 +66,8 @@ struct opt {
 	size_t at;		/* offset in the struct of its table */
 	enum opt_right right;
 	union opt_limit lo, hi;	/* hi of a time or rate may be 0: no limit */
-	const char *const *words;	/* the valid values, or those to complete, */
-	const char *(*word)(unsigned i);	/* or a function that ends with NULL */
+	const char *const *words;	/* valid values, or those to complete */
+	const char *(*word)(unsigned i);	/* or their function; NULL ends them */
 	int several;		/* 1: several values, separated by commas */
 	int value;		/* what a flag sets; `set' may use it freely */
 	opt_set *set;		/* called after the assignment, or instead */

@@ -283,8 +283,8 @@ static const struct sandbox_call sandbox_allowed[] = {
 #endif
 };
 
-/* Messages on standard error cannot be changed afterwards: these calls, also those that
- * duplicate it, are refused for descriptor 2. */
+/* These calls are refused for descriptor 2, also those that duplicate it, so that
+ * messages on standard error cannot be changed afterwards. */
 static const int sandbox_said[] = { SYS_ftruncate, SYS_lseek, SYS_pwrite64, SYS_dup,
 	SYS_dup3, SYS_fcntl,
 #ifdef SYS_dup2

@@ -1,5 +1,5 @@
 /*
- * The names in a directory, in no order.
+ * The names in a directory, in no particular order.
  */
 #ifndef ACE_SCAN_H
 #define ACE_SCAN_H

@@ -12,7 +12,7 @@
 #define SPLICE_F_NONBLOCK 0
 #define SPLICE_F_MOVE 0
 #define F_GETPIPE_SZ F_GETFL
-/* systems without these calls refuse */
+/* for systems without these calls */
 static ssize_t
 tee(int from, int to, size_t n, unsigned flags)
 {

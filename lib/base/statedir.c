@@ -112,7 +112,7 @@ statedir_there(const struct statedir *s, struct err *e)
 	    "it back there", s->dir);
 }
 
-/* name is history.STEP */
+/* Return 1 if name is history.STEP. */
 static int
 statedir_kept(const char *name)
 {

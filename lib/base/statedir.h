@@ -33,7 +33,7 @@ int statedir_open_here(struct statedir *s, const char *dir, const char *name,
  * existed before: the program that created it may have been killed before its own
  * fsync. */
 int statedir_durable(const struct statedir *s, struct err *e);
-/* Check that the path still leads to the folder that was opened.  -ERR_SYS: not. */
+/* Check that the path still leads to the folder that was opened. Return 0 or -ERR_SYS. */
 int statedir_there(const struct statedir *s, struct err *e);
 /* Lock the state until statedir_close, and remove unfinished files of killed programs.
  * -ERR_REFUSED if another process has the lock. */

@@ -29,9 +29,9 @@ enum table_kind {
 	TABLE_RATE		/* bit/s, or 5Mbit */
 };
 
-/* Read a table file; NULL or "-" is standard input. -ERR_DATA, with the line, for a row of
- * more or fewer cells than names, a table without rows, a repeated name, or a zero
- * byte. */
+/* Read a table file; NULL or "-" is standard input. Return -ERR_DATA, with the line, for
+ * a row of more or fewer cells than names, a table without rows, a repeated name, or a
+ * zero byte. */
 int table_read(struct table *t, const char *path, struct err *e);
 void table_release(struct table *t);
 
