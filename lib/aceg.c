@@ -393,7 +393,8 @@ ace_write_key(struct ace_writer *a, const char *key, const char *value,
 	return ace_fail(out, r, &e);
 }
 
-/* Begin a shard; s has the members that `from' lacks: of no or another shard. */
+/* Begin a shard. s has the members that struct ace_shard lacks, empty or from another
+ * shard. */
 static int
 ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
     struct err *e)
