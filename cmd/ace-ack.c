@@ -21,7 +21,7 @@
 
 struct opts {
 	struct filter *f;	/* the program's input and output */
-	const char *dir;	/* the device's state */
+	const char *dir;	/* the state of the device, or of ace-diff -S */
 	uint64_t restart;	/* the new incarnation, or 0 */
 };
 
@@ -233,7 +233,7 @@ restart(const struct opts *o, struct err *e)
 	return r;
 }
 
-/* Report that nothing came back. The network is the cause and not the data, so a
+/* Return 1 if nothing came back. Then the network is the cause and not the data, so a
  * retry helps. */
 static int
 no_answer(const struct ack *x, const struct err *e)

@@ -44,8 +44,8 @@ static const char *const forms[] = { "text", "tsv", NULL };
 #define FORMAT { 0, "format", "FORMAT", NULL, \
 	OPT_WORD(struct opts, format, forms), .def = "text" }
 
-/* Run `advise', which writes a table to o->out, and print that table, aligned and with
- * units or unchanged. */
+/* Run `advise', which writes a table to o->out. Print the table as text, aligned and with
+ * units, or unchanged. */
 static int
 show(struct opts *o, const char *path, int (*advise)(const struct opts *,
     const char *, struct err *), struct err *e)
@@ -335,7 +335,7 @@ struct fleet {
 	int64_t *time;
 	size_t *tier, *group;
 	double *x;		/* [devices][m]: features */
-	size_t m, *feature;	/* [m]: columns of t; a number + t's columns: its logarithm */
+	size_t m, *feature;	/* [m]: columns of t, or t->cols + a column: its logarithm */
 };
 
 static int

@@ -459,7 +459,7 @@ extract(void *arg, char **path, size_t n, struct err *e)
 
 struct makings {
 	struct ways all;
-	size_t *way, steps;	/* [steps]: numbers of the way's shards */
+	size_t *way, steps;	/* [steps]: indices in `all' of the shards to write */
 	/* during writing */
 	struct writer *w;
 	size_t seen, done;

@@ -25,8 +25,8 @@ struct opts {
 	struct cli cli;
 	struct agreement said;	/* agreement as given on the command line */
 	struct agreement add;	/* options of add and relay */
-	const char *name;	/* a relay's name as a device of its cloud, */
-	struct cloud above;	/* the cloud above */
+	const char *name;	/* a relay's name as a device of its cloud */
+	struct cloud above;	/* the relay's cloud */
 	int print;
 	struct place folder;
 	struct tell tell;

@@ -1,6 +1,6 @@
 /*
- * ace-score: adds the statistics and the importance of every group, as annotations after
- * the data that they describe.  The values pass unchanged.
+ * ace-score: adds the statistics and the importance of every group as annotations.  The
+ * values pass unchanged.
  */
 #include "stage/stage_score.h"
 

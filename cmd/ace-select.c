@@ -1,6 +1,6 @@
 /*
- * ace-select: chooses a codec for every group and writes the choice as an annotation after
- * the values, which pass unchanged.
+ * ace-select: chooses a codec for every group and writes the choice as an annotation.  The
+ * values pass unchanged.
  */
 #include "base/alloc.h"
 #include "base/io.h"

@@ -1,7 +1,7 @@
 /*
  * ace-status: show the progress of a run from a spool or a device's state (devices,
- * steps, missing shards, verdicts), or the receivers of models from the directory of
- * ace-diff -S.
+ * steps, missing shards, admission results), or the receivers of models from the
+ * directory of ace-diff -S.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -311,10 +311,10 @@ struct state {
 	struct receipts q;
 	uint64_t verdict[RECEIPT_NVERDICT];
 	char run[SHARD_NAME + 1], device[SHARD_NAME + 1];
-	unsigned have;		/* ANY: there is a residual; others: members are set: */
+	unsigned have;		/* ANY: there is a residual; others: these are set: */
 	uint64_t step;
 	double time;		/* when the residual was written, Unix seconds */
-	const char *answer;	/* verdict on the step's shard, or NULL */
+	const char *answer;	/* result of the step's shard, or NULL */
 	double bandwidth, rtt, jitter;
 	double kept, share, growing;	/* see device/contraction.h */
 	double left;		/* sqrt(1 - kept) */
