@@ -1,60 +1,60 @@
 # ace: gradient shards through Unix pipes.  GNU make.
 #
-#   make            programs and library, under build/; all processors, or -j
+#   make            programs and library, in build/, on all processors (or -j)
 #   make check      the tests, two minutes on two cores
-#   make check-long what takes longer: each damage, kill and power cut; gigabytes
-#   make asan       make check and some of check-long, sanitized
-#   make coverage   lines and branches that both reach, by room
-#   make mutants    N random mistakes from SEED on: which does no test notice?
-#                   or FROM=tests/mutants-by-hand
+#   make check-long the longer tests: each damage, kill and power cut; gigabytes
+#   make asan       make check and some of check-long, with sanitizers
+#   make coverage   lines and branches that both reach, for each folder of lib
+#   make mutants    N random mistakes from SEED on, and those that no test notices;
+#                   or the mistakes of FROM=tests/mutants-by-hand
 #   make demo       train a model through the pipes
-#   make demo-hosts the same over ssh, six hosts in one; as root
+#   make demo-hosts the same over ssh, between six simulated hosts; as root
 #   make sweep      the demo's learning rates
-#   make bench      figures, beside cat and peers; TOPICS="hops shards", LONG=1
-#   make dynacomm   its cuts on four networks: table and picture
+#   make bench      speeds, beside cat and peers; TOPICS="hops shards", LONG=1
+#   make dynacomm   DynaComm's cuts on four networks: table and picture
 #   make deco       time to a target loss over slow and changing links
-#   make table1     six ways of training, four edges, eight seeds (hours);
+#   make table1     six methods of training, four edges, eight seeds (hours);
 #                   SEEDS=1, LOCAL=1: examples/compare.sh
-#   make frontier   what saving 10 to 1000 times the bytes costs
-#   make robust     what each rule survives of nine attacks (half an hour)
-#   make table1-sweep  each way with other rates, batches, intervals (hours)
-#                   all three go on where they were stopped; RESULTS=DIR
-#   make claims     each figure of the README's results, with the runs behind it
+#   make frontier   the accuracy at compression ratios from 10 to 1000 (hours)
+#   make robust     the accuracy of each rule under nine attacks (half an hour)
+#   make table1-sweep  each method with other rates, batches, intervals (hours)
+#                   these four continue where they were stopped; RESULTS=DIR
+#   make claims     each figure of the README's results, with its runs
 #   make pytorch    handwritten digits in PyTorch; needs torch, sklearn, npm
 #   make fuzz       FUZZ_TIME seconds each, needs clang
-#   make torture    KILLS programs killed at random places, from SEED on, and
-#                   each call failing, each power cut, or every FAULTS-th
-#   make counts     instructions beside those in tests/counts.tsv; WRITE=yes
+#   make torture    KILLS kills at random places, from SEED on; then every FAULTS-th
+#                   failing call and power cut
+#   make counts     instructions, compared with tests/counts.tsv; WRITE=yes
 #                   writes that file
-#   make house      lines, options, circles of includes, depth: now, limit and goal
+#   make house      lines, options, circular includes, depth: now, limit and goal
 #   make lint       style, layers, symbols, pages, shell
 #   make install    PREFIX, DESTDIR, LIB    make uninstall, make clean
-#   make deps       install what is missing, as check, demo, lint do by themselves;
-#                   with DEPS=no what they cannot do without is named
-#   make dist       the sources of the last commit, or of REV, as an archive, with
-#                   the pages as HTML (make html), and recipes that fetch it from URL
+#   make deps       install missing packages, as check, demo and lint do, too;
+#                   with DEPS=no those print the names of what they need
+#   make dist       an archive of the sources of the last commit, or of REV, with
+#                   the pages as HTML (make html); and recipes that fetch it from URL
 #   make deb        packages for Debian
-#   make wheel      one for pip, no root; ARCH=aarch64      make sdist  its sources
-#   make check-packages  all of them: made, installed, run, taken away; as root
-#   make release    what is given away, made twice, signed with the SSH key KEY
+#   make wheel      for pip, without root; ARCH=aarch64     make sdist  its sources
+#   make check-packages  make, install, run and remove all packages; as root
+#   make release    all files of a release, made twice, signed with the SSH key KEY
 #   make help       this text
 #
-# One short line a file; V=1 prints the commands.
-# CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are yours; nothing is added to them.
+# It prints one short line per file; V=1 prints the commands.
+# CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are yours: the Makefile adds nothing to them.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
-# Who makes packages brings what they need, and where nobody sits and no CI says so,
-# nothing is installed that was not asked for: it is named.  brew's own variables of
-# every day are no build of its.
+# Missing packages are installed only at a terminal, in CI or by make deps, but not in the
+# build of a package; otherwise they are named.  PACKAGER is not empty in such a build; some
+# variables of brew are always set.
 PACKAGER = $(DEB_BUILD_ARCH)$(RPM_BUILD_ROOT)$(NIX_BUILD_TOP)$(CONDA_BUILD)$(filter-out \
            %_PREFIX %_CELLAR %_REPOSITORY,$(filter HOMEBREW_%,$(.VARIABLES)))
 DEPS    ?= $(if $(filter deps,$(MAKECMDGOALS)),yes,$(if $(PACKAGER),no,$(if \
            $(CI),yes,$(shell { [ -t 0 ] || [ -t 2 ]; } && echo yes || echo no))))
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
-# What only builds does so on all processors, but where there is a -j, said or in
-# the environment.  The rest comes one after the other, as it was asked for.
+# Targets that only build run in parallel: -j from the command line or the environment, or
+# on all processors.  Other targets run one after the other.
 ifeq ($(MAKELEVEL),0)
 ifneq ($(filter-out all programs examples tools build-all install deps $(BUILD)/%,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
@@ -67,18 +67,18 @@ KILLS   ?= 5000
 SEED    ?= 1
 FAULTS  ?= 1
 N       ?= 200
-# of prove: what failed, and what the tests say of it
+# options of prove: print the failed tests and their comments
 PROVE   ?= --failures --comments
-# what takes longest first, so that others work meanwhile
+# start the longest tests first, so that the others run beside them
 LONGEST = $(patsubst %,tests/cli/%.bats,ace-patch install parts delta hostile runner history receivers servers \
 	    gguf pytorch-replay runs long-lived)
 CLI     ?= $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard tests/cli/*.bats)))
 comma   = ,
-# $(call q,TEXT): one word for the shell.  Every path in a recipe is quoted with it:
-# the path to this folder, and those that come from outside, may have any character.
+# $(call q,TEXT): quote TEXT for the shell.  Recipes quote every path with it, since the path
+# of this folder, and paths from the user, may contain any character.
 q       = '$(subst ','\'',$(1))'
-# One name for the folder of the build, because files of dependencies contain it.
-# Names of targets begin with it, and make has no way to quote those.
+# BUILD has one spelling, because dependency files contain it.  It has no special characters,
+# because names of targets begin with it, which make cannot quote.
 override BUILD := $(patsubst ./%,%,$(patsubst //%,%,$(subst //$(CURDIR)/,,//$(BUILD))))
 ODD    := : % \ ' " $$ ~ * ? [ ] ( ) & | ; < > ` \#
 ifneq ($(word 2,$(BUILD))$(strip $(foreach c,$(ODD),$(findstring $c,$(BUILD)))),)
@@ -87,13 +87,13 @@ its name; name one without, relative to $(CURDIR) or absolute)
 endif
 # the absolute path of BUILD
 AT      = $(if $(filter /%,$(BUILD)),$(BUILD),$(CURDIR)/$(BUILD))
-# $(call say,CC): before a command, prints what it makes instead of the command
+# $(call say,CC): put before a command, to print a short line instead of the command
 say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@printf '  %-4s %s\n' $(1) '$(@:$(BUILD)/%=%)';)
 
-# asked once, and only when something is compiled: make deps comes before
+# $(call once,NAME,COMMAND): run COMMAND at the first use of NAME, after make deps
 once = $(eval $(1) := $$(shell $(2)))$($(1))
 PKGS        = libarchive liblz4 libxxhash jansson libsodium libzstd
-# what has all that we call
+# the versions that have all functions that we call
 PKGS_ENOUGH = $(PKGS) 'libxxhash >= 0.8.0' 'libsodium >= 1.0.14'
 PKG_CFLAGS  = $(call once,PKG_CFLAGS,pkg-config --cflags $(PKGS))
 PKG_LIBS    = $(call once,PKG_LIBS,pkg-config --libs $(PKGS))
@@ -101,17 +101,17 @@ ACE_LIBS    = $(call once,ACE_LIBS,pkg-config --libs liblz4 libxxhash)
 BLAS_CFLAGS = $(call once,BLAS_CFLAGS,.ci/deps blas --cflags)
 BLAS_LIBS   = $(call once,BLAS_LIBS,.ci/deps blas --libs)
 
-# what the compiler has been told already, by itself or by whoever builds
+# macros that the compiler or the user's flags define
 MACROS      = $(call once,MACROS,$(CC) -std=c11 $(CPPFLAGS) $(CFLAGS) -dM -E -xc /dev/null | \
               sed -n 's/.define \(__FLT_EVAL_METHOD__\) /\1=/p; s/.define \(_FORTIFY_SOURCE\|__SSP_*[A-Z_]*\) .*/\1/p')
 
-# float means float: what s390x (1) and the x87 (2) need for the same bits
+# s390x (1) and x87 (2) need these flags to calculate float in 32 bits
 FLOAT_1     = -fexcess-precision=fast
 FLOAT_2     = -msse2 -mfpmath=sse
 FLOAT       = $(FLOAT_$(patsubst __FLT_EVAL_METHOD__=%,%,$(filter __FLT_EVAL_METHOD__=%,$(MACROS))))
 
-# What makes a mistake hard to use; sanitizers look for it themselves.  Each is ours
-# only where nobody has said yes or no to it: a distributor's 3 stays 3.
+# Flags for hardening, without sanitizers.  A flag is added only if neither the compiler nor
+# the user sets it, on or off: _FORTIFY_SOURCE=3 stays 3.
 OPTIMIZED   = $(if $(findstring -fsanitize,$(CFLAGS)),,$(filter-out -O0,$(filter -O%,$(CFLAGS))))
 SAID        = $(MACROS) $(CPPFLAGS) $(CFLAGS)
 HARD        = $(if $(OPTIMIZED),$(if $(findstring __SSP,$(SAID))$(findstring stack-protector,$(SAID)),,-fstack-protector-strong) \
@@ -119,11 +119,11 @@ HARD        = $(if $(OPTIMIZED),$(if $(findstring __SSP,$(SAID))$(findstring sta
 LINKED      = $(CFLAGS) $(LDFLAGS)
 HARD_Z      = $(if $(findstring relro,$(LINKED)),,relro) \
               $(if $(strip $(foreach z,z$(comma)now z$(comma)lazy,$(findstring $z,$(LINKED)) $(findstring $(subst $(comma), ,$z),$(LINKED)))),,now)
-# where the linker takes them
+# only if the linker accepts them
 HARD_TRIED  = $(call once,HARD_TRIED,echo 'int main(void) { return 0; }' | $(CC) -xc - -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now -o /dev/null 2>/dev/null && echo yes)
 HARD_LINK   = $(if $(HARD_TRIED),$(HARD_Z:%=-Wl$(comma)-z$(comma)%))
 
-# a function in a table takes what all of its kind take, and may leave some unused
+# -Wno-unused-parameter: functions in a table have the same parameters, used or not
 ALL_CPPFLAGS = -D_GNU_SOURCE -Ilib $(PKG_CFLAGS) $(CPPFLAGS)
 ALL_CFLAGS   = -std=c11 -fPIC -fvisibility=hidden -ffp-contract=off $(FLOAT) \
                $(call q,-ffile-prefix-map=$(CURDIR)=.) \
@@ -142,11 +142,11 @@ TOOLS  = $(patsubst %.c,$(BUILD)/%,$(filter-out tests/damage.c \
 DAMAGE = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/damage.c tests/refuse.c))
 CLIP   = $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/clip.c \
 	   tests/intruder.c))
-# what has tests of the long half: bats knows them by a tag, ours by ACE_DAMAGE
+# files with tests of the long half, by a tag in .bats files, by ACE_DAMAGE in C
 SLOW   = $(DAMAGE) $(BUILD)/unit/codec/test_codec $(shell grep -lE 'bats (file|test)_tags=long' tests/cli/*.bats)
 ALONE  = $(patsubst %.c,$(BUILD)/%,$(wildcard examples/scale.c examples/attack.c))
 TRAINC = $(filter-out examples/scale.c examples/attack.c,$(wildcard examples/*.c))
-# not TRAIN, which the demo takes from its environment
+# not TRAIN: that is a variable of the demo
 TRAINER = $(if $(TRAINC),$(BUILD)/examples/train)
 FUZZ   = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBALL = $(BUILD)/liball.a
@@ -160,11 +160,11 @@ programs: $(PROGS)
 X86 = $(filter x86_64% amd64% i%86-%,$(call once,MACHINE,$(CC) -dumpmachine))
 $(BUILD)/lib/kern/kern_avx2.o: ISA = $(if $(X86),-mavx2 -mf16c)
 $(BUILD)/lib/kern/kern_avx512.o: ISA = $(if $(X86),-mavx512f -mavx512bw -mavx512vl -mavx512dq -mbmi2)
-# loops of which the compiler makes vectors
+# files with loops that the compiler vectorises
 VECTORS = $(if $(OPTIMIZED),-O3)
 $(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,exact.o exact_given.o qsgd.o subset.o tern.o)): ISA = $(VECTORS)
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
-# loops written for vectors; none of the two changes a value
+# files with vector types; neither flag changes a value
 $(BUILD)/examples/train_%.o: ISA = $(BLAS_CFLAGS) -O3 -fno-trapping-math
 
 $(BUILD)/tests/emulate.o: ISA = -O3
@@ -175,12 +175,12 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE)
 
-# a program as a function, for tests/damage.c and refuse.c
+# programs as functions, for tests/damage.c and refuse.c
 $(BUILD)/inside/%.o: cmd/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -Dmain=$(subst -,_,$*)_main -Wno-missing-prototypes
 
-# deps first, where both are asked for
+# deps first, if both are goals
 $(BUILD)/flags: needed | $(filter deps,$(MAKECMDGOALS))
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call q,$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)) | cmp -s - $@ || \
@@ -199,7 +199,7 @@ $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	@rm -f $@
 	$(call say,AR)$(AR) qcs $@ $^
 
-# what libaceg carries: the format; no command line, no archives
+# libaceg has the format, without command line and archives
 PUBLIC = $(filter-out $(addprefix %/base/,arc.o cli.o pool.o sandbox.o),$(call objs,$(addsuffix *.c,lib/ $(addprefix lib/,format/ codec/ kern/ base/))))
 
 $(BUILD)/libaceg.a: $(PUBLIC)
@@ -208,8 +208,8 @@ $(BUILD)/libaceg.a: $(PUBLIC)
 	@rm -f $@
 	@$(AR) qcs $@ $(BUILD)/libaceg.o
 
-# its names have a version, so that a later library may keep an older meaning beside
-# a newer one, and nothing else of that name (libACE's) is taken for them
+# its symbols have a version, so that a later library may have an old and a new one, and
+# that symbols of another library, libACE, are not taken for them
 $(BUILD)/libaceg.so.0: $(PUBLIC) lib/aceg.map
 	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/aceg.map $(PUBLIC) $(ACE_LIBS) -lm $(LDLIBS)
 
@@ -222,7 +222,7 @@ $(UNITS): $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIBALL)
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
-# the trainer's own
+# unit tests of the trainer
 TRAIN_UNITS = $(filter $(BUILD)/unit/examples/%,$(UNITS))
 $(TRAIN_UNITS): $(BUILD)/unit/examples/test_%: $(BUILD)/examples/%.o $(BUILD)/examples/train_model.o
 $(TRAIN_UNITS): LDLIBS += $(BLAS_LIBS)
@@ -233,7 +233,7 @@ $(BUILD)/tests/bench-patches: LDLIBS += $(BLAS_LIBS)
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBALL)
 	$(call say,LD)$(LINK) $^ $(PKG_LIBS) -lm $(LDLIBS)
 
-# the calls of our objects that tests/refuse.c gets
+# redirect the calls of our objects to tests/refuse.c
 $(BUILD)/tests/refuse: LDLIBS += $(shell sed -n 's/^WRAP.*[ *]\([a-z0-9]*\), REFUSE.*/-Wl,--wrap=\1/p; s/^__wrap_\([a-z_]*\)\W.*/-Wl,--wrap=\1/p' tests/refuse.c)
 
 $(DAMAGE): $(BUILD)/%: $(BUILD)/%.o $(PROGS:$(BUILD)/%=$(BUILD)/inside/%.o) $(LIBALL)
@@ -258,7 +258,7 @@ build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP) $(FUZZ:=.o)
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
 	$(call say,LD)$(LINK) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm $(LDLIBS)
 
-# ---- what one runs; each installs what it needs first ----
+# ---- targets for users; each installs its dependencies first ----
 
 AGAIN = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
@@ -276,8 +276,8 @@ check: deps
 check-long: deps
 	@+$(AGAIN) run-check-long
 
-# CLI: which of tests/cli.  The quick half tries every 40th damage; many tests wait
-# more than they work, so there are two for each processor
+# CLI: the files of tests/cli to run.  The quick half tries every 40th damage.  Two tests per
+# processor, since many wait
 PROVED = BUILD=$(call q,$(AT)) CC=$(call q,$(CC)) tests/prove -j$(shell expr 2 '*' $(JOBS)) $(PROVE)
 
 run-check: build-all
@@ -294,8 +294,8 @@ asan: deps
 
 COUNTED = $(BUILD)/coverage/reached
 
-# what fails there says nothing: a counting program is slow, large and writes; it
-# counts when it calls exit, and so do children
+# A failure here means nothing, since counting makes programs slow and large, and lets them
+# write files.  They write their counts in exit, so _exit of children becomes exit.
 coverage: deps
 	@rm -rf $(COUNTED)
 	@mkdir -p $(COUNTED)
@@ -303,7 +303,7 @@ coverage: deps
 	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' CPPFLAGS='-DACE_NO_SANDBOX -D_exit=exit'
 	@BUILD=$(BUILD)/coverage tests/coverage
 
-# which test comes by a line, make coverage has found out
+# make coverage writes which tests reach a line
 $(BUILD)/coverage/map: $(wildcard lib/*.c lib/*/*.[ch] cmd/*.c)
 	-+$(MAKE) coverage
 
@@ -314,8 +314,8 @@ fuzz:
 	@+$(AGAIN) run-fuzz BUILD=$(BUILD)/fuzz CC=clang \
 	 CFLAGS='-DALLOC_MOST=100000000 $(subst -fsanitize=,-fsanitize=fuzzer-no-link$(comma),$(SANITIZE))'
 
-# What a head claims is asked for at once by libarchive, and never touched: it gets
-# none, as on a small machine.  Our own programs have ALLOC_MOST (lib/base/alloc.c).
+# libarchive allocates what a header claims without using it: limit an allocation, as on a
+# small machine.  Our own code has ALLOC_MOST (lib/base/alloc.c).
 run-fuzz: $(FUZZ)
 	for f in $(FUZZ); do mkdir -p $$f.corpus; \
 	 ASAN_OPTIONS=quarantine_size_mb=16:max_allocation_size_mb=200:allocator_may_return_null=1 \
@@ -330,7 +330,7 @@ run-torture: all $(TOOLS) $(CLIP)
 	BUILD=$(call q,$(AT)) $(BUILD)/tests/fault -e $(FAULTS)
 	BUILD=$(call q,$(AT)) $(BUILD)/tests/power -e $(FAULTS)
 
-# of several makes in one tree, one at a time builds
+# let one make at a time build in this tree
 ONE = $(if $(shell command -v flock 2>/dev/null),flock -n $(call q,$(AT)/lock) true || \
  echo 'another make builds here: waiting'; flock $(call q,$(AT)/lock))
 
@@ -395,7 +395,7 @@ house: $(PROGS) $(BUILD)/tests/mkshards
 
 PACKAGES ?= $(AT)/packages
 REV     ?= HEAD
-# where a release is to lie, for the recipes that fetch it
+# the address of releases, for recipes that fetch them
 URL     ?= https://ace.example/releases
 
 html:
@@ -406,7 +406,7 @@ dist:
 	$(if $(wildcard man/html),,$(call needs,dist))
 	@URL=$(call q,$(URL)) .packaging/dist $(call q,$(PACKAGES)) $(call q,$(REV))
 
-# KEY: an SSH key, which signs
+# KEY: the SSH key that signs
 release:
 	$(call needs,release)
 	@URL=$(call q,$(URL)) .packaging/release $(call q,$(KEY)) $(BUILD)/release
@@ -415,11 +415,11 @@ deb:
 	$(call needs,deb)
 	.packaging/deb $(call q,$(PACKAGES))
 
-# Static programs, against musl: they run wherever Linux does.  ARCH is this machine's
-# or aarch64, for which a compiler of Debian's makes them.
+# Static programs with musl, which run on any Linux.  ARCH is this machine's, or aarch64, for
+# which Debian has a compiler.
 ARCH     ?= $(shell uname -m)
 FOREIGN   = $(filter-out -$(shell uname -m),-$(ARCH))
-# relative where BUILD is: then no flag of a compiler has the path to here in it
+# relative if BUILD is: then no compiler flag contains the path of this folder
 MUSL      = $(BUILD)/musl$(FOREIGN)
 HARDEN    = -O2 -g -fstack-protector-strong -fstack-clash-protection
 MUSL_MAKE = PKG_CONFIG_LIBDIR=$(call q,$(MUSL)/libs/lib/pkgconfig) $(AGAIN) CC=$(call q,$(MUSL)/libs/cc) \
@@ -445,14 +445,14 @@ help:
 # ---- install ----
 
 VERSION = $(shell sed -n 's/.*VERSION "\(.*\)"/\1/p' lib/base/version.h)
-# below PREFIX: lib64 and the like
+# the folder of libraries below PREFIX, for example lib64
 LIB     = lib
 COMPL   = bash-completion/completions/ace zsh/site-functions/_ace \
           fish/vendor_completions.d/ace.fish
-# bash and fish look for a file of the program's name
+# bash and fish look for a file with the program's name
 NAMES   = $(foreach p,$(filter-out ace,$(notdir $(PROGS))),bash-completion/completions/$p \
           fish/vendor_completions.d/$p.fish)
-# ours alone, or made for us: what is empty goes with the rest
+# folders that uninstall removes if they are empty
 FOLDERS = $(LIB)/pkgconfig lib/systemd/user lib/systemd $(addprefix share/,ace/trainers ace/patches/__pycache__ \
           ace/pytorch/__pycache__ \
           ace/pytorch/ace_shards/__pycache__ ace/pytorch/ace_shards ace/hosts ace/patches ace/pytorch ace mime/packages mime \
@@ -461,10 +461,10 @@ FOLDERS = $(LIB)/pkgconfig lib/systemd/user lib/systemd $(addprefix share/,ace/t
 
 UNITS_OF_SYSTEMD = ace-cloud@.service ace-edge@.service
 
-# TEXT as what sed puts in between two bars
+# $(call sedded,TEXT): quote TEXT as the replacement in sed's s|...|...|
 sedded  = $(subst |,\|,$(subst &,\&,$(subst \,\\,$(1))))
 
-# TO may have spaces; folders and files are for everybody, whatever the umask
+# TO may have spaces; folders and files are readable for everybody, whatever the umask
 install uninstall: export TO := $(DESTDIR)$(PREFIX)
 
 install: all
@@ -521,5 +521,5 @@ clean:
 	run-check check-long run-check-long tools coverage mutants asan demo demo-hosts sweep claims bench counts run-counts run-demo run-demo-hosts run-sweep run-bench house \
 	$(EXPERIMENTS) $(EXPERIMENTS:%=run-%) pytorch lint install uninstall clean
 .SECONDARY:
-# not those of builds inside it, which may be going on
+# but not the dependencies of other builds below BUILD, which may be running
 -include $(shell find $(addprefix $(BUILD)/,cmd examples inside lib tests) -name '*.d' -type f 2>/dev/null)

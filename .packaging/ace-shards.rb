@@ -9,7 +9,7 @@ class AceShards < Formula
   depends_on "jansson"
   depends_on "libarchive"
   depends_on "libsodium"
-  # Landlock, seccomp and what is in /proc: there is no other system that it runs on
+  # it needs Landlock, seccomp and /proc, which only Linux has
   depends_on :linux
   depends_on "lz4"
   depends_on "xxhash"

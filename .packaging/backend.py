@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Wheels and their sources, with nothing but Python.
+"""Make wheels and the sources for pip, with the standard library alone.
 
-    backend.py wheel MUSL FOLDER ARCH   of static programs, which lie in MUSL/ace
-    backend.py sdist FOLDER             the sources, as pip wants them
+    backend.py wheel MUSL FOLDER ARCH   a wheel of the static programs in MUSL/ace
+    backend.py sdist FOLDER             the sources for pip
 
-and, in those sources, what pip calls (PEP 517): there the programs are built by
-make with the libraries of the machine.  A wheel is a zip archive with a list of its
+In those sources, pip calls the functions of PEP 517 below, which build the programs
+with make and the machine's libraries.  A wheel is a zip archive with a list of its
 files.  The same programs give the same bytes.
 """
 import base64
@@ -33,7 +33,7 @@ def slurp(*path):
 version = re.search(r'VERSION "(.*)"',
                     slurp(top, "lib/base/version.h").decode()).group(1)
 info = f"ace_shards-{version}.dist-info"
-# of what is in static programs; liblzma of xz 5.4 is in the public domain
+# licenses of libraries in static programs; liblzma of xz 5.4 is in the public domain
 STATIC = ("ISC AND BSD-2-Clause AND BSD-3-Clause AND MIT AND Zlib AND bzip2-1.0.6"
           " AND LicenseRef-Public-Domain")
 
@@ -59,7 +59,7 @@ Description-Content-Type: text/markdown
 
 
 def make_wheel(programs, tag, to, licenses, strip):
-    """programs: their folder; licenses: the bytes of those of libraries in them."""
+    """programs: their folder; licenses: the text of the licenses of libraries in them."""
     data = f"ace_shards-{version}.data"
     files = []	# name in the archive, bytes, mode
 
@@ -112,7 +112,7 @@ Root-Is-Purelib: false
     out = f"ace_shards-{version}-py3-none-{tag}.whl"
     with zipfile.ZipFile(os.path.join(to, out), "w", zipfile.ZIP_DEFLATED) as z:
         for name, content, mode in files:
-            entry = zipfile.ZipInfo(name)	# of 1980, whenever it is made
+            entry = zipfile.ZipInfo(name)	# dated 1980
             entry.external_attr = (0o100000 | mode) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             z.writestr(entry, content)
@@ -120,7 +120,7 @@ Root-Is-Purelib: false
 
 
 def make_sdist(to):
-    """The archive of make dist, with what pip looks for in front."""
+    """Write the archive of make dist, with the files that pip needs in front."""
     os.makedirs(to, exist_ok=True)
     name = f"ace_shards-{version}"
     with tempfile.TemporaryDirectory() as work:
@@ -149,7 +149,7 @@ def make_sdist(to):
     return f"{name}.tar.gz"
 
 
-# ---- what pip calls ----
+# ---- functions that pip calls ----
 
 def build_sdist(to, settings=None):
     return make_sdist(to)
@@ -169,7 +169,7 @@ if __name__ == "__main__":
         print(os.path.join(sys.argv[2], make_sdist(sys.argv[2])))
     else:
         musl, to, arch = sys.argv[2:]
-        # static programs need no libc, so every old one will do
+        # static programs work with every version of libc
         print(os.path.join(to, make_wheel(
             os.path.join(musl, "ace"),
             f"manylinux_2_17_{arch}.musllinux_1_1_{arch}", to,

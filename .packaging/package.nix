@@ -50,8 +50,8 @@ stdenv.mkDerivation (finalAttrs: {
     patchShebangs .ci .packaging tests
   '';
 
-  # hosts, a network and root are not there: what reads, writes and calculates is
-  # tested, and the rest of the tests where the sources are changed
+  # a build has no network and no root, so only tests run that need neither
+  # (make check runs all of them)
   doCheck = true;
   nativeCheckInputs = [
     bats
