@@ -8,7 +8,6 @@
 #include "files/zst.h"
 
 enum {
-	ZST_PIECE = 1 << 16,
 	ZST_LEVEL = 1,		/* the level that the other programs use */
 	ZST_HEAD = 18		/* limit on the bytes of a frame's header */
 };
@@ -19,10 +18,9 @@ struct zst_in {
 	int fd;
 	const char *name;
 	uint64_t at, left;	/* position and length of the input not read yet */
-	uint64_t says;		/* unpacked size, or ZSTD_CONTENTSIZE_UNKNOWN */
-	int done;
 	ZSTD_inBuffer in;
-	unsigned char p[ZST_PIECE];
+	int done;		/* 1: the frame has ended */
+	unsigned char packed[ZST_PIECE], p[ZST_PIECE];
 };
 
 struct zst_out {
@@ -44,12 +42,11 @@ zst_fill(struct zst_in *z, struct err *e)
 
 	if (z->in.pos < z->in.size || n == 0)
 		return 0;
-	if ((r = fd_read_all(z->fd, (off_t)z->at, z->p, n, z->name, e)) < 0)
+	if ((r = fd_read_all(z->fd, (off_t)z->at, z->packed, n, z->name, e)) < 0)
 		return r;
 	z->at += n;
 	z->left -= n;
-	z->in.pos = 0;
-	z->in.size = n;
+	z->in = (ZSTD_inBuffer){ z->packed, n, 0 };
 	return 0;
 }
 
@@ -58,6 +55,12 @@ zst_wide(struct err *e)
 {
 	return err_set(e, ERR_DATA, "limit: the zstd frame has a window larger than "
 	    "%d MiB", 1 << (ZST_WINDOW - 20));
+}
+
+static int
+zst_truncated(struct err *e)
+{
+	return err_set(e, ERR_DATA, "truncated: the zstd frame is incomplete");
 }
 
 /* Return the window of a frame of `says' bytes (RFC 8878, 3.1.1.1.2). The library
@@ -70,55 +73,23 @@ zst_window(const unsigned char *head, uint64_t says)
 	return (head[4] & 0x20) != 0 ? says : base + base / 8 * (head[5] & 7);
 }
 
+/* Read the first bytes of the input and check the frame's header. */
 static int
 zst_head(struct zst_in *z, struct err *e)
 {
+	uint64_t says;
 	int r = zst_fill(z, e);
 
 	if (r < 0)
 		return r;
 	/* skippable frames have another magic number */
-	if (z->in.size < 4 || bytes_le32(z->p) != ZST_MAGIC)
+	if (z->in.size < 4 || bytes_le32(z->packed) != ZST_MAGIC)
 		return err_set(e, ERR_DATA, "corrupt: the data is not a zstd frame");
-	z->says = ZSTD_getFrameContentSize(z->p, z->in.size);
-	if (z->says == ZSTD_CONTENTSIZE_ERROR)
-		return err_set(e, ERR_DATA, z->in.size < ZST_HEAD ?
-		    "truncated: the zstd frame is incomplete" : "corrupt: the head "
-		    "of the zstd frame is not valid");
-	return zst_window(z->p, z->says) > 1ull << ZST_WINDOW ? zst_wide(e) : 0;
-}
-
-int
-zst_open(struct zst_in **out, int fd, uint64_t at, uint64_t n, const char *name,
-    struct err *e)
-{
-	struct zst_in *z = alloc_get(1, sizeof(*z), e);
-	int r = 0;
-
-	*out = NULL;
-	if (z == NULL)
-		return -ERR_SYS;
-	z->fd = fd;
-	z->at = at;
-	z->left = n;
-	z->name = name;
-	z->in.src = z->p;
-	if ((z->d = ZSTD_createDCtx()) == NULL || ZSTD_isError(
-	    ZSTD_DCtx_setParameter(z->d, ZSTD_d_windowLogMax, ZST_WINDOW)))
-		r = err_set(e, ERR_SYS, "out of memory");
-	if (r == 0)
-		r = zst_head(z, e);
-	if (r < 0)
-		zst_close(z);
-	else
-		*out = z;
-	return r;
-}
-
-int
-zst_says(const struct zst_in *z, uint64_t n)
-{
-	return z->says == ZSTD_CONTENTSIZE_UNKNOWN || z->says == n;
+	says = ZSTD_getFrameContentSize(z->packed, z->in.size);
+	if (says == ZSTD_CONTENTSIZE_ERROR)
+		return z->in.size < ZST_HEAD ? zst_truncated(e) : err_set(e,
+		    ERR_DATA, "corrupt: the head of the zstd frame is not valid");
+	return zst_window(z->packed, says) > 1ull << ZST_WINDOW ? zst_wide(e) : 0;
 }
 
 static int
@@ -135,68 +106,57 @@ zst_bad(size_t code, struct err *e)
 	}
 }
 
-/* Unpack some bytes; *got, their number, is 0 only at the frame's end. */
+/* Unpack the next *n bytes to z->p, as many as fit or until the frame ends. */
 static int
-zst_some(struct zst_in *z, void *p, size_t n, size_t *got, struct err *e)
+zst_some(struct zst_in *z, size_t *n, struct err *e)
 {
-	ZSTD_outBuffer out = { p, n, 0 };
-	size_t k, was;
+	ZSTD_outBuffer out = { z->p, sizeof(z->p), 0 };
+	size_t k, in, was;
 	int r;
 
-	while (out.pos == 0 && !z->done) {
+	while (out.pos < out.size && !z->done) {
 		if ((r = zst_fill(z, e)) < 0)
 			return r;
-		was = z->in.pos;
+		in = z->in.pos;
+		was = out.pos;
 		k = ZSTD_decompressStream(z->d, &out, &z->in);
 		if (ZSTD_isError(k))
 			return zst_bad(k, e);
 		z->done = k == 0;
-		if (!z->done && out.pos == 0 && z->in.pos == was && z->left == 0)
-			return err_set(e, ERR_DATA, "truncated: the zstd frame is "
-			    "incomplete");
+		if (!z->done && out.pos == was && z->in.pos == in && z->left == 0)
+			return zst_truncated(e);
 	}
-	*got = out.pos;
+	*n = out.pos;
 	return 0;
 }
 
 int
-zst_read(struct zst_in *z, void *p, size_t n, struct err *e)
+zst_unpack(int fd, uint64_t at, uint64_t n, const char *name, zst_put_fn *put,
+    void *arg, struct err *e)
 {
-	unsigned char *to = p;
-	size_t got;
-	int r;
+	struct zst_in *z = alloc_get(1, sizeof(*z), e);
+	size_t k = 0;
+	int r = 0;
 
-	for (; n > 0; to += got, n -= got) {
-		if ((r = zst_some(z, to, n, &got, e)) < 0)
-			return r;
-		if (got == 0)
-			return err_set(e, ERR_DATA, "corrupt: the zstd frame unpacks to "
-			    "too few bytes");
-	}
-	return 0;
-}
-
-int
-zst_end(struct zst_in *z, struct err *e)
-{
-	unsigned char one;
-	size_t got;
-	int r = zst_some(z, &one, 1, &got, e);
-
-	if (r == 0 && got != 0)
-		r = err_set(e, ERR_DATA, "corrupt: the zstd frame unpacks to too much");
+	if (z == NULL)
+		return -ERR_SYS;
+	z->fd = fd;
+	z->at = at;
+	z->left = n;
+	z->name = name;
+	if ((z->d = ZSTD_createDCtx()) == NULL || ZSTD_isError(
+	    ZSTD_DCtx_setParameter(z->d, ZSTD_d_windowLogMax, ZST_WINDOW)))
+		r = err_set(e, ERR_SYS, "out of memory");
+	if (r == 0)
+		r = zst_head(z, e);
+	while (r == 0 && !z->done)
+		if ((r = zst_some(z, &k, e)) == 0)
+			r = put(arg, z->p, k, e);
 	if (r == 0 && (z->in.pos < z->in.size || z->left > 0))
 		r = err_set(e, ERR_DATA, "corrupt: bytes follow the zstd frame");
-	return r;
-}
-
-void
-zst_close(struct zst_in *z)
-{
-	if (z == NULL)
-		return;
 	(void)ZSTD_freeDCtx(z->d);
 	alloc_free(z);
+	return r;
 }
 
 /* ---- writing ---- */

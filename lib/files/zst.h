@@ -10,22 +10,19 @@
 
 struct err;
 
-/* ---- reading one frame of a file, and no byte after it ---- */
+/* ---- reading ---- */
 
-struct zst_in;
-/* Open the frame in the n bytes of fd from byte `at' on. Return -ERR_DATA if no frame
- * begins there. */
-int zst_open(struct zst_in **out, int fd, uint64_t at, uint64_t n,
-    const char *name, struct err *e);
-/* Return 1, or 0 if the frame states another unpacked size than n. */
-int zst_says(const struct zst_in *z, uint64_t n);
-/* Read exactly the next n bytes, or return -ERR_DATA. This takes at most 2^ZST_WINDOW
- * bytes of memory and some 200 KiB, whatever the frame states. */
-enum { ZST_WINDOW = 23 };	/* log2 of a window that every decoder must support */
-int zst_read(struct zst_in *z, void *p, size_t n, struct err *e);
-/* Return -ERR_DATA unless the frame and its n bytes end here. */
-int zst_end(struct zst_in *z, struct err *e);
-void zst_close(struct zst_in *z);
+/* Unpack the frame in the n bytes of fd from byte `at' on, and call put for its bytes in
+ * turn, with at most ZST_PIECE of them in a call.  name: the file's name in messages.
+ * Return -ERR_DATA if the n bytes are not exactly one frame.  This takes at most
+ * 2^ZST_WINDOW bytes of memory and some 400 KiB, whatever the frame states. */
+enum {
+	ZST_WINDOW = 23,	/* log2 of a window that every decoder must support */
+	ZST_PIECE = 1 << 17
+};
+typedef int zst_put_fn(void *arg, const unsigned char *p, size_t n, struct err *e);
+int zst_unpack(int fd, uint64_t at, uint64_t n, const char *name, zst_put_fn *put,
+    void *arg, struct err *e);
 
 /* ---- writing ---- */
 

@@ -192,7 +192,12 @@ struct make {
 	int fd;				/* the file of unpacked bytes */
 	uint64_t at;			/* bytes written to fd */
 	struct delta_sum is;
-	unsigned char *p, *q, *pos;	/* DELTA_PIECE bytes each */
+	/* the tensor being made: */
+	struct model_span span;		/* its old bytes that come next */
+	uint64_t all, done;		/* its bytes; those written to fd */
+	struct scratch frame;		/* for overwrite: its unpacked frame */
+	/* ZST_PIECE bytes each: of the tensor; positions and their values */
+	unsigned char *p, *pos, *val;
 };
 
 static int
@@ -228,155 +233,149 @@ make_sums(struct make *k, struct err *e)
 	return r;
 }
 
-/* Write n new bytes of the tensor, from p. */
+/* Read the next n old bytes of the tensor into k->p. */
 static int
-make_put(struct make *k, const unsigned char *p, size_t n, struct err *e)
+make_old(struct make *k, size_t n, struct err *e)
 {
-	int r = fd_write_at(k->fd, (off_t)k->at, p, n, DELTA_SCRATCH, e);
+	k->span.bytes = n;
+	return model_read(k->old, &k->span, k->p, e);
+}
 
-	delta_sum_add(&k->is, p, n);
+/* Write them after they were changed. */
+static int
+make_put(struct make *k, struct err *e)
+{
+	const size_t n = k->span.bytes;
+
+	delta_sum_add(&k->is, k->p, n);
+	k->span.at += n;
+	k->done += n;
 	k->at += n;
-	return r;
-}
-
-/* Read n old bytes of the tensor, from byte `done' on, into p. */
-static int
-make_old(struct make *k, const struct model_span *s, uint64_t done, size_t n,
-    struct err *e)
-{
-	struct model_span part = *s;
-
-	part.at += done;
-	part.bytes = n;
-	return model_read(k->old, &part, k->p, e);
+	return fd_write_at(k->fd, (off_t)(k->at - n), k->p, n, DELTA_SCRATCH, e);
 }
 
 static int
-make_xor(struct make *k, const struct model_span *s, uint64_t all,
-    struct zst_in *z, struct err *e)
+make_length(const struct make *k, struct err *e)
 {
-	uint64_t done;
-	size_t n, i;
-	int r = 0;
-
-	if (!zst_says(z, all))
-		return err_set(e, ERR_DATA, "corrupt: the unpacked frame is not as "
-		    "long as its tensor");
-	for (done = 0; done < all && r == 0; done += n) {
-		n = all - done < DELTA_PIECE ? (size_t)(all - done) : DELTA_PIECE;
-		if ((r = make_old(k, s, done, n, e)) < 0 ||
-		    (r = zst_read(z, k->q, n, e)) < 0)
-			break;
-		for (i = 0; i < n; i++)
-			k->p[i] ^= k->q[i];
-		r = make_put(k, k->p, n, e);
-	}
-	return r < 0 ? r : zst_end(z, e);
+	return err_set(e, ERR_DATA, k->h->coding == DELTA_XOR ? "corrupt: the unpacked "
+	    "frame is not as long as its tensor" : "corrupt: the frame is not as long "
+	    "as its positions and bytes");
 }
 
-/* Read positions and the bytes for them, piece by piece, with two readers of one
- * frame. */
-struct marks {
-	struct zst_in *pos, *val;
-	uint64_t left, last;	/* positions left; previous one plus 1 */
-	size_t n, i;		/* positions in the current piece; positions used */
-};
-
+/* Take the next n bytes of an xor frame. */
 static int
-marks_begin(struct make *k, struct marks *m, uint64_t all, struct err *e)
+make_xor(void *arg, const unsigned char *x, size_t n, struct err *e)
 {
-	uint64_t skip;
-	unsigned char b[4];
-	size_t n;
-	int r = zst_read(m->pos, b, 4, e);
-
-	if (r < 0)
-		return r;
-	m->left = bytes_le32(b);
-	if (m->left > all)
-		return err_set(e, ERR_DATA, "corrupt: the frame has more positions "
-		    "than its tensor has bytes");
-	if (!zst_says(m->pos, 4 + 5 * m->left))
-		return err_set(e, ERR_DATA, "corrupt: the frame is not as long as "
-		    "its positions and bytes");
-	for (skip = 4 + 4 * m->left; skip > 0 && r == 0; skip -= n) {
-		n = skip < DELTA_PIECE ? (size_t)skip : DELTA_PIECE;
-		r = zst_read(m->val, k->q, n, e);
-	}
-	return r;
-}
-
-/* Read more positions and check that they rise and stay inside the tensor. */
-static int
-marks_more(struct make *k, struct marks *m, uint64_t all, struct err *e)
-{
-	uint64_t at;
+	struct make *k = arg;
 	size_t i;
 	int r;
 
-	m->i = 0;
-	m->n = m->left < DELTA_PIECE / 4 ? (size_t)m->left : DELTA_PIECE / 4;
-	m->left -= m->n;
-	if ((r = zst_read(m->pos, k->pos, 4 * m->n, e)) < 0 ||
-	    (r = zst_read(m->val, k->q, m->n, e)) < 0)
+	if (n > k->all - k->done)
+		return make_length(k, e);
+	if ((r = make_old(k, n, e)) < 0)
 		return r;
-	for (i = 0; i < m->n; i++, m->last = at + 1)
-		if ((at = bytes_le32(k->pos + 4 * i)) >= all || at < m->last)
-			return err_set(e, ERR_DATA, "corrupt: position %llu %s",
-			    (unsigned long long)at, at >= all ?
-			    "beyond the tensor" : "after a larger one");
-	return 0;
+	for (i = 0; i < n; i++)
+		k->p[i] ^= x[i];
+	return make_put(k, e);
 }
 
+/* Store the next n bytes of an overwrite frame. */
 static int
-make_marks(struct make *k, const struct model_span *s, uint64_t all,
-    struct marks *m, struct err *e)
+make_frame(void *arg, const unsigned char *x, size_t n, struct err *e)
 {
-	uint64_t done, at;
-	size_t n;
-	int r = marks_begin(k, m, all, e);
+	struct make *k = arg;
+	uint64_t at;
 
-	for (done = 0; done < all && r == 0; done += n) {
-		n = all - done < DELTA_PIECE ? (size_t)(all - done) : DELTA_PIECE;
-		if ((r = make_old(k, s, done, n, e)) < 0)
-			return r;
-		for (;;) {
-			if (m->i == m->n && m->left == 0)
-				break;
-			if (m->i == m->n && (r = marks_more(k, m, all, e)) < 0)
-				return r;
-			at = bytes_le32(k->pos + 4 * m->i);
-			if (at >= done + n)
-				break;
-			k->p[at - done] = k->q[m->i++];
+	/* a longer frame has more positions than the tensor has bytes */
+	return k->frame.n + n > 4 + 5 * k->all ? make_length(k, e) :
+	    scratch_put(&k->frame, x, n, &at, e);
+}
+
+/* The positions in an overwrite frame, and the bytes for them. */
+struct marks {
+	uint64_t n, i;		/* number of positions; of those that were read */
+	uint64_t at;		/* the current position; UINT64_MAX: after the last one */
+	unsigned char val;	/* the byte for it */
+};
+
+/* Read the next position, which must be at least `least', and its byte. */
+static int
+marks_next(struct make *k, struct marks *m, uint64_t least, struct err *e)
+{
+	enum { SOME = ZST_PIECE / 4 };	/* positions read together */
+	const size_t n = m->n - m->i < SOME ? (size_t)(m->n - m->i) : SOME;
+	const size_t i = m->i % SOME;
+	int r;
+
+	m->at = UINT64_MAX;
+	if (n == 0)
+		return 0;
+	if (i == 0 && ((r = scratch_get(&k->frame, 4 + 4 * m->i, k->pos, 4 * n,
+	    e)) < 0 || (r = scratch_get(&k->frame, 4 + 4 * m->n + m->i, k->val, n,
+	    e)) < 0))
+		return r;
+	m->i++;
+	m->at = bytes_le32(k->pos + 4 * i);
+	m->val = k->val[i];
+	return m->at >= least && m->at < k->all ? 0 : err_set(e, ERR_DATA,
+	    "corrupt: position %llu %s", (unsigned long long)m->at,
+	    m->at >= k->all ? "beyond the tensor" : "after a larger one");
+}
+
+/* Make the tensor of an overwrite frame. */
+static int
+make_marks(struct make *k, struct err *e)
+{
+	struct marks m = { 0, 0, 0, 0 };
+	unsigned char b[4];
+	size_t n;
+	int r;
+
+	if (k->frame.n < sizeof(b))
+		return make_length(k, e);
+	if ((r = scratch_get(&k->frame, 0, b, sizeof(b), e)) < 0)
+		return r;
+	m.n = bytes_le32(b);
+	if (m.n > k->all)
+		return err_set(e, ERR_DATA, "corrupt: the frame has more positions "
+		    "than its tensor has bytes");
+	if (k->frame.n != 4 + 5 * m.n)
+		return make_length(k, e);
+	r = marks_next(k, &m, 0, e);
+	while (r == 0 && k->done < k->all) {
+		n = k->all - k->done < ZST_PIECE ? (size_t)(k->all - k->done) :
+		    ZST_PIECE;
+		r = make_old(k, n, e);
+		while (r == 0 && m.at < k->done + n) {
+			k->p[m.at - k->done] = m.val;
+			r = marks_next(k, &m, m.at + 1, e);
 		}
-		r = make_put(k, k->p, n, e);
+		if (r == 0)
+			r = make_put(k, e);
 	}
-	return r < 0 ? r : zst_end(m->val, e);
+	return r;
 }
 
 /* Unpack tensor i of the directory, which is tensor t of the model. */
 static int
 make_bytes(struct make *k, size_t i, size_t t, struct err *e)
 {
+	const int xor = k->h->coding == DELTA_XOR;
 	const struct model_place *f = &k->d.place[i];
-	const struct schema_tensor *c = &k->d.schema.t[i];
-	const struct schema_tensor *old = &k->old->schema.t[t];
 	const struct model_file *file = &k->d.file[f->file];
-	const uint64_t all = dtype_bytes(old->dtype, old->numel);
-	struct model_span s = { .file = k->old->place[t].file,
-	    .at = k->old->place[t].at };
-	struct marks m = { NULL, NULL, 0, 0, 0, 0 };
+	const struct schema_tensor *old = &k->old->schema.t[t];
 	int r;
 
-	if ((r = zst_open(&m.pos, file->fd, f->at, c->numel, file->path, e)) == 0)
-		r = k->h->coding == DELTA_XOR ? make_xor(k, &s, all, m.pos, e) :
-		    zst_open(&m.val, file->fd, f->at, c->numel, file->path, e);
-	if (r == 0 && k->h->coding == DELTA_OVERWRITE)
-		r = make_marks(k, &s, all, &m, e);
-	zst_close(m.pos);
-	zst_close(m.val);
-	return r;
+	k->span = (struct model_span){ .file = k->old->place[t].file,
+	    .at = k->old->place[t].at };
+	k->all = dtype_bytes(old->dtype, old->numel);
+	k->done = 0;
+	scratch_clear(&k->frame);
+	r = zst_unpack(file->fd, f->at, k->d.schema.t[i].numel, file->path,
+	    xor ? make_xor : make_frame, k, e);
+	if (r == 0 && !xor)
+		r = make_marks(k, e);
+	return r == 0 && k->done < k->all ? make_length(k, e) : r;
 }
 
 static int
@@ -447,11 +446,10 @@ make_model(struct make *k, const char *path, struct err *e)
 		return -ERR_SYS;
 	if (n > 0)
 		memcpy(m->place, k->old->place, n * sizeof(*m->place));
-	k->p = alloc_raw(3, DELTA_PIECE, e);
-	if (k->p == NULL)
+	if ((k->p = alloc_raw(3, ZST_PIECE, e)) == NULL)
 		return -ERR_SYS;
-	k->q = k->p + DELTA_PIECE;
-	k->pos = k->q + DELTA_PIECE;
+	k->pos = k->p + ZST_PIECE;
+	k->val = k->pos + ZST_PIECE;
 	return 0;
 }
 
@@ -459,7 +457,8 @@ int
 delta_open(struct model *m, const struct model *old, const char *path,
     const struct delta_head *h, struct err *e)
 {
-	struct make k = { .h = h, .old = old, .d = MODEL_INIT, .new = m, .fd = -1 };
+	struct make k = { .h = h, .old = old, .d = MODEL_INIT, .new = m, .fd = -1,
+	    .frame = SCRATCH_INIT(DELTA_PIECE) };
 	size_t i;
 	int r;
 
@@ -473,6 +472,7 @@ delta_open(struct model *m, const struct model *old, const char *path,
 		r = model_same(&k.d, e);
 	alloc_free(k.p);
 	alloc_free(k.sum);
+	scratch_release(&k.frame);
 	hash_sum_free(k.is.x);
 	model_close(&k.d);
 	if (r < 0)
