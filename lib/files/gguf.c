@@ -15,7 +15,7 @@
 #include "format/text.h"
 
 enum {
-	GGUF_NESTED = 8,	/* most levels of arrays in arrays */
+	GGUF_NESTED = 7,	/* most arrays around a value */
 	GGUF_PIECE = 4096,
 	GGUF_ALIGN = 32		/* alignment if the metadata does not give it */
 };
@@ -138,37 +138,26 @@ gguf_string(struct gguf *g, struct err *e)
 	return r < 0 ? r : gguf_pass(g, n, 1, e);
 }
 
-/* The rest of an array and of the arrays around it. */
-struct gguf_level {
-	uint32_t type;
-	uint64_t left;
-};
-
+/* Read n values of a type; depth: the number of arrays around them. */
 static int
-gguf_value(struct gguf *g, uint32_t type, struct err *e)
+gguf_values(struct gguf *g, uint32_t type, uint64_t n, unsigned depth, struct err *e)
 {
-	struct gguf_level level[GGUF_NESTED] = { { type, 1 } }, *top;
-	size_t n = 1;
+	uint32_t inner;
+	uint64_t count;
 	int r = 0;
 
-	while (n > 0 && r == 0) {
-		top = &level[n - 1];
-		if (top->left == 0) {
-			n--;
-		} else if (top->type >= GGUF_NTYPE) {
-			r = gguf_bad(g, "has a value of unknown type", e);
-		} else if (gguf_bytes[top->type] != 0) {
-			r = gguf_pass(g, top->left, gguf_bytes[top->type], e);
-			top->left = 0;
-		} else if (top->left--, top->type == GGUF_STRING) {
+	if (n > 0 && type >= GGUF_NTYPE)
+		return gguf_bad(g, "has a value of unknown type", e);
+	if (n > 0 && gguf_bytes[type] != 0)
+		return gguf_pass(g, n, gguf_bytes[type], e);
+	for (; n > 0 && r == 0; n--) {
+		if (type == GGUF_STRING)
 			r = gguf_string(g, e);
-		} else if (n == GGUF_NESTED) {
+		else if (depth == GGUF_NESTED)
 			r = gguf_bad(g, "nests arrays too deeply", e);
-		} else {
-			top = &level[n++];
-			if ((r = gguf_u32(g, &top->type, e)) == 0)
-				r = gguf_u64(g, &top->left, e);
-		}
+		else if ((r = gguf_u32(g, &inner, e)) == 0 &&
+		    (r = gguf_u64(g, &count, e)) == 0)
+			r = gguf_values(g, inner, count, depth + 1, e);
 	}
 	return r;
 }
@@ -214,7 +203,7 @@ gguf_key(struct gguf *g, struct gguf_keys *keys, struct err *e)
 	bytes_set32(b, type);
 	hash_sum_reset(g->sum);
 	hash_sum_add(g->sum, b, sizeof(b));
-	if ((r = gguf_value(g, type, e)) < 0)
+	if ((r = gguf_values(g, type, 1, 0, e)) < 0)
 		return r;
 	hash_sum_get(g->sum, keys->p[keys->n].hash);
 	if ((keys->p[keys->n].name = alloc_dup(name, e)) == NULL)
