@@ -35,33 +35,66 @@ static const uint8_t forms[SCHEMA_NDTYPE] = {
 
 /* ---- the files ---- */
 
-/* The index: the file of each tensor, by name. */
+/* Insert a file before file i; the model then owns path. */
+static int
+file_add(struct model *m, size_t i, const char *name, char *path, struct err *e)
+{
+	size_t cap = m->nfiles;
+	char *own = path != NULL ? alloc_dup(name, e) : NULL;
+	int r = own != NULL ? 0 : -ERR_SYS;
+
+	if (r == 0 && m->nfiles == MODEL_FILES)
+		r = err_set(e, ERR_DATA, "limit: '%s' has more than %d files",
+		    m->path, MODEL_FILES);
+	if (r == 0)
+		r = alloc_grow(&m->file, &cap, m->nfiles + 1, sizeof(*m->file), e);
+	if (r < 0) {
+		alloc_free(own);
+		alloc_free(path);
+		return r;
+	}
+	memmove(&m->file[i + 1], &m->file[i], (m->nfiles++ - i) * sizeof(*m->file));
+	m->file[i] = (struct model_file){ .name = own, .path = path, .fd = -1 };
+	return 0;
+}
+
+/* The index: the file of each tensor. */
 struct entry {
 	char *tensor;
-	char *file;
+	const char *file;	/* the name in m->file */
 };
 struct index {
+	struct model *m;
 	struct entry *p;
 	size_t n, cap;
-	const char *path;
 };
 
 static int
 index_add(void *arg, const char *tensor, const char *file, struct err *e)
 {
 	struct index *x = arg;
+	struct model *m = x->m;
+	size_t i = 0, end = m->nfiles, half;
 	int r;
 
 	if (strchr(file, '/') != NULL || arc_leaves(file) || file[0] == '\0')
 		return err_set(e, ERR_DATA, "corrupt: '%s' names file '%.80s', which "
-		    "is not a plain name in the same directory", x->path, file);
+		    "is not a plain name in the same directory", m->index.path, file);
+	while (i < end) {
+		half = (i + end) / 2;
+		if (strcmp(m->file[half].name, file) < 0)
+			i = half + 1;
+		else
+			end = half;
+	}
+	if ((i == m->nfiles || strcmp(m->file[i].name, file) != 0) &&
+	    (r = file_add(m, i, file, alloc_path(m->path, file, e), e)) < 0)
+		return r;
 	if ((r = alloc_grow(&x->p, &x->cap, x->n + 1, sizeof(*x->p), e)) < 0)
 		return r;
+	x->p[x->n].file = m->file[i].name;
 	x->p[x->n].tensor = alloc_dup(tensor, e);
-	x->p[x->n].file = alloc_dup(file, e);
-	x->n++;
-	return x->p[x->n - 1].tensor != NULL && x->p[x->n - 1].file != NULL ?
-	    0 : -ERR_SYS;
+	return x->p[x->n++].tensor != NULL ? 0 : -ERR_SYS;
 }
 
 static void
@@ -69,10 +102,8 @@ index_release(struct index *x)
 {
 	size_t i;
 
-	for (i = 0; i < x->n; i++) {
+	for (i = 0; i < x->n; i++)
 		alloc_free(x->p[i].tensor);
-		alloc_free(x->p[i].file);
-	}
 	alloc_free(x->p);
 }
 
@@ -81,13 +112,6 @@ by_tensor(const void *a, const void *b)
 {
 	return strcmp(((const struct entry *)a)->tensor,
 	    ((const struct entry *)b)->tensor);
-}
-
-static int
-by_file(const void *a, const void *b)
-{
-	return strcmp(((const struct entry *)a)->file,
-	    ((const struct entry *)b)->file);
 }
 
 int
@@ -135,63 +159,23 @@ file_same(const struct model_file *f, struct model_file *again, struct err *e)
 	return 0;
 }
 
-/* Add a file, which then owns path. */
 static int
-file_add(struct model *m, const char *name, char *path, struct err *e)
+file_open(const struct model *m, struct model_file *f, struct err *e)
 {
-	size_t cap = m->nfiles;
-	struct model_file *f;
 	struct stat st;
 	int r;
 
-	if (path == NULL)
-		return -ERR_SYS;
-	if (m->nfiles == MODEL_FILES)
-		r = err_set(e, ERR_DATA, "limit: '%s' has more than %d files",
-		    m->path, MODEL_FILES);
-	else
-		r = alloc_grow(&m->file, &cap, m->nfiles + 1, sizeof(*m->file), e);
-	if (r < 0) {
-		alloc_free(path);
-		return r;
-	}
-	f = &m->file[m->nfiles++];
-	*f = (struct model_file){ .path = path, .fd = -1 };
-	if ((f->name = alloc_dup(name, e)) == NULL)
-		return -ERR_SYS;
-	if ((r = fd_open(path, FD_FILE, &f->fd, &st, e)) < 0)
+	if (m->dir && access(f->path, F_OK) < 0)
+		return m->index.inode != 0 ? err_set(e, ERR_DATA, "corrupt: '%s' "
+		    "names file '%.80s', which is absent", m->index.path, f->name) :
+		    err_set(e, ERR_DATA, "mismatch: '%s' has neither "
+		    MODEL_INDEX " nor " MODEL_SINGLE, m->path);
+	if ((r = fd_open(f->path, FD_FILE, &f->fd, &st, e)) < 0)
 		return r;
 	if (model_stat(f->fd, "", AT_EMPTY_PATH, &st) < 0)
-		return err_sys(e, "'%s'", path);
+		return err_sys(e, "'%s'", f->path);
 	file_looks(f, &st);
 	return 0;
-}
-
-/* Add all files of the index, each once. */
-static int
-index_files(struct model *m, struct index *x, struct err *e)
-{
-	size_t i;
-	int r = 0;
-
-	if (x->n > 1)
-		qsort(x->p, x->n, sizeof(*x->p), by_file);
-	for (i = 0; i < x->n && r == 0; i++) {
-		if (i > 0 && strcmp(x->p[i].file, x->p[i - 1].file) == 0)
-			continue;
-		r = file_add(m, x->p[i].file, alloc_path(m->path, x->p[i].file, e),
-		    e);
-		if (r == -ERR_SYS && m->nfiles > 0 &&
-		    m->file[m->nfiles - 1].fd < 0 &&
-		    access(m->file[m->nfiles - 1].path, F_OK) < 0) {
-			err_clear(e);
-			r = err_set(e, ERR_DATA, "corrupt: '%s' names file '%.80s', "
-			    "which is absent", x->path, x->p[i].file);
-		}
-	}
-	if (x->n > 1)
-		qsort(x->p, x->n, sizeof(*x->p), by_tensor);
-	return r;
 }
 
 /* ---- the tensors ---- */
@@ -303,7 +287,8 @@ index_holds(const struct model *m, const struct index *x,
 		    strcmp(x->p[i].tensor, all->p[i].t.name);
 		if (c < 0)
 			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of index "
-			    "'%s' is in none of the files", x->p[i].tensor, x->path);
+			    "'%s' is in none of the files", x->p[i].tensor,
+			    m->index.path);
 		if (c > 0)
 			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of '%s' is "
 			    "missing from the index, or is in two files",
@@ -312,22 +297,23 @@ index_holds(const struct model *m, const struct index *x,
 		    m->file[all->p[i].place.file].name) != 0)
 			return err_set(e, ERR_DATA, "corrupt: tensor '%s' is in "
 			    "'%s', not where '%s' says", x->p[i].tensor,
-			    m->file[all->p[i].place.file].path, x->path);
+			    m->file[all->p[i].place.file].path, m->index.path);
 	}
 	return 0;
 }
 
 /* Sort all tensors by name. */
 static int
-take_tensors(struct model *m, struct founds *all, const struct index *x,
-    struct err *e)
+take_tensors(struct model *m, struct founds *all, struct index *x, struct err *e)
 {
 	size_t i;
 	int r = 0;
 
 	if (all->n > 1)
 		qsort(all->p, all->n, sizeof(*all->p), by_name);
-	if (m->dir && x->path != NULL)
+	if (x->n > 1)
+		qsort(x->p, x->n, sizeof(*x->p), by_tensor);
+	if (m->index.inode != 0)
 		r = index_holds(m, x, all, e);
 	m->schema.group_size = MODEL_GROUP;
 	if (r == 0 && (m->place = alloc_get(all->n, sizeof(*m->place), e)) ==
@@ -345,30 +331,27 @@ find_files(struct model *m, struct index *x, struct err *e)
 {
 	char *index;
 	struct stat st;
+	size_t i;
 	int r;
 
 	if (stat(m->path, &st) < 0)
 		return err_sys(e, "'%s'", m->path);
-	if (!S_ISDIR(st.st_mode))
-		return file_add(m, m->path, alloc_dup(m->path, e), e);
-	m->dir = 1;
-	(void)fd_most();	/* raise the limit, since all files stay open */
-	if ((index = m->index.path = alloc_path(m->path, MODEL_INDEX, e)) == NULL)
-		return -ERR_SYS;
-	if (model_stat(AT(index), 0, &st) == 0) {
-		file_looks(&m->index, &st);
-		x->path = index;
-		if ((r = safetensors_index(index, index_add, NULL, x, e)) < 0)
-			return err_file(e, r, index);
-		return index_files(m, x, e);
-	}
-	r = file_add(m, MODEL_SINGLE, alloc_path(m->path, MODEL_SINGLE, e), e);
-	if (r == -ERR_SYS && m->nfiles > 0 &&
-	    access(m->file[0].path, F_OK) < 0) {
-		err_clear(e);
-		return err_set(e, ERR_DATA, "mismatch: '%s' has neither "
-		    MODEL_INDEX " nor " MODEL_SINGLE, m->path);
-	}
+	if ((m->dir = S_ISDIR(st.st_mode))) {
+		(void)fd_most();	/* raise the limit, since all files stay open */
+		index = m->index.path = alloc_path(m->path, MODEL_INDEX, e);
+		if (index == NULL)
+			return -ERR_SYS;
+		if (model_stat(AT(index), 0, &st) == 0) {
+			file_looks(&m->index, &st);
+			r = safetensors_index(index, index_add, NULL, x, e);
+			r = r < 0 ? err_file(e, r, index) : 0;
+		} else
+			r = file_add(m, 0, MODEL_SINGLE, alloc_path(m->path,
+			    MODEL_SINGLE, e), e);
+	} else
+		r = file_add(m, 0, m->path, alloc_dup(m->path, e), e);
+	for (i = 0; i < m->nfiles && r == 0; i++)
+		r = file_open(m, &m->file[i], e);
 	return r;
 }
 
@@ -376,7 +359,7 @@ int
 model_open(struct model *m, const char *path, struct err *e)
 {
 	struct founds all = { NULL, 0, 0 };
-	struct index x = { NULL, 0, 0, NULL };
+	struct index x = { m, NULL, 0, 0 };
 	uint32_t i;
 	size_t k;
 	int r;
