@@ -335,7 +335,7 @@ struct fleet {
 	int64_t *time;
 	size_t *tier, *group;
 	double *x;		/* [devices][m]: features */
-	size_t m, *feature;	/* [m]: columns of t, or t->cols + a column: its logarithm */
+	size_t m, *feature;	/* [m]: a column c of t, or c + t->cols for its logarithm */
 };
 
 static int

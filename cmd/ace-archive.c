@@ -69,7 +69,7 @@ name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 /* ---- formats ---- */
 
 struct packing {
-	const char *name, *lib;	/* our name; libarchive's */
+	const char *name, *lib;	/* our name, libarchive's name */
 };
 static const struct packing archives[] = {
 	{ "tar", "paxr" }, { "zip", "zip" }, { "7z", "7zip" },

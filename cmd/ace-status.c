@@ -612,7 +612,7 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 			*kind = STATUS_STATE;
 	if (receivers_there(dir))
 		*kind = STATUS_MODELS;
-	else if (there(dir, ".clients", 0) ||	/* ace-recv makes this file first, */
+	else if (there(dir, ".clients", 0) ||	/* ace-recv makes this first */
 	    there(dir, "limits", 1) ||		/* ace-cloud makes this first */
 	    there(dir, "schema.aceg", 0))
 		*kind = STATUS_SPOOL;

@@ -32,8 +32,8 @@ enum arc_how { ARC_ANY, ARC_ZIP };
 int arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e);
 /* Return 1 and the next entry, 0 at the end. */
 int arc_next(struct arc *a, struct arc_entry *en, struct err *e);
-/* Refuse an entry that would leave the folder in which it is unpacked, that is a link
- * or a device, that is encrypted, or that repeats a name. Call it for each entry. */
+/* Refuse an entry that would be unpacked outside its folder, is a link or a device, is
+ * encrypted, or repeats a name. Call it for each entry. */
 int arc_safe(struct arc *a, const struct arc_entry *en, struct err *e);
 /* Read n bytes of the entry; *got is less only at its end. An entry thousands of times
  * larger than its packed form is refused as a bomb. */

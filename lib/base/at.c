@@ -24,8 +24,8 @@ at_drop(struct at *a)
 		*p = a->next;
 }
 
-/* Return the longest registered folder with which path begins, and its length. For a
- * state inside a spool this is the state. */
+/* Return the longest registered folder that is the beginning of path, and set *len to its
+ * length. For a path in a state inside a spool, that is the state. */
 static const struct at *
 at_find(const char *path, size_t *len)
 {

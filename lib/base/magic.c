@@ -108,7 +108,7 @@ magic_text(const unsigned char *p, size_t n)
 			return text[i].name;
 	}
 	name = p < end ? magic_json(p, (size_t)(end - p)) : NULL;
-	/* a match this long is not a coincidence */
+	/* 32 bytes of text are not a coincidence */
 	return name != NULL || all < n || n < 32 ? name : plain;
 }
 

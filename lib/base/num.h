@@ -25,7 +25,7 @@ int num_item(const char **list, char word[NUM_ITEM], const char *what, struct er
 enum { NUM_TEXT = 48 };
 const char *num_text(double v, const char *unit, char out[NUM_TEXT]);
 int num_time(double *v, const char *s, const char *what, struct err *e);
-					/* seconds: 10ms, 1.5s, 2m; plain = s */
+					/* seconds: 10ms, 1.5s, 2m; no unit: s */
 /* Set *v to the index of s in names, which NULL ends. If s is not there, the message
  * lists the names. */
 int num_choice(int *v, const char *s, const char *const *names,

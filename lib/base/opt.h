@@ -67,7 +67,7 @@ struct opt {
 	enum opt_right right;
 	union opt_limit lo, hi;	/* hi of a time or rate may be 0: no limit */
 	const char *const *words;	/* valid values, or those to complete */
-	const char *(*word)(unsigned i);	/* or their function; NULL ends them */
+	const char *(*word)(unsigned i);	/* or their function, by index */
 	int several;		/* 1: several values, separated by commas */
 	int value;		/* what a flag sets; `set' may use it freely */
 	opt_set *set;		/* called after the assignment, or instead */

@@ -112,8 +112,8 @@ decode_sign(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* Estimate the error of blocks of 32 values with the step maximum / levels. It is
- * averaged over the block's maximum, for which P(max <= x) = F(x)^32. Values below half a
+/* Estimate the error of blocks of 32 values whose step is the block's maximum / levels.
+ * It is averaged over that maximum, for which P(max <= x) = F(x)^32. Values below half a
  * step become 0; the others have an error of step^2 / 12. */
 static double
 blocks(const struct estimate *m, double levels)

@@ -35,8 +35,8 @@ struct quant {
 	uint32_t bits;		/* the step, as stored in the body */
 };
 
-/* Choose a step that the body can hold, and the dead zone with the least error at that
- * rate.  The dead zone is wide if most values are 0, because a non-zero value is most
+/* Choose a step that the body can hold, and the dead zone with the least error at equal
+ * bits. The dead zone is wide if most values are 0, because a non-zero value is most
  * expensive then (measured on normal, Laplacian and real gradients; within 1 % of the
  * best from 0.1 to 4 bits). */
 static void
@@ -207,7 +207,7 @@ bytes_of(const struct estimate *m, const struct cells *c)
 		bits += k > 0 ? c->mass[k] : 0;
 	}
 	bits /= 8;		/* from here on in bytes */
-	bits += fmin(0.3 * bits, 350) + 16;	/* approximate cost of adapting */
+	bits += fmin(0.3 * bits, 350) + 16;	/* approximate cost of learning */
 	return (int64_t)ceil(fmin(bits, 4 * m->n + 2));
 }
 

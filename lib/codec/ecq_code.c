@@ -25,14 +25,15 @@ magnitude(int16_t q)
 /* ---- the mode ---- */
 
 enum {
-	MANY = 49152,		/* for up to this many values, all choose the mode */
+	MANY = 49152,		/* up to this many values all choose the mode */
 	TRIAL = 16384,		/* number of sampled values for larger groups */
-	DENSE = 12,		/* below this level the sample is larger: */
-	SPARSE_TRIAL = 32768,	/* number of sampled values then */
+	DENSE = 12,		/* at lower levels, the sample is larger */
+	SPARSE_TRIAL = 32768,	/* size of that larger sample */
 	BANKS = 4,		/* tables of counts; several are faster than one */
 	PIECES = 8,		/* the sample is taken from this many places */
-	LEARN = 3 << 16,	/* bits * 2^16 to learn one symbol of a context */
-	FIT = 47000,		/* the same, per n / sample size: a sample fits itself */
+	LEARN = 3 << 16,	/* cost of learning a symbol, in 2^-16 bits */
+	/* added to LEARN for each n / sample size: counts of a sample fit it too well */
+	FIT = 47000,
 	FIRST = 4096,		/* number of first values that decide the level */
 	RICH = 22,		/* least level at which lower ones are tried */
 	LOWER = 4		/* how much lower the level tried is */

@@ -36,8 +36,8 @@ void estimate_init(struct estimate *m, const struct stat_group *s,
 /*
  * Estimate what coding a group will cost.
  *
- * bytes size of the body, or -1 if they cannot be estimated error sum of squared
- * differences, or -1 if it cannot be estimated;
+ * bytes    size of the body, or -1 if it cannot be estimated
+ * error    sum of squared differences, or -1 if it cannot be estimated;
  *          infinite if the codec cannot hold the values (f16 overflow)
  */
 void estimate_coding(const struct estimate *m, const struct codec_plan *plan,

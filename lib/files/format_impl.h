@@ -90,8 +90,8 @@ int format_take(struct format_source *s, void *p, size_t n, struct err *e);
 int format_last(struct format_source *s, struct err *e);
 int format_write_raw(struct format_sink *s, const void *p, size_t n, struct err *e);
 
-/* Refuse a file that does not have this format, named `is': -ERR_DATA, and what its first
- * n bytes show it to be. */
+/* Return -ERR_DATA for a file that is not `is', the name of a format. The message says
+ * what its first n bytes p show it to be. */
 int format_strange(const struct format_source *s, const char *is,
     const unsigned char *p, size_t n, struct err *e);
 

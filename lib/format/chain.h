@@ -54,8 +54,8 @@ struct chain {
 	/* 1: the input was refused for its version, a flag or a feature; it is not
 	 * damaged */
 	int unknown;
-	uint32_t max_frame;		/* announced by this stream */
-	unsigned char schema_id[16];	/* announced by this stream */
+	uint32_t max_frame;		/* limit in bytes that the stream states */
+	unsigned char schema_id[16];	/* schema that the stream states */
 	struct hash_sum *headers, *mark_headers;
 	unsigned char header[FRAME_HEAD_SIZE];
 	struct buf payload, unpacked;

@@ -37,7 +37,7 @@ enum {
 #define FRAME_POLI FRAME_TYPE('p', 'O', 'L', 'i')	/* policy */
 #define FRAME_LINK FRAME_TYPE('l', 'I', 'N', 'k')	/* link measurements */
 #define FRAME_MEMB FRAME_TYPE('m', 'E', 'M', 'b')	/* contributors to the shard */
-#define FRAME_TIME FRAME_TYPE('t', 'I', 'M', 'e')	/* seconds by tensor */
+#define FRAME_TIME FRAME_TYPE('t', 'I', 'M', 'e')	/* seconds per tensor */
 #define FRAME_SIGN FRAME_TYPE('s', 'I', 'G', 'N')	/* signature */
 #define FRAME_MODL FRAME_TYPE('m', 'O', 'D', 'L')	/* models of a patch */
 #define FRAME_PART FRAME_TYPE('p', 'A', 'R', 'T')	/* slices of a patch */

@@ -24,8 +24,8 @@ enum {
 	NOTE_PLAN_NONE = 65535		/* codec in a plan: do not send the group */
 };
 
-/* The budget and price of a plan. The encoder may change the codecs' rate parameters
- * until the coded shard takes `budget' bytes. */
+/* The budget and the Lagrange multiplier (price) of a plan. The encoder may change the
+ * codecs' rate parameters until the coded shard takes `budget' bytes. */
 struct note_terms {
 	uint64_t budget;	/* bytes of the whole coded shard; 0: no limit */
 	/* Lagrange multiplier: weighted squared error per byte; 0: unknown */
@@ -35,7 +35,7 @@ struct note_terms {
 /* A range of groups. The entries are encoded; decode them when needed. */
 struct note {
 	uint32_t first, n;
-	struct note_terms terms;	/* terms of a plan */
+	struct note_terms terms;	/* only in a plan */
 	const unsigned char *entry;
 };
 

@@ -218,7 +218,7 @@ text_encode(const struct text_kv *kv, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* Append a pair that sorts after all others. */
+/* Append a pair, which must sort after all others. */
 static int
 text_append(struct text_kv *kv, const char *k, size_t klen, const char *v,
     size_t vlen, struct err *e)

@@ -27,8 +27,9 @@ enum {
 	BATCH_HEAD = 12,
 	BATCH_ENTRY = 32,	/* most bytes of a directory entry */
 	BATCH_FRONT = 1024,	/* room for the head and a short directory */
-	BATCH_LARGE = 16384,	/* for a first body from this size */
-	BATCH_MOST = 256 * 1024	/* to this size, allocate this size */
+	/* if the first body has LARGE to MOST bytes, allocate MOST: more bodies follow */
+	BATCH_LARGE = 16384,
+	BATCH_MOST = 256 * 1024
 };
 
 struct batch {

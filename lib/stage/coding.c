@@ -350,8 +350,8 @@ coding_settled(struct coding *q, struct err *e)
 	return r < 0 ? r : coding_wait(q, e);
 }
 
-/* Queue the last waiting group to be coded early, at its rate in the previous shard, if
- * it had one. */
+/* If the last waiting group was in the previous shard at some rate, queue it to be coded
+ * early at the same rate. */
 static int
 coding_early(struct coding *q, struct err *e)
 {
@@ -408,7 +408,7 @@ coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
 	void *p;
 	int r;
 
-	/* first, because it may wait for threads that use q->values meanwhile */
+	/* call this first: it may wait for threads that use q->values */
 	if ((r = coding_more(q, e)) < 0)
 		return r;
 	/* separate memory gains nothing if the residual's file has pages for the values */
@@ -676,8 +676,8 @@ coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
 	return r;
 }
 
-/* Refuse a shard whose head alone exceeds the budget.  Print the number of bits per value
- * that would suffice to send some group. */
+/* Refuse a shard whose head alone exceeds the budget. The message has the number of bits
+ * per value that would suffice to send some group. */
 static int
 coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err *e)
 {

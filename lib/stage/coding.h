@@ -129,8 +129,8 @@ void coding_drop(struct coding *c, size_t k);
 /*
  * Code all waiting groups within the budget, of which `base' bytes are already written.
  * If even the coarsest rates do not fit, groups get one of the plan's codecs of fixed
- * size or are left out, for the least weighted error.  -ERR_REFUSED: even a shard without
- * groups does not fit.
+ * size or are left out, for the least weighted error. Return -ERR_REFUSED if even a shard
+ * without groups does not fit.
  */
 int coding_fit(struct coding *c, uint64_t base, uint64_t budget, struct err *e);
 

@@ -11,7 +11,7 @@
 #include "stage/policy_dynacomm.h"
 #include "sync/dynacomm.h"
 
-#define POLICY_DYNACOMM_LONGEST 1e7	/* limit on computing plus sending */
+#define POLICY_DYNACOMM_LONGEST 1e7	/* limit on computing and sending, s */
 enum { POLICY_DYNACOMM_TEXT = 32 * 1024 };	/* limit on the list of cuts, in bytes */
 
 int

@@ -150,8 +150,8 @@ stage_compress_lost(struct stage_compress *x, const struct coding_slot *w)
 	}
 }
 
-/* Settle a group that was coded or left out: put its coding error into the residual and
- * write its code to the output. */
+/* Settle a group that was coded or left out: store its coding error in the residual and
+ * write its code. */
 static int
 stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 {

@@ -567,8 +567,8 @@ stage_select_list(struct stage_select *x, struct allot *a,
 
 /* ---- the plan of a budget ---- */
 
-/* Leave groups of whole numbers out of the plan, since they are always sent without
- * loss.  Return their approximate bytes. */
+/* Leave groups of exact types (schema_exact) out of the plan, since they are always sent
+ * without loss.  Return their approximate bytes. */
 static uint64_t
 stage_select_exact(struct stage_select *x)
 {
