@@ -239,6 +239,7 @@ schema_span(const struct schema *s, uint32_t g, struct schema_span *out)
 	t = &s->t[lo];
 	out->tensor = (uint32_t)lo;
 	out->offset = (uint64_t)(g - t->group) * s->group_size;
+	out->first = t->base + out->offset;
 	left = t->numel - out->offset;
 	out->n = left < s->group_size ? (size_t)left : s->group_size;
 	out->cols = 1;

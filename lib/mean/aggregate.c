@@ -45,6 +45,12 @@ struct aggregate {
 		int r;
 	} *part_of;
 	size_t many;		/* length of part_of */
+	/* the group that is being added */
+	uint32_t group;
+	const struct schema_span *span;
+	const struct schema_tensor *tensor;
+	size_t first;		/* contribution of part_of[0] */
+	size_t in;		/* length of c.step.x, for a rule that works by element */
 	struct robust_sum sum;
 	double total;		/* sum of the weights of this step */
 	double pull;		/* the part of `total' that is the center's weight */
@@ -56,9 +62,12 @@ struct aggregate {
 				 * mean and differs between contributions */
 	int said;		/* 1: such a tensor was reported before, in any step */
 	struct buf body;	/* coded form of a group that is mostly zeros */
-	uint64_t step;		/* current step of a spool */
-	size_t surplus;		/* number of contributions at the end that are too many
-				 * for a rule that needs all of them open */
+	size_t most;		/* most files that the contributions to a step may have open */
+	/* for a spool: */
+	uint64_t step;		/* the current step */
+	size_t blame;		/* index + 1 of the shard that caused a failure; 0: none */
+	size_t surplus;		/* number of shards at the end that are too many for a rule
+				 * that needs all of them open */
 };
 
 /* ---- one shard of many ---- */
@@ -69,13 +78,13 @@ static int
 aggregate_describe(struct aggregate *x, struct shard *out,
     const char *device, struct err *e)
 {
-	size_t i, n = gather_count(x->g);
+	size_t i, n = x->g->n;
 	const struct shard *s;
 	int r;
 
-	for (i = 0; i + 1 < n && gather_left(x->g, i); i++)
+	for (i = 0; i + 1 < n && x->g->in[i].left; i++)
 		;
-	s = gather_shard(x->g, i);
+	s = &x->g->in[i].head;
 	out->step = s->step;
 	out->base_version = s->base_version;
 	memcpy(out->base_model, s->base_model, sizeof(out->base_model));
@@ -84,10 +93,10 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 	out->contributors = 0;
 	x->total = 0;
 	for (i = 0; i < n; i++) {
-		s = gather_shard(x->g, i);
-		if (gather_left(x->g, i))
+		s = &x->g->in[i].head;
+		if (x->g->in[i].left)
 			continue;
-		out->weight += s->weight * contrib_share(&x->c, i);
+		out->weight += s->weight * x->c.step.one[i].share;
 		if (out->samples + s->samples < s->samples ||
 		    out->contributors + s->contributors < s->contributors)
 			return gather_blame(x->g, i, err_set(e, ERR_DATA,
@@ -108,7 +117,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		    "weights sum to 0: set them with ace-import --weight or --samples",
 		    (unsigned long long)out->step);
 	x->pull = contrib_pull(&x->c);
-	s = gather_shard(x->g, 0);
+	s = &x->g->in[0].head;
 	memcpy(out->run, s->run, SHARD_ID);
 	if ((r = text_set(&out->kv, SHARD_KEY_RUN,
 	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
@@ -121,54 +130,47 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 
 /* ---- a step ---- */
 
-/* Read a group of several contributions, one in each job of the pool. */
-struct aggregate_job {
-	struct aggregate *x;
-	uint32_t group;
-	int lists;		/* accept lists of values (gather_group) */
-	size_t first;		/* the contribution of job 0 */
-};
-
+/* Read the current group of contribution x->first + i: a job of the pool. */
 static int
 aggregate_read(void *arg, unsigned who, size_t i, struct err *e)
 {
-	const struct aggregate_job *j = arg;
-	struct aggregate_part *p = &j->x->part_of[i];
+	const struct aggregate *x = arg;
+	struct aggregate_part *p = &x->part_of[i];
+	const int lists = !robust_elements(&x->o->who.rule) &&
+	    !schema_exact(x->tensor->dtype);
 
 	p->l = NULL;
-	p->r = gather_group(j->x->g, j->first + i, j->group, &p->x,
-	    j->lists ? &p->l : NULL, e);
+	p->r = gather_group(x->g, x->first + i, x->group, &p->x,
+	    lists ? &p->l : NULL, e);
 	return p->r;
 }
 
 /* Report a tensor without a mean that differs in contribution i. */
 static void
-aggregate_tell_differs(struct aggregate *x, uint32_t g, size_t i)
+aggregate_tell_differs(struct aggregate *x, size_t i)
 {
-	const struct schema *sc = gather_schema(x->g);
-	struct schema_span span;
+	const struct shard *s = &x->g->in[i].head;
 
-	schema_span(sc, g, &span);
-	if (x->differs == span.tensor + 1)
+	if (x->differs == x->span->tensor + 1)
 		return;
 	cli_say(x->o->f->cli, x->said, "step %llu: tensor '%s' is %s, which cannot "
 	    "be averaged, and differs in the shard of '%s': keeping the first "
-	    "shard's values", (unsigned long long)gather_shard(x->g, i)->step,
-	    sc->t[span.tensor].name, schema_dtype_name(sc->t[span.tensor].dtype),
-	    shard_device(gather_shard(x->g, i)));
-	x->differs = span.tensor + 1;
+	    "shard's values", (unsigned long long)s->step, x->tensor->name,
+	    schema_dtype_name(x->tensor->dtype), shard_device(s));
+	x->differs = x->span->tensor + 1;
 	x->said = 1;
 }
 
 /* Add a group of integers or another type without a mean: the values of the first
  * contribution that has the group are kept. */
 static void
-aggregate_first_of(struct aggregate *x, uint32_t g, size_t i, const float *v)
+aggregate_first_of(struct aggregate *x, size_t i, const float *v)
 {
-	int odd = v != NULL && x->sent[g] == AGGREGATE_LACKED;
+	const unsigned char sent = x->sent[x->group];
+	int odd = v != NULL && sent == AGGREGATE_LACKED;
 	size_t k;
 
-	if ((x->sent[g] & AGGREGATE_SENT) == 0) {
+	if ((sent & AGGREGATE_SENT) == 0) {
 		if (v != NULL)
 			robust_sum_add(&x->sum, 1, v);
 	} else {
@@ -178,71 +180,68 @@ aggregate_first_of(struct aggregate *x, uint32_t g, size_t i, const float *v)
 		odd = k < x->sum.n;
 	}
 	if (odd)
-		aggregate_tell_differs(x, g, i);
+		aggregate_tell_differs(x, i);
 }
 
-/* Add contribution i's part of group g to the sums: all values, or a list of those that
- * are not zero.  For a rule that works by element, keep a pointer to the values. */
+/* Add contribution i's part of the current group to the sums: all values, or a list of
+ * those that are not zero.  For a rule that works by element, keep a pointer to the
+ * values. */
 static int
-aggregate_take(struct aggregate *x, uint32_t g, size_t i,
-    const struct aggregate_part *p, size_t *in, struct err *e)
+aggregate_take(struct aggregate *x, size_t i, const struct aggregate_part *p,
+    struct err *e)
 {
 	const double f = contrib_factor(&x->c, i);
 	int r;
 
-	if (gather_left(x->g, i))
+	if (x->g->in[i].left)
 		return 0;
 	/* lists need no check: their values are finite */
-	if (p->x != NULL && (r = contrib_finite(&x->c, i, g, p->x, x->sum.n,
-	    e)) < 0)
+	if (p->x != NULL && (r = contrib_finite(&x->c, i, x->span, p->x, e)) < 0)
 		return r;
-	if (schema_exact_group(gather_schema(x->g), g))
-		aggregate_first_of(x, g, i, p->x);
+	if (schema_exact(x->tensor->dtype))
+		aggregate_first_of(x, i, p->x);
 	else if (robust_elements(&x->o->who.rule))
-		x->c.step.x[(*in)++] = p->x;
+		x->c.step.x[x->in++] = p->x;
 	else if (p->x != NULL)
 		robust_sum_add(&x->sum, f, p->x);
 	else if (p->l != NULL)
 		robust_sum_add_some(&x->sum, f, p->l->pos, p->l->x, p->l->k);
-	x->sent[g] |= p->x != NULL || p->l != NULL ? AGGREGATE_SENT :
+	x->sent[x->group] |= p->x != NULL || p->l != NULL ? AGGREGATE_SENT :
 	    AGGREGATE_LACKED;
 	return 0;
 }
 
-/* Add group g of the contributions in the open window.  Threads read some of them at the
- * same time; they are added in their order. */
+/* Add the current group of the open contributions.  Threads read some of them at the same
+ * time; they are added in their order. */
 static int
-aggregate_add(struct aggregate *x, uint32_t g, size_t *in, struct err *e)
+aggregate_add(struct aggregate *x, struct err *e)
 {
-	struct aggregate_job j = { x, g, !robust_elements(&x->o->who.rule) &&
-	    !schema_exact_group(gather_schema(x->g), g), 0 };
-	size_t hi, i, k;
+	size_t i, k;
 	int r = 0;
 
-	for (gather_window_range(x->g, &j.first, &hi); j.first < hi; j.first += k) {
-		k = hi - j.first < x->many ? hi - j.first : x->many;
+	for (x->first = x->g->lo; x->first < x->g->hi; x->first += k) {
+		k = x->g->hi - x->first < x->many ? x->g->hi - x->first : x->many;
 		for (i = 0; i < k; i++)
 			x->part_of[i].r = 0;
-		r = pool_run(x->pool, k, k * x->sum.n, aggregate_read, &j, e);
+		r = pool_run(x->pool, k, k * x->sum.n, aggregate_read, x, e);
 		for (i = 0; r < 0 && i < k; i++)
 			if (x->part_of[i].r < 0)
-				return gather_blame(x->g, j.first + i, r);
+				return gather_blame(x->g, x->first + i, r);
 		for (i = 0; i < k; i++)
-			if ((r = aggregate_take(x, g, j.first + i,
-			    &x->part_of[i], in, e)) < 0)
+			if ((r = aggregate_take(x, x->first + i, &x->part_of[i], e)) < 0)
 				return r;
 	}
 	return r;
 }
 
-/* Write group g as y[n], or, if at most a quarter of the values is not zero, as these
- * values and their positions.  Both are exact. */
+/* Write the current group with the values y, or, if at most a quarter of them is not zero,
+ * with these and their positions.  Both are exact. */
 static int
-aggregate_write(struct aggregate *x, uint32_t g, const float *y, size_t n,
-    struct err *e)
+aggregate_write(struct aggregate *x, const float *y, struct err *e)
 {
 	static const struct codec_plan plan = { CODEC_NONZERO, 0, 0 };
 	static const struct codec_ctx ctx = { .cols = 1 };
+	const size_t n = x->span->n;
 	size_t i, k = 0;
 	uint8_t param;
 	int r;
@@ -250,82 +249,64 @@ aggregate_write(struct aggregate *x, uint32_t g, const float *y, size_t n,
 	for (i = 0; i < n; i++)
 		k += bytes_u32(y[i]) != 0;
 	if (k > n / 4)
-		return writer_values(x->out, g, y, n, e);
+		return writer_values(x->out, x->group, y, n, e);
 	x->body.n = 0;
 	if ((r = codec_encode(&plan, &ctx, y, n, &x->body, &param, e)) < 0)
 		return r;
-	return writer_record(x->out, g, CODEC_NONZERO, param, x->body.p,
+	return writer_record(x->out, x->group, CODEC_NONZERO, param, x->body.p,
 	    x->body.n, y, n, e);
 }
 
-/* Write group g, to which all contributions were added. */
+/* Write the current group, to which all contributions were added. */
 static int
-aggregate_put_group(struct aggregate *x, uint32_t g, size_t in, struct err *e)
+aggregate_put_group(struct aggregate *x, struct err *e)
 {
 	struct robust_rule rule = x->o->who.rule, *q = &rule;
-	const struct schema *sc = gather_schema(x->g);
-	const size_t n = x->sum.n;
-	struct schema_span span;
-	uint64_t first;
 	const float *y;
 
-	if ((x->sent[g] & AGGREGATE_SENT) == 0)
+	if ((x->sent[x->group] & AGGREGATE_SENT) == 0)
 		return 0;		/* no contribution has this group */
-	schema_span(sc, g, &span);
-	first = sc->t[span.tensor].base + span.offset;
-	if (schema_exact(sc->t[span.tensor].dtype))
-		return aggregate_write(x, g, robust_sum_round(&x->sum, 1), n, e);
-	if (robust_centered(q) && (y = center_of(&x->c.center, first)) != NULL)
+	if (schema_exact(x->tensor->dtype))
+		return aggregate_write(x, robust_sum_round(&x->sum, 1), e);
+	if (robust_centered(q) &&
+	    (y = center_of(&x->c.center, x->span->first)) != NULL)
 		robust_sum_add(&x->sum, x->pull, y);
 	q->f = x->c.step.f;
 	if (robust_elements(q))
-		robust_combine(q, x->sum.acc, x->c.step.x, in, n,
+		robust_combine(q, x->sum.acc, x->c.step.x, x->in, x->span->n,
 		    x->c.step.element);
 	y = robust_sum_round(&x->sum, x->o->sum || robust_elements(q) ? 1 :
 	    x->total);
 	/* cannot happen with shards that a spool admits (LIMITS_WEIGHT_MOST, spool/limits.h) */
 	if (y == NULL)
 		return err_set(e, ERR_DATA, "limit: the sum of tensor '%s' "
-		    "overflows f32", sc->t[span.tensor].name);
+		    "overflows f32", x->tensor->name);
 	if (robust_centered(q))
-		center_make(&x->c.center, first, y, n);
-	return aggregate_write(x, g, y, n, e);
+		center_make(&x->c.center, x->span->first, y, x->span->n);
+	return aggregate_write(x, y, e);
 }
 
-/* Between two windows, write the sums of n values to the file (put 1) or read them. */
+/* Add a group of the contributions in a window.  After the last window, write the group;
+ * else the file x->part keeps its sums. */
 static int
-aggregate_part(const struct aggregate *x, uint64_t first, size_t n,
-    int put, struct err *e)
+aggregate_group(void *arg, uint32_t group, const struct schema_span *span, struct err *e)
 {
-	const off_t at = (off_t)(first * sizeof(double));
-
-	return put ? fd_write_at(x->part, at, x->sum.acc, n * sizeof(double), TEMP_UNNAMED, e) :
-	    fd_read_all(x->part, at, x->sum.acc, n * sizeof(double), TEMP_UNNAMED, e);
-}
-
-/* Add all groups of the contributions in window w of n. */
-static int
-aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
-{
-	const struct schema *sc = gather_schema(x->g);
-	struct schema_span span;
-	uint64_t first;
-	uint32_t g;
-	size_t in;
+	struct aggregate *x = arg;
+	const off_t at = (off_t)(span->first * sizeof(*x->sum.acc));
+	const size_t bytes = span->n * sizeof(*x->sum.acc);
 	int r = 0;
 
-	for (g = 0; g < sc->ngroups && r == 0; g++) {
-		schema_span(sc, g, &span);
-		first = sc->t[span.tensor].base + span.offset;
-		robust_sum_begin(&x->sum, span.n);
-		in = 0;
-		if ((w != 0 && (r = aggregate_part(x, first, span.n, 0,
-		    e)) < 0) || (r = aggregate_add(x, g, &in, e)) < 0)
-			break;
-		r = w + 1 < n ? aggregate_part(x, first, span.n, 1, e) :
-		    aggregate_put_group(x, g, in, e);
-	}
-	return r < 0 ? r : gather_finish(x->g, e);
+	x->group = group;
+	x->span = span;
+	x->tensor = &x->g->schema.t[span->tensor];
+	x->in = 0;
+	robust_sum_begin(&x->sum, span->n);
+	if (x->g->lo != 0)
+		r = fd_read_all(x->part, at, x->sum.acc, bytes, TEMP_UNNAMED, e);
+	if (r < 0 || (r = aggregate_add(x, e)) < 0)
+		return r;
+	return x->g->hi == x->g->n ? aggregate_put_group(x, e) :
+	    fd_write_at(x->part, at, x->sum.acc, bytes, TEMP_UNNAMED, e);
 }
 
 /* Add and write all groups.  With several windows a file carries the sums.  Values are
@@ -333,17 +314,14 @@ aggregate_window(struct aggregate *x, size_t w, size_t n, struct err *e)
 static int
 aggregate_values(struct aggregate *x, struct err *e)
 {
-	const size_t n = gather_windows(x->g);
-	size_t w;
 	int r = 0;
 
 	x->part = -1;
-	x->sent = alloc_get(gather_schema(x->g)->ngroups + 1, 1, e);
-	if (x->sent == NULL || (n > 1 && (r = temp_open(&x->part, e)) < 0))
+	x->sent = alloc_get(x->g->schema.ngroups + 1, 1, e);
+	if (x->sent == NULL || (x->g->hi < x->g->n && temp_open(&x->part, e) < 0))
 		r = -ERR_SYS;
-	for (w = 0; w < n && r == 0; w++)
-		if (w == 0 || (r = gather_window(x->g, w, e)) == 0)
-			r = aggregate_window(x, w, n, e);
+	if (r == 0)
+		r = gather_read(x->g, aggregate_group, x, e);
 	if (x->part >= 0)
 		(void)close(x->part);
 	alloc_free(x->sent);
@@ -395,7 +373,7 @@ static int
 aggregate_put_step(struct aggregate *x, struct shard *s,
     const char *device, struct err *e)
 {
-	const struct schema *sc = gather_schema(x->g);
+	const struct schema *sc = &x->g->schema;
 	uint64_t out = 0;
 	size_t i;
 	int r;
@@ -410,11 +388,11 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	if ((r = writer_send(x->out, NULL, e)) < 0)
 		return r;
 	cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contributions, weight %g",
-	    (unsigned long long)s->step, device, gather_count(x->g), x->total);
-	for (i = 0; contrib_active(&x->o->who) && i < gather_count(x->g); i++)
+	    (unsigned long long)s->step, device, x->g->n, x->total);
+	for (i = 0; i < x->g->n; i++)
 		out += !robust_counts(&x->c.step.one[i]);
 	event_say(x->o->f, EVENT_CLOSED, s->step,
-	    (uint64_t)gather_count(x->g) - out, out, x->total);
+	    (uint64_t)x->g->n - out, out, x->total);
 	return 0;
 }
 
@@ -444,18 +422,18 @@ static void
 aggregate_tell_repeat(const struct aggregate *x, size_t i)
 {
 	const struct center_one *one = &x->c.center.one[i];
-	const struct shard *s = gather_shard(x->g, i);
+	const struct shard *s = &x->g->in[i].head;
 	char device[33];
 	size_t k;
 
 	shard_hex(one->from, device);
-	for (k = 0; k < gather_count(x->g); k++)
-		if (memcmp(gather_shard(x->g, k)->device, one->from,
+	for (k = 0; k < x->g->n; k++)
+		if (memcmp(x->g->in[k].head.device, one->from,
 		    SHARD_ID) == 0)
 			break;
 	cli_say(x->o->f->cli, 1, "step %llu: '%s' is left out: it repeats what '%s' "
 	    "sent in step %llu", (unsigned long long)s->step, shard_device(s),
-	    k < gather_count(x->g) ? shard_device(gather_shard(x->g, k)) : device,
+	    k < x->g->n ? shard_device(&x->g->in[k].head) : device,
 	    (unsigned long long)one->sent);
 }
 
@@ -470,12 +448,12 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 
 	if (t->f != q->f)
 		cli_say(x->o->f->cli, 0, "step %llu: too few shards remain for rule "
-		    "'%s': using F %zu", (unsigned long long)gather_shard(x->g, 0)->step,
+		    "'%s': using F %zu", (unsigned long long)x->g->in[0].head.step,
 		    x->o->who.rule_text, t->f);
 
-	for (i = 0; i < gather_count(x->g); i++) {
+	for (i = 0; i < x->g->n; i++) {
 		const struct robust_one *one = &x->c.step.one[i];
-		const struct shard *from = gather_shard(x->g, i);
+		const struct shard *from = &x->g->in[i].head;
 
 		if (one->fate == ROBUST_REPEATS)
 			aggregate_tell_repeat(x, i);
@@ -494,23 +472,20 @@ aggregate_step(struct aggregate *x, struct err *e)
 {
 	struct shard s;
 	size_t c;
-	int r = 0;
+	int r;
 
 	shard_init(&s);
 	x->c.g = x->g;
 	x->differs = 0;
-	if (contrib_active(&x->o->who)) {
-		r = contrib_look(&x->c, &s, e);
-		if (r == 0)
-			aggregate_tell(x, &s);
-	}
-	if (r == 0)
+	if ((r = contrib_look(&x->c, &s, e)) == 0) {
+		aggregate_tell(x, &s);
 		r = aggregate_put_step(x, &s, x->o->device, e);
+	}
 	shard_release(&s);
 	/* the step is final: all shards to exclude were found above */
 	if (r == 0 && robust_centered(&x->o->who.rule))
-		r = center_commit(&x->c.center, gather_shard(x->g, 0),
-		    gather_schema(x->g), e);
+		r = center_commit(&x->c.center, &x->g->in[0].head,
+		    &x->g->schema, e);
 	if (x->o->means)
 		for (c = 0; c < x->c.like.clusters && r == 0; c++)
 			r = aggregate_put_cluster(x, c, e);
@@ -582,13 +557,13 @@ aggregate_next(struct aggregate *x, struct err *e)
 /* Open the step's contributions.  For a rule that needs all values of a group, first
  * check that their files and memory fit. */
 static int
-aggregate_begin(struct aggregate *x, size_t most, struct err *e)
+aggregate_begin(struct aggregate *x, struct err *e)
 {
-	const size_t n = gather_count(x->g), fits = most / gather_opens(x->g);
+	const size_t n = x->g->n, fits = x->most / x->g->opens;
 	const uint64_t bytes = gather_memory(x->g);
 
 	if (!robust_elements(&x->o->who.rule))
-		return gather_window(x->g, 0, e);
+		return gather_rewind(x->g, e);
 	x->surplus = n > fits ? n - fits : 0;
 	if (x->surplus != 0)
 		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards open "
@@ -602,24 +577,23 @@ aggregate_begin(struct aggregate *x, size_t most, struct err *e)
 		    (unsigned long long)(memlimit_limit() >> 20));
 	cli_say(x->o->f->cli, 1, "rule '%s' needs all shards in memory: %zu shards, %llu "
 	    "MiB", x->o->who.rule_text, n, (unsigned long long)(bytes >> 20));
-	return gather_window(x->g, 0, e);
+	return gather_rewind(x->g, e);
 }
 
 /* ---- a spool ---- */
 
-/* Aggregate the shards of one step, each in a file of its own.  If one of them causes a
- * failure, set *blame to its index plus one, else to 0. */
+/* Aggregate the shards of one step, each in a file of its own. */
 static int
-aggregate_paths(struct aggregate *x, char **paths, size_t n,
-    size_t most, size_t *blame, struct err *e)
+aggregate_paths(struct aggregate *x, char **paths, size_t n, struct err *e)
 {
 	int r = gather_many(&x->g, x->step, paths, n, aggregate_how(x),
 	    &x->o->f->in, e);
 
 	if (r == 0 && (r = aggregate_next(x, e)) > 0 &&
-	    (r = aggregate_begin(x, most, e)) == 0)
+	    (r = aggregate_begin(x, e)) == 0)
 		r = aggregate_step(x, e);
-	*blame = gather_blamed(x->g);
+	if (x->g != NULL)
+		x->blame = x->g->blame;
 	gather_free(x->g);
 	x->g = NULL;
 	return r;
@@ -628,19 +602,17 @@ aggregate_paths(struct aggregate *x, char **paths, size_t n,
 /* Call aggregate_paths with a temporary file as output, so that a failure leaves no
  * partial shard in the real output. */
 static int
-aggregate_try(struct aggregate *x, char **paths, size_t n,
-    size_t most, size_t *blame, struct err *e)
+aggregate_try(struct aggregate *x, char **paths, size_t n, struct err *e)
 {
 	struct writer *out = x->out;
 	int fd, r;
 
-	*blame = 0;
-	x->surplus = 0;
+	x->blame = x->surplus = 0;
 	x->out = NULL;
 	if ((r = temp_open(&fd, e)) == 0) {
 		if ((r = writer_fd(&x->out, fd, x->o->f->tool, e)) == 0 &&
-		    (r = aggregate_paths(x, paths, n, most, blame,
-		    e)) == 0 && (r = writer_finish(x->out, e)) == 0)
+		    (r = aggregate_paths(x, paths, n, e)) == 0 &&
+		    (r = writer_finish(x->out, e)) == 0)
 			r = filter_copy_fd(fd, &x->o->f->in, out, e);
 		(void)close(fd);
 	}
@@ -652,27 +624,25 @@ aggregate_try(struct aggregate *x, char **paths, size_t n,
 /* Aggregate a step of a spool without the shards that cannot be used.  Since a closed
  * step stays closed, such a shard would otherwise stop the run for ever. */
 static int
-aggregate_round(struct aggregate *x, struct closing *steps,
-    size_t most, struct err *e)
+aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 {
 	enum receipt_verdict verdict;
 	struct err bad = ERR_INIT;
-	size_t n, blame, at, count;
+	size_t n, at, count;
 	char **paths;
 	int r = closing_next(steps, &x->step, &paths, &n, e);
 
-	while (r == 0 && n != 0 && (r = aggregate_try(x, paths, n, most,
-	    &blame, &bad)) != 0) {
+	while (r == 0 && n != 0 && (r = aggregate_try(x, paths, n, &bad)) != 0) {
 		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.center.bad)
 			return err_move(e, &bad);
-		at = blame != 0 ? blame - 1 : 0;
-		count = blame != 0 ? 1 : n;
+		at = x->blame != 0 ? x->blame - 1 : 0;
+		count = x->blame != 0 ? 1 : n;
 		if (x->surplus != 0)
 			at = n - (count = x->surplus);
-		verdict = blame == 0 && r == -ERR_REFUSED && !x->c.step.none ?
+		verdict = x->blame == 0 && r == -ERR_REFUSED && !x->c.step.none ?
 		    RECEIPT_DUPLICATE : RECEIPT_INVALID;
 		/* the reader found damage, which happened after the shard was accepted */
-		if (blame != 0 && bad.has_byte) {
+		if (x->blame != 0 && bad.has_byte) {
 			verdict = RECEIPT_LATE;
 			(void)err_file(&bad, r, paths[at]);
 		}
@@ -700,7 +670,6 @@ aggregate_spool(struct aggregate *x, struct err *e)
 	    o->quorum != 0 ? (size_t)o->quorum : 1, o->deadline,
 	    o->published, o->keep,
 	    o->create, &wait, filter_piped(o->f) };
-	const size_t most = aggregate_most(x);
 	struct closing *steps;
 	uint64_t i = 0;
 	int r;
@@ -712,7 +681,7 @@ aggregate_spool(struct aggregate *x, struct err *e)
 	if (r == 0 && robust_centered(&o->who.rule))
 		r = center_keep(&x->c.center, closing_dir(steps), o->f->sync, e);
 	for (; r == 0 && (o->steps == 0 || i < o->steps); i++)
-		r = aggregate_round(x, steps, most, e);
+		r = aggregate_round(x, steps, e);
 	closing_free(steps);
 	return r;
 }
@@ -720,14 +689,13 @@ aggregate_spool(struct aggregate *x, struct err *e)
 static int
 aggregate_files(struct aggregate *x, char **paths, size_t n, struct err *e)
 {
-	const size_t most = aggregate_most(x);
 	int r = gather_open(&x->g, paths, n, aggregate_how(x), x->o->expect,
 	    filter_piped(x->o->f), &x->o->f->in, e);
 
 	if (r < 0)
 		return r;
 	while ((r = aggregate_next(x, e)) > 0)
-		if ((r = aggregate_begin(x, most, e)) < 0 ||
+		if ((r = aggregate_begin(x, e)) < 0 ||
 		    (r = aggregate_step(x, e)) < 0)
 			break;
 	return r;
@@ -745,6 +713,7 @@ aggregate_run(const struct aggregate_opts *o, char **paths,
 		return -ERR_USAGE;
 	if ((r = aggregate_init(&x, o, kern, e)) == 0 &&
 	    (r = filter_out(o->f, &x.out, e)) == 0) {
+		x.most = aggregate_most(&x);
 		r = o->spool != NULL ? aggregate_spool(&x, e) :
 		    aggregate_files(&x, paths, n, e);
 		r = filter_end(x.out, r, e);

@@ -49,25 +49,16 @@ contrib_weight_of(const struct contrib *c, const struct shard *s)
 }
 
 double
-contrib_share(const struct contrib *c, size_t i)
-{
-	return contrib_active(c->o) ? c->step.one[i].share : 1;
-}
-
-double
 contrib_weight(const struct contrib *c, size_t i)
 {
-	return contrib_weight_of(c, gather_shard(c->g, i)) *
-	    contrib_share(c, i);
+	return contrib_weight_of(c, &c->g->in[i].head) * c->step.one[i].share;
 }
 
 double
 contrib_factor(const struct contrib *c, size_t i)
 {
-	if (contrib_active(c->o))
-		return contrib_weight(c, i) * c->step.one[i].scale;
-	return gather_shard(c->g, i)->kind == SHARD_SUM ? 1 :
-	    contrib_weight(c, i);
+	return c->g->in[i].head.kind == SHARD_SUM ? 1 :
+	    contrib_weight(c, i) * c->step.one[i].scale;
 }
 
 double
@@ -78,31 +69,29 @@ contrib_pull(const struct contrib *c)
 
 	if (!robust_centered(&c->o->rule))
 		return 0;
-	for (i = 0; i < gather_count(c->g); i++)
-		if (!gather_left(c->g, i))
+	for (i = 0; i < c->g->n; i++)
+		if (!c->g->in[i].left)
 			sum += contrib_weight(c, i) * (1 - c->step.one[i].scale);
 	return sum;
 }
 
 int
-contrib_finite(struct contrib *c, size_t i, uint32_t g, const float *v,
-    size_t n, struct err *e)
+contrib_finite(struct contrib *c, size_t i, const struct schema_span *span,
+    const float *v, struct err *e)
 {
-	const struct schema *sc = gather_schema(c->g);
-	struct schema_span span;
-	size_t at = c->kern->first_nonfinite(v, n);
+	const size_t at = c->kern->first_nonfinite(v, span->n);
 
-	if (at == n)
+	if (at == span->n)
 		return 0;
 	if (c->o->rule.finite) {
 		c->step.one[i].nonfinite = 1;
 		return 0;
 	}
-	schema_span(sc, g, &span);
 	return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite "
 	    "value in tensor '%s' at index %llu from '%s'",
-	    sc->t[span.tensor].name, (unsigned long long)(span.offset + at),
-	    shard_device(gather_shard(c->g, i))));
+	    c->g->schema.t[span->tensor].name,
+	    (unsigned long long)(span->offset + at),
+	    shard_device(&c->g->in[i].head)));
 }
 
 /* ---- the first look ---- */
@@ -128,45 +117,41 @@ contrib_sketched(const struct contrib *c)
 	return c->o->theta >= 0 || robust_centered(&c->o->rule);
 }
 
+/* Measure one group of the open contributions. */
 static int
-contrib_group(struct contrib *c, uint32_t g, struct err *e)
+contrib_group(void *arg, uint32_t g, const struct schema_span *span, struct err *e)
 {
-	const struct schema *sc = gather_schema(c->g);
+	struct contrib *c = arg;
 	const int centered = robust_centered(&c->o->rule);
-	const float *center = NULL;
-	struct schema_span span;
+	/* integers and other types without a mean have no distance */
+	const int exact = schema_exact(c->g->schema.t[span->tensor].dtype);
+	const float *center = centered ? center_of(&c->center, span->first) : NULL;
 	struct kern_stat st;
 	const float *v;
-	size_t i, n;
-	int r, alone;
+	size_t i;
+	int r;
 
-	schema_span(sc, g, &span);
-	/* skip integers and other types without a mean: they have no distance */
-	alone = schema_exact(sc->t[span.tensor].dtype);
-	if (centered)
-		center = center_of(&c->center, sc->t[span.tensor].base +
-		    span.offset);
-	if (contrib_sketched(c) && (r = sketch_group(&c->like, g, span.n, e)) < 0)
+	if (contrib_sketched(c) && (r = sketch_group(&c->like, g, span->n, e)) < 0)
 		return r;
-	if (centered && (r = center_group(&c->center, g, span.n, e)) < 0)
+	if (centered && (r = center_group(&c->center, g, span->n, e)) < 0)
 		return r;
-	gather_window_range(c->g, &i, &n);
-	if (centered && i == 0 && center != NULL)
-		center_add(&c->center, gather_count(c->g), center);
-	for (; i < n; i++) {
+	if (c->g->lo == 0 && center != NULL)
+		center_add(&c->center, c->g->n, center);
+	for (i = c->g->lo; i < c->g->hi; i++) {
 		struct robust_one *one = &c->step.one[i];
 
 		if ((r = gather_group(c->g, i, g, &v, NULL, e)) < 0)
 			return gather_blame(c->g, i, r);
-		c->step.x[i] = v;
-		one->values += alone ? 0 : span.n;
-		if (centered && !alone)
-			one->far2 += contrib_far(v, center, span.n);
-		if (v == NULL || alone)
+		if (exact)
 			continue;
-		if ((r = contrib_finite(c, i, g, v, span.n, e)) < 0)
+		one->values += span->n;
+		if (centered)
+			one->far2 += contrib_far(v, center, span->n);
+		if (v == NULL)
+			continue;
+		if ((r = contrib_finite(c, i, span, v, e)) < 0)
 			return r;
-		c->kern->stat(v, span.n, &st);
+		c->kern->stat(v, span->n, &st);
 		one->norm2 += st.sumsq;
 		one->nonzero += st.nonzero;
 		if (contrib_sketched(c))
@@ -209,13 +194,13 @@ contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < gather_count(c->g) && r == 0; i++) {
+	for (i = 0; i < c->g->n && r == 0; i++) {
 		const struct robust_one *one = &c->step.one[i];
 
 		if (one->fate < lo || one->fate > hi)
 			continue;
 		if ((r = contrib_word(&b, ",",
-		    shard_device(gather_shard(c->g, i)), e)) == 0)
+		    shard_device(&c->g->in[i].head), e)) == 0)
 			r = contrib_word(&b, ":", robust_why(one->fate), e);
 	}
 	if (r == 0)
@@ -229,12 +214,12 @@ static int
 contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 {
 	struct buf b = BUF_INIT;
-	size_t i, k, n = gather_count(c->g);
+	size_t i, k, n = c->g->n;
 	const char *sep;
 	int r = 0;
 
 	for (i = 0; i < n; i++)
-		if (gather_left(c->g, i))
+		if (c->g->in[i].left)
 			sketch_drop(&c->like, i);
 	if ((r = sketch_judge(&c->like, c->o->theta, e)) < 0)
 		return r;
@@ -243,7 +228,7 @@ contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 			if (c->like.of[i] != k)
 				continue;
 			r = contrib_word(&b, sep,
-			    shard_device(gather_shard(c->g, i)), e);
+			    shard_device(&c->g->in[i].head), e);
 			sep = ",";
 		}
 	if (r == 0)
@@ -259,9 +244,9 @@ contrib_leave(struct contrib *c, size_t k)
 {
 	size_t i;
 
-	for (i = 0; i < gather_count(c->g); i++)
-		gather_leave(c->g, i, !robust_counts(&c->step.one[i]) ||
-		    (k != SKETCH_NONE && c->like.of[i] != k));
+	for (i = 0; i < c->g->n; i++)
+		c->g->in[i].left = !robust_counts(&c->step.one[i]) ||
+		    (k != SKETCH_NONE && c->like.of[i] != k);
 }
 
 static int
@@ -272,56 +257,38 @@ contrib_judge(struct contrib *c, struct err *e)
 	size_t i;
 	int r = centered ? center_repeats(&c->center, &c->like, &c->step, e) : 0;
 
-	for (i = 0; i < gather_count(c->g); i++)
-		c->step.one[i].weight = contrib_weight_of(c, gather_shard(c->g, i));
+	for (i = 0; i < c->g->n; i++)
+		c->step.one[i].weight = contrib_weight_of(c, &c->g->in[i].head);
 	if (r == 0)
 		r = robust_judge(q, &c->step, e);
 	return r == 0 && centered ? center_judge(&c->center, &c->step, e) : r;
-}
-
-/* Read all values once, one window of contributions after another. */
-static int
-contrib_read(struct contrib *c, struct err *e)
-{
-	const uint32_t ngroups = gather_schema(c->g)->ngroups;
-	size_t w;
-	uint32_t g;
-	int r = 0;
-
-	for (w = 0; w < gather_windows(c->g) && r == 0; w++) {
-		if (w != 0)
-			r = gather_window(c->g, w, e);
-		for (g = 0; g < ngroups && r == 0; g++)
-			r = contrib_group(c, g, e);
-		if (r == 0)
-			r = gather_finish(c->g, e);
-	}
-	return r;
 }
 
 /* Begin the step in the memory of the rule `center'. */
 static int
 contrib_before(struct contrib *c, struct err *e)
 {
-	size_t i, n = gather_count(c->g);
-	int r = center_begin(&c->center, gather_shard(c->g, 0), gather_schema(c->g), n,
+	size_t i, n = c->g->n;
+	int r = center_begin(&c->center, &c->g->in[0].head, &c->g->schema, n,
 	    e);
 
 	for (i = 0; i < n && r == 0; i++)
-		center_device(&c->center, i, gather_shard(c->g, i));
+		center_device(&c->center, i, &c->g->in[i].head);
 	return r;
 }
 
 int
 contrib_look(struct contrib *c, struct shard *out, struct err *e)
 {
-	size_t i, n = gather_count(c->g);
+	size_t i, n = c->g->n;
 	int r = robust_step(&c->step, n, e);
 
-	if (r == 0 && contrib_sketched(c))
+	if (r < 0 || !contrib_active(c->o))
+		return r;
+	if (contrib_sketched(c))
 		r = sketch_begin(&c->like, n, e);
 	for (i = 0; i < n && r == 0; i++) {
-		const struct shard *s = gather_shard(c->g, i);
+		const struct shard *s = &c->g->in[i].head;
 
 		if (s->kind == SHARD_SUM)
 			r = gather_blame(c->g, i, err_set(e, ERR_REFUSED,
@@ -330,7 +297,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	}
 	if (r == 0 && robust_centered(&c->o->rule))
 		r = contrib_before(c, e);
-	if (r < 0 || (r = contrib_read(c, e)) < 0 ||
+	if (r < 0 || (r = gather_read(c->g, contrib_group, c, e)) < 0 ||
 	    (r = contrib_judge(c, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_BY_RATIO, ROBUST_REPEATS, "left-out",
 	    out, e)) < 0 ||
@@ -341,12 +308,12 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	contrib_leave(c, SKETCH_NONE);
 	if (c->o->theta >= 0 && (r = contrib_clusters(c, out, e)) < 0)
 		return r;
-	return gather_window(c->g, 0, e);
+	return gather_rewind(c->g, e);
 }
 
 int
 contrib_cluster(struct contrib *c, size_t k, struct err *e)
 {
 	contrib_leave(c, k);
-	return gather_window(c->g, 0, e);
+	return gather_rewind(c->g, e);
 }

@@ -3,8 +3,8 @@
  * devices and by clusters of devices with similar updates.  Rules and clusters need all
  * values before the first one is added, so with them the shards of a step are read twice.
  *
- *	contrib_init -> for each step: contrib_look if contrib_active, then
- *	contrib_factor, ... for each contribution
+ *	contrib_init -> for each step: contrib_look, then contrib_factor, ... for each
+ *	contribution
  */
 #ifndef ACE_CONTRIB_H
 #define ACE_CONTRIB_H
@@ -20,6 +20,7 @@
 
 struct err;
 struct gather;
+struct schema_span;
 struct shard;
 
 enum contrib_by { CONTRIB_WEIGHT, CONTRIB_SAMPLES, CONTRIB_EQUAL };
@@ -46,13 +47,14 @@ void contrib_init(struct contrib *c, const struct contrib_opts *o,
     const struct kern *kern);
 void contrib_release(struct contrib *c);
 
-/* contrib_active(o): return 1 if contrib_look must be called for each step. */
+/* contrib_active(o): return 1 if contrib_look reads the step's values: all that follows
+ * then reads them a second time. */
 int contrib_active(const struct contrib_opts *o);
 
-/* contrib_look(c, out, e): read all values of the step and decide.  Set keys of the shard
- * out: the devices that are left out or clipped, the rule, the clusters.  gather_left then
- * returns 1 for contributions that do not count.  Rewind c->g to the first group.
- * -ERR_REFUSED: no contribution is left, or too few for the rule. */
+/* contrib_look(c, out, e): begin a step.  If contrib_active, read all values and decide:
+ * set keys of the shard out (the devices that are left out or clipped, the rule, the
+ * clusters), set `left' of the contributions that do not count, and rewind c->g to the
+ * first group.  -ERR_REFUSED: no contribution is left, or too few for the rule. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
 /* contrib_cluster(c, k, e): let only the members of cluster k count, and rewind c->g to
@@ -60,11 +62,9 @@ int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 int contrib_cluster(struct contrib *c, size_t k, struct err *e);
 
 /* For contribution i return
- * contrib_share: the share of its stated weight that counts, 0 to 1;
- * contrib_weight: the resulting weight;
- * contrib_factor: the factor of its values: the weight, or 1 if the shard is a sum, whose
- * values are weighted already. */
-double contrib_share(const struct contrib *c, size_t i);
+ * contrib_weight: its weight;
+ * contrib_factor: the factor of its values: the weight, less if the rule clips it, or 1 if
+ * the shard is a sum, whose values are weighted already. */
 double contrib_weight(const struct contrib *c, size_t i);
 double contrib_factor(const struct contrib *c, size_t i);
 
@@ -72,10 +72,10 @@ double contrib_factor(const struct contrib *c, size_t i);
  * clipping takes from the contributions. */
 double contrib_pull(const struct contrib *c);
 
-/* contrib_finite(c, i, g, v, n, e): check that the values v f32[n] of group g of
- * contribution i are finite.  If not, the rule `finite' leaves the contribution out;
- * without that rule return -ERR_REFUSED. */
-int contrib_finite(struct contrib *c, size_t i, uint32_t g, const float *v,
-    size_t n, struct err *e);
+/* contrib_finite(c, i, span, v, e): check that the values v f32[span->n] of contribution i
+ * are finite.  If not, the rule `finite' leaves the contribution out; without that rule
+ * return -ERR_REFUSED. */
+int contrib_finite(struct contrib *c, size_t i, const struct schema_span *span,
+    const float *v, struct err *e);
 
 #endif

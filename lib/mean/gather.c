@@ -27,49 +27,6 @@ enum { GATHER_OPEN = 256, GATHER_FEW = 16, GATHER_MEMORY = 32 << 20 };
 /* Bytes of memory for an open contribution: its reader, and the largest frame that we write. */
 enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
 
-/* One contribution to a step: where its shard is, and what stays in memory while it is
- * closed. */
-struct gather_in {
-	size_t at;		/* its index among the inputs */
-	struct reader *r;	/* while it is open: stands at the shard */
-	int stays;		/* 1: r belongs to an input, which stays open */
-	const char *path;	/* if not: file with the shard after `place' others */
-	uint64_t place;		/* path NULL: position of the shard in g->fd */
-	struct shard head;
-	int left;		/* 1: left out of the names, policy and norm */
-	int summed;		/* 1: made by gather_sum; policy and members are known */
-	struct values v;
-	struct dense made;	/* the spool's reconstruction of a difference; made.r
-				 * NULL: the shard is not a difference */
-	struct text_kv policy;	/* policy of this step's shard */
-	struct array_names members;
-};
-
-struct gather {
-	struct reader_opts o;
-	int how;		/* GATHER_WHOLE, GATHER_TWICE */
-	uint64_t expect;
-	char **path;		/* the inputs */
-	size_t nsrc;
-	struct reader **src;	/* readers that stay open for all steps; NULL: files,
-				 * which are opened for each step */
-	uint64_t done;		/* steps that are over */
-	int once;		/* 1: files of a spool, with one shard each */
-	int ahead;		/* 1: the only input stands at a shard of another step */
-	unsigned char run[SHARD_ID];	/* for a single input: run of the last step read */
-	uint64_t step;		/* number of that step; in a spool: the step to make */
-	int was;		/* 1: run and step are set */
-	int fd;			/* file of copied shards, each a stream; -1: none */
-	uint64_t bytes;		/* coded size of this step's contributions */
-	struct schema schema;	/* model of all contributions */
-	size_t blame;		/* index + 1 of the input that caused an error; 0: none */
-	struct gather_in *in;	/* this step's contributions, by device */
-	size_t n, cap;
-	size_t opens;		/* files that one contribution may take, 1 or 2 */
-	size_t room;		/* contributions of a window */
-	size_t lo, hi;		/* contributions [lo, hi) are open */
-};
-
 /* Blame contribution i for the error r, unless it is the system's. */
 int
 gather_blame(struct gather *g, size_t i, int r)
@@ -77,12 +34,6 @@ gather_blame(struct gather *g, size_t i, int r)
 	if ((r == -ERR_DATA || r == -ERR_REFUSED) && g->blame == 0)
 		g->blame = g->in[i].at + 1;
 	return r;
-}
-
-size_t
-gather_blamed(const struct gather *g)
-{
-	return g != NULL ? g->blame : 0;
 }
 
 /* ---- shards that are copied ---- */
@@ -218,12 +169,6 @@ gather_each(const struct gather *g)
 	    (frame < GATHER_FRAME ? frame : GATHER_FRAME);
 }
 
-size_t
-gather_opens(const struct gather *g)
-{
-	return g->opens;
-}
-
 uint64_t
 gather_memory(const struct gather *g)
 {
@@ -253,12 +198,6 @@ gather_room(const struct gather *g)
 	return room > g->opens ? (size_t)room / g->opens : 1;
 }
 
-size_t
-gather_windows(const struct gather *g)
-{
-	return (g->n - 1) / g->room + 1;
-}
-
 /* Open contributions lo to hi, and no others. */
 static int
 gather_open_these(struct gather *g, size_t lo, size_t hi, struct err *e)
@@ -272,20 +211,76 @@ gather_open_these(struct gather *g, size_t lo, size_t hi, struct err *e)
 	return k;
 }
 
-int
-gather_window(struct gather *g, size_t w, struct err *e)
+/* Open a window of contributions, from contribution lo on. */
+static int
+gather_window(struct gather *g, size_t lo, struct err *e)
 {
-	const size_t lo = w * g->room;
-
-	return gather_open_these(g, lo, g->n - lo < g->room ? g->n : lo + g->room,
-	    e);
+	return gather_open_these(g, lo, g->n - lo < g->room ? g->n : lo + g->room, e);
 }
 
-void
-gather_window_range(const struct gather *g, size_t *lo, size_t *hi)
+int
+gather_rewind(struct gather *g, struct err *e)
 {
-	*lo = g->lo;
-	*hi = g->hi;
+	return gather_window(g, 0, e);
+}
+
+/* ---- values ---- */
+
+int
+gather_group(struct gather *g, size_t i, uint32_t group, const float **x,
+    const struct codec_list **l, struct err *e)
+{
+	struct gather_in *in = &g->in[i];
+	struct values *v = &in->v;
+	int k;
+
+	v->lists = l != NULL;
+	if ((k = values_next(v, e)) < 0)
+		return reader_blame(in->r, k, e);
+	if (k == 0 || v->group != group)
+		return err_set(e, ERR_USAGE, "groups are requested out of order");
+	if (in->made.r != NULL) {
+		v->is_listed = 0;
+		if ((k = dense_group(&in->made, group, &v->x, e)) < 0)
+			return k;
+		v->sent = v->x != NULL;
+	}
+	*x = v->sent && !v->is_listed ? v->x : NULL;
+	if (l != NULL)
+		*l = v->is_listed ? &v->listed : NULL;
+	return 0;
+}
+
+/* Call `each' for all groups of the open contributions, and verify that these are whole. */
+static int
+gather_read_open(struct gather *g, gather_fn *each, void *arg, struct err *e)
+{
+	struct schema_span span;
+	uint32_t group;
+	size_t i;
+	int k;
+
+	for (group = 0; group < g->schema.ngroups; group++) {
+		schema_span(&g->schema, group, &span);
+		if ((k = each(arg, group, &span, e)) < 0)
+			return k;
+	}
+	for (i = g->lo; i < g->hi; i++)
+		if ((k = values_next(&g->in[i].v, e)) != 0)
+			return k < 0 ? gather_blame(g, i,
+			    reader_blame(g->in[i].r, k, e)) :
+			    err_set(e, ERR_USAGE, "groups are left over");
+	return 0;
+}
+
+int
+gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e)
+{
+	int k = gather_read_open(g, each, arg, e);
+
+	while (k == 0 && g->hi < g->n && (k = gather_window(g, g->hi, e)) == 0)
+		k = gather_read_open(g, each, arg, e);
+	return k;
 }
 
 /* ---- opening ---- */
@@ -553,48 +548,50 @@ gather_order(const void *a, const void *b)
 	return k != 0 ? k : x->step > y->step ? -1 : x->step < y->step;
 }
 
+struct gather_sum {
+	struct gather *g;
+	struct robust_sum sum;
+	struct writer *w;
+};
+
 /* Write the sum of one group of the open shards, or nothing if none of them has it. */
 static int
-gather_sum_group(struct gather *g, uint32_t group, struct robust_sum *sum,
-    struct writer *w, struct err *e)
+gather_sum_group(void *arg, uint32_t group, const struct schema_span *span, struct err *e)
 {
-	const int exact = schema_exact_group(&g->schema, group);
-	struct schema_span span;
+	struct gather_sum *s = arg;
+	struct gather *g = s->g;
+	const struct schema_tensor *t = &g->schema.t[span->tensor];
 	const float *x;
 	int k, sent = 0;
 	size_t i;
 
-	schema_span(&g->schema, group, &span);
-	robust_sum_begin(sum, span.n);
+	robust_sum_begin(&s->sum, span->n);
 	for (i = g->lo; i < g->hi; i++) {
 		if ((k = gather_group(g, i, group, &x, NULL, e)) < 0)
 			return gather_blame(g, i, k);
 		/* for types without a mean, keep the newest values */
-		if (x != NULL && !(exact && sent))
-			robust_sum_add(sum, 1, x);
+		if (x != NULL && !(sent && schema_exact(t->dtype)))
+			robust_sum_add(&s->sum, 1, x);
 		sent |= x != NULL;
 	}
 	if (!sent)
 		return 0;
-	if ((x = robust_sum_round(sum, 1)) == NULL)
+	if ((x = robust_sum_round(&s->sum, 1)) == NULL)
 		return gather_blame(g, g->lo, err_set(e, ERR_REFUSED, "the sum of "
-		    "tensor '%s' of '%s' overflows f32",
-		    g->schema.t[span.tensor].name,
+		    "tensor '%s' of '%s' overflows f32", t->name,
 		    shard_device(&g->in[g->lo].head)));
-	return writer_values(w, group, x, span.n, e);
+	return writer_values(s->w, group, x, span->n, e);
 }
 
 /* Replace shard lo by the sum of its device's shards [lo, hi).  The sum is a shard of
  * this step with the annotations of shard lo. */
 static int
-gather_sum(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
-    struct err *e)
+gather_sum(struct gather_sum *s, size_t lo, size_t hi, struct err *e)
 {
+	struct gather *g = s->g;
 	struct gather_in *in = &g->in[lo];
-	struct writer *w = NULL;
 	uint64_t at = 0;
-	uint32_t group;
-	int k = robust_sum_room(sum, g->schema.group_size, e);
+	int k = robust_sum_room(&s->sum, g->schema.group_size, e);
 
 	if (k == 0)
 		k = gather_open_these(g, lo, hi, e);
@@ -603,14 +600,13 @@ gather_sum(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
 		k = text_set(&in->head.kv, SHARD_KEY_MODEL, NULL, e);
 	in->head.step = g->step;
 	in->head.flags &= ~SHARD_PREDICTED;
-	if (k == 0 && (k = gather_copy_begin(g, &w, &at, e)) == 0)
-		k = writer_shard(w, &in->head, &g->schema, e);
-	for (group = 0; group < g->schema.ngroups && k == 0; group++)
-		k = gather_sum_group(g, group, sum, w, e);
-	if (k == 0 && (k = gather_finish(g, e)) == 0 &&
-	    (k = writer_send(w, NULL, e)) == 0)
-		k = writer_finish(w, e);
-	writer_free(w);
+	if (k == 0 && (k = gather_copy_begin(g, &s->w, &at, e)) == 0 &&
+	    (k = writer_shard(s->w, &in->head, &g->schema, e)) == 0 &&
+	    (k = gather_read_open(g, gather_sum_group, s, e)) == 0 &&
+	    (k = writer_send(s->w, NULL, e)) == 0)
+		k = writer_finish(s->w, e);
+	writer_free(s->w);
+	s->w = NULL;
 	if (k < 0)
 		return k;
 	in->path = NULL;
@@ -624,7 +620,7 @@ gather_sum(struct gather *g, size_t lo, size_t hi, struct robust_sum *sum,
 static int
 gather_join(struct gather *g, struct err *e)
 {
-	struct robust_sum sum = { .kern = kern_get(e) };
+	struct gather_sum s = { .g = g, .sum = { .kern = kern_get(e) } };
 	const size_t room = gather_room(g) > 2 ? gather_room(g) : 2;
 	size_t i, hi, to, n = 0;
 	int k = 0;
@@ -634,15 +630,15 @@ gather_join(struct gather *g, struct err *e)
 		    g->in[i].head.device, SHARD_ID) == 0; hi++)
 			;
 		for (to = hi; k == 0 && to - i > room; to -= room - 1)
-			k = gather_sum(g, to - room, to, &sum, e);
+			k = gather_sum(&s, to - room, to, e);
 		if (k == 0 && (hi - i > 1 || g->in[i].head.step != g->step))
-			k = gather_sum(g, i, to, &sum, e);
+			k = gather_sum(&s, i, to, e);
 		g->in[n++] = g->in[i];
 		while (++i < hi)
 			gather_in_release(&g->in[i]);
 	}
 	g->n = n;
-	robust_sum_release(&sum);
+	robust_sum_release(&s.sum);
 	return k;
 }
 
@@ -693,151 +689,49 @@ gather_step(struct gather *g, struct err *e)
 	return 1;
 }
 
-size_t
-gather_count(const struct gather *g)
-{
-	return g->n;
-}
-
-const struct shard *
-gather_shard(const struct gather *g, size_t i)
-{
-	return &g->in[i].head;
-}
-
-const struct schema *
-gather_schema(const struct gather *g)
-{
-	return &g->schema;
-}
-
-int
-gather_group(struct gather *g, size_t i, uint32_t group, const float **x,
-    const struct codec_list **l, struct err *e)
-{
-	struct gather_in *in = &g->in[i];
-	struct values *v = &in->v;
-	int k;
-
-	v->lists = l != NULL;
-	if ((k = values_next(v, e)) < 0)
-		return reader_blame(in->r, k, e);
-	if (k == 0 || v->group != group)
-		return err_set(e, ERR_USAGE, "groups are requested out of order");
-	if (in->made.r != NULL) {
-		v->is_listed = 0;
-		if ((k = dense_group(&in->made, group, &v->x, e)) < 0)
-			return k;
-		v->sent = v->x != NULL;
-	}
-	*x = v->sent && !v->is_listed ? v->x : NULL;
-	if (l != NULL)
-		*l = v->is_listed ? &v->listed : NULL;
-	return 0;
-}
-
-int
-gather_finish(struct gather *g, struct err *e)
-{
-	size_t i;
-	int k;
-
-	for (i = g->lo; i < g->hi; i++)
-		if ((k = values_next(&g->in[i].v, e)) != 0)
-			return k < 0 ? gather_blame(g, i,
-			    reader_blame(g->in[i].r, k, e)) :
-			    err_set(e, ERR_USAGE, "groups are left over");
-	return 0;
-}
-
 /* ---- names ---- */
 
-void
-gather_leave(struct gather *g, size_t i, int left)
-{
-	g->in[i].left = left;
-}
-
-int
-gather_left(const struct gather *g, size_t i)
-{
-	return g->in[i].left;
-}
-
-const struct text_kv *
-gather_policy(const struct gather *g, size_t i)
-{
-	return &g->in[i].policy;
-}
-
-/* Return the k-th name of contribution i, listed or its own; NULL: no more. */
-static const char *
-gather_name(const struct gather *g, size_t i, size_t k)
-{
-	const struct gather_in *in = &g->in[i];
-
-	if (in->left || k >= (in->members.n != 0 ? in->members.n : 1))
-		return NULL;
-	return in->members.n != 0 ? in->members.p[k] : shard_device(&in->head);
-}
+/* A name, and the contribution that lists it. */
+struct gather_name {
+	const char *name;
+	size_t i;
+};
 
 static int
-gather_has(const struct gather *g, size_t i, const char *name)
+gather_by_name(const void *a, const void *b)
 {
-	const char *s;
-	size_t k;
+	const struct gather_name *x = a, *y = b;
+	const int k = strcmp(x->name, y->name);
 
-	for (k = 0; (s = gather_name(g, i, k)) != NULL; k++)
-		if (strcmp(s, name) == 0)
-			return 1;
-	return 0;
+	return k != 0 ? k : x->i < y->i ? -1 : x->i > y->i;
 }
 
-/* Return 1 if this name is in the sorted list l twice. */
-static int
-gather_is_double(const struct array_names *l, const char *name)
-{
-	char *const *at = bsearch(&name, l->p, l->n, sizeof(*l->p), array_order);
-
-	return (at > l->p && strcmp(at[-1], name) == 0) ||
-	    (at + 1 < l->p + l->n && strcmp(at[1], name) == 0);
-}
-
-/* Return 1 if the name is the own device of another contribution than i. */
-static int
-gather_is_owned(const struct gather *g, size_t i, const char *name)
-{
-	size_t k;
-
-	for (k = 0; k < g->n; k++)
-		if (strcmp(shard_device(&g->in[k].head), name) == 0 &&
-		    gather_has(g, k, name))
-			return k != i;
-	return 0;
-}
-
-/* Names that contribution i shares with others. */
+/* Names that a contribution shares with others. */
 struct gather_shared {
-	size_t i, all;		/* the contribution; number of shared names */
+	size_t all;		/* number of shared names */
 	size_t others;		/* number of names that are another contribution's device */
 	const char *name;	/* the first shared name */
 };
 
-static struct gather_shared
-gather_share(const struct gather *g, const struct array_names *l, size_t i)
+/* Set s for each contribution, from the sorted names p[n]. */
+static void
+gather_share(const struct gather *g, const struct gather_name *p, size_t n,
+    struct gather_shared *s)
 {
-	struct gather_shared s = { .i = i };
-	const char *name;
-	size_t k;
+	size_t from, to, k, i, owner;
 
-	for (k = 0; (name = gather_name(g, i, k)) != NULL; k++) {
-		if (!gather_is_double(l, name))
-			continue;
-		if (s.all++ == 0)
-			s.name = name;
-		s.others += (size_t)gather_is_owned(g, i, name);
+	for (from = 0; from < n; from = to) {
+		owner = g->n;
+		for (to = from; to < n && strcmp(p[to].name, p[from].name) == 0; to++)
+			if (strcmp(shard_device(&g->in[p[to].i].head), p[to].name) == 0)
+				owner = p[to].i;
+		for (k = from; k < to && to - from > 1; k++) {
+			i = p[k].i;
+			if (s[i].all++ == 0)
+				s[i].name = p[k].name;
+			s[i].others += owner != g->n && owner != i;
+		}
 	}
-	return s;
 }
 
 /* Return 1 if contribution a is to blame rather than b, an earlier one.  To blame is the
@@ -845,48 +739,64 @@ gather_share(const struct gather *g, const struct array_names *l, size_t i)
  * names, since any device could claim to speak for all others; else the one with fewer
  * names; else the later one. */
 static int
-gather_worse(const struct gather *g, const struct gather_shared *a,
-    const struct gather_shared *b)
+gather_worse(const struct gather *g, const struct gather_shared *s, size_t a, size_t b)
 {
-	if ((a->others != 0) != (b->others != 0))
-		return a->others != 0;
-	if (a->all != b->all)
-		return a->all > b->all;
-	return a->all != 0 && g->in[a->i].members.n <= g->in[b->i].members.n;
+	if ((s[a].others != 0) != (s[b].others != 0))
+		return s[a].others != 0;
+	if (s[a].all != s[b].all)
+		return s[a].all > s[b].all;
+	return s[a].all != 0 && g->in[a].members.n <= g->in[b].members.n;
 }
 
-/* Set the error for a name that is in two contributions and would count twice. */
+/* Set the error for a name that is in two contributions and would count twice.  p[n] are
+ * the sorted names. */
 static int
-gather_twice_in(struct gather *g, const struct array_names *l, struct err *e)
+gather_twice_in(struct gather *g, const struct gather_name *p, size_t n, struct err *e)
 {
-	struct gather_shared worst = { .i = 0 }, s;
-	size_t i, other = 0;
+	struct gather_shared *s = alloc_get(g->n, sizeof(*s), e);
+	size_t i, worst = 0;
+	int k;
 
-	for (i = 0; i < g->n; i++) {
-		s = gather_share(g, l, i);
-		if (gather_worse(g, &s, &worst))
-			worst = s;
-	}
-	while (other == worst.i || !gather_has(g, other, worst.name))
-		other++;
-	return gather_blame(g, worst.i, err_set(e, ERR_REFUSED, "'%.80s' would count "
-	    "twice: it contributed to '%.80s' and to '%.80s'", worst.name,
-	    shard_device(&g->in[other].head), shard_device(&g->in[worst.i].head)));
+	if (s == NULL)
+		return -ERR_SYS;
+	gather_share(g, p, n, s);
+	for (i = 1; i < g->n; i++)
+		if (gather_worse(g, s, i, worst))
+			worst = i;
+	while (p->i == worst || strcmp(p->name, s[worst].name) != 0)
+		p++;
+	k = gather_blame(g, worst, err_set(e, ERR_REFUSED, "'%.80s' would count "
+	    "twice: it contributed to '%.80s' and to '%.80s'", p->name,
+	    shard_device(&g->in[p->i].head), shard_device(&g->in[worst].head)));
+	alloc_free(s);
+	return k;
 }
 
 int
 gather_members(struct gather *g, struct array_names *l, struct err *e)
 {
-	const char *name;
-	size_t i, k;
+	struct gather_name *p = NULL;
+	const struct gather_in *in;
+	size_t i, k, n = 0, cap = 0;
 	int r = 0;
 
-	for (i = 0; i < g->n && r == 0; i++)
-		for (k = 0; (name = gather_name(g, i, k)) != NULL && r == 0; k++)
-			r = array_name(l, name, strlen(name), e);
-	array_sort(l);
-	for (i = 1; i < l->n && r == 0; i++)
-		if (strcmp(l->p[i - 1], l->p[i]) == 0)
-			return gather_twice_in(g, l, e);
+	for (i = 0; i < g->n && r == 0; i++) {
+		in = &g->in[i];
+		k = 0;
+		do {
+			if (in->left ||
+			    (r = alloc_grow(&p, &cap, n + 1, sizeof(*p), e)) < 0)
+				break;
+			p[n++] = (struct gather_name){ in->members.n != 0 ?
+			    in->members.p[k] : shard_device(&in->head), i };
+		} while (++k < in->members.n);
+	}
+	if (r == 0 && n > 1)
+		qsort(p, n, sizeof(*p), gather_by_name);
+	for (k = 0; k < n && r == 0; k++)
+		r = k > 0 && strcmp(p[k - 1].name, p[k].name) == 0 ?
+		    gather_twice_in(g, p, n, e) :
+		    array_name(l, p[k].name, strlen(p[k].name), e);
+	alloc_free(p);
 	return r;
 }

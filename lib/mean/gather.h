@@ -19,17 +19,64 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/codec.h"
+#include "device/dense.h"
+#include "format/array.h"
 #include "format/reader.h"
+#include "format/values.h"
 
-struct array_names;
 struct err;
-struct gather;
-struct text_kv;
 
 enum {
 	GATHER_WHOLE = 1,	/* all contributions are open together */
 	GATHER_TWICE = 2	/* a step's shards are read more than once */
+};
+
+/* One contribution to a step: where its shard is, and what stays in memory while it is
+ * closed. */
+struct gather_in {
+	struct shard head;
+	int left;		/* 1: the contribution does not count: it is left out of the
+				 * names, the merged policy and the norm; set by the caller */
+	struct text_kv policy;	/* after gather_read: the policy in the shard */
+	struct array_names members;	/* after gather_read: the names that it lists */
+	/* below: private */
+	size_t at;		/* its index among the inputs */
+	struct reader *r;	/* while it is open: stands at the shard */
+	int stays;		/* 1: r belongs to an input, which stays open */
+	const char *path;	/* if not: file with the shard after `place' others */
+	uint64_t place;		/* path NULL: position of the shard in g->fd */
+	int summed;		/* 1: made by gather_sum; policy and members are known */
+	struct values v;
+	struct dense made;	/* the spool's reconstruction of a difference; made.r
+				 * NULL: the shard is not a difference */
+};
+
+struct gather {
+	struct gather_in *in;	/* this step's contributions, by device */
+	size_t n;
+	size_t lo, hi;		/* contributions [lo, hi) are open */
+	struct schema schema;	/* model of all contributions */
+	size_t blame;		/* index + 1 of the input that caused an error; 0: none */
+	size_t opens;		/* files that a contribution takes: 1, or 2 if some are
+				 * differences in a spool */
+	/* below: private */
+	struct reader_opts o;
+	int how;		/* GATHER_WHOLE, GATHER_TWICE */
+	uint64_t expect;
+	char **path;		/* the inputs */
+	size_t nsrc;
+	struct reader **src;	/* readers that stay open for all steps; NULL: files,
+				 * which are opened for each step */
+	uint64_t done;		/* steps that are over */
+	int once;		/* 1: files of a spool, with one shard each */
+	int ahead;		/* 1: the only input stands at a shard of another step */
+	unsigned char run[SHARD_ID];	/* for a single input: run of the last step read */
+	uint64_t step;		/* number of that step; in a spool: the step to make */
+	int was;		/* 1: run and step are set */
+	int fd;			/* file of copied shards, each a stream; -1: none */
+	uint64_t bytes;		/* coded size of this step's contributions */
+	size_t cap;		/* of in */
+	size_t room;		/* contributions of a window */
 };
 
 /* gather_open(out, paths, n, how, expect, to, o, e): open n inputs; 0: standard input.
@@ -45,52 +92,38 @@ int gather_many(struct gather **out, uint64_t step, char **paths, size_t n, int 
     const struct reader_opts *o, struct err *e);
 void gather_free(struct gather *g);
 
-/* For gather_many only.  gather_blame(g, i, r): note that contribution i causes the
- * error r, unless r is -ERR_SYS; return r.  gather_blamed: return the index of that
- * contribution among the paths plus one, or 0. */
+/* gather_blame(g, i, r): note in g->blame that contribution i causes the error r, unless r
+ * is -ERR_SYS; return r. */
 int gather_blame(struct gather *g, size_t i, int r);
-size_t gather_blamed(const struct gather *g);
 
-/* gather_step: go to the next step.  Return 1, or 0 if all inputs ended.  -ERR_DATA,
- * "mismatch: ..." with both names: the heads of two shards differ in run, step or schema.
- * -ERR_REFUSED: a device has two shards. */
+/* gather_step: go to the next step; none of its contributions is open.  Return 1, or 0 if
+ * all inputs ended.  -ERR_DATA, "mismatch: ..." with both names: the heads of two shards
+ * differ in run, step or schema.  -ERR_REFUSED: a device has two shards. */
 int gather_step(struct gather *g, struct err *e);
-size_t gather_count(const struct gather *g);
-const struct shard *gather_shard(const struct gather *g, size_t i);
-const struct schema *gather_schema(const struct gather *g);
-/* gather_opens: return how many files a contribution takes: 1, or 2 if some are
- * differences in a spool.  gather_memory: return the approximate memory, in bytes, that
- * all contributions take while they are open. */
-size_t gather_opens(const struct gather *g);
+/* gather_memory: return the approximate memory, in bytes, that all contributions take
+ * while they are open. */
 uint64_t gather_memory(const struct gather *g);
 
-/*
- * Contributions are opened in windows. Pipes, which are always open, are all in one.
- * gather_window(g, w, e): open window w at its first group; none is open after
- * gather_step.  gather_window_range: get the contributions of the open window, [lo, hi).
- * gather_group and gather_finish are for this range.
- */
-size_t gather_windows(const struct gather *g);
-int gather_window(struct gather *g, size_t w, struct err *e);
-void gather_window_range(const struct gather *g, size_t *lo, size_t *hi);
+/* gather_rewind(g, e): open the first window of contributions at their first group.  Pipes,
+ * which are always open, are all in one window.
+ * gather_read(g, each, arg, e), after gather_rewind: for each window call `each' for every
+ * group in order, then verify that its shards are whole.  `each' asks for the group from
+ * the contributions [g->lo, g->hi). */
+typedef int gather_fn(void *arg, uint32_t group, const struct schema_span *span,
+    struct err *e);
+int gather_rewind(struct gather *g, struct err *e);
+int gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e);
 /* gather_group(g, i, group, x, l, e): *x becomes the values f32[n] of the group from
  * contribution i, or NULL if it was not sent.  If l is not NULL and the group's codec
- * lists its values, *l becomes that list and *x NULL; otherwise *l becomes NULL.  Ask for
- * every group, in order.  Several threads may ask for different i; after an error the
- * caller then calls gather_blame. */
+ * lists its values, *l becomes that list and *x NULL; otherwise *l becomes NULL.
+ * Several threads may ask for different i; after an error the caller then calls
+ * gather_blame. */
 int gather_group(struct gather *g, size_t i, uint32_t group, const float **x,
     const struct codec_list **l, struct err *e);
-/* After the last group: verify that all shards are whole. */
-int gather_finish(struct gather *g, struct err *e);
 
-/* gather_leave(g, i, left): with left 1, leave contribution i out of gather_members, the
- * merged policy and the norm; with left 0, count it there.  gather_left: return left. */
-void gather_leave(struct gather *g, size_t i, int left);
-int gather_left(const struct gather *g, size_t i);
-/* After gather_finish.  gather_policy: return the policy in contribution i's shard.
- * gather_members: append the names of all contributors to l, sorted; an aggregate
- * contributes the names that it lists.  -ERR_REFUSED: a name is in two contributions. */
-const struct text_kv *gather_policy(const struct gather *g, size_t i);
+/* gather_members, after gather_read: append the names of all contributors to l, sorted; an
+ * aggregate contributes the names that it lists.  -ERR_REFUSED: a name is in two
+ * contributions. */
 int gather_members(struct gather *g, struct array_names *l, struct err *e);
 
 #endif

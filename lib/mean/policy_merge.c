@@ -45,15 +45,15 @@ policy_merge_collect(struct asked *a, struct gather *g, int policy, const char *
 	size_t i;
 	int r;
 
-	for (i = 0, a->n = a->all = 0; i < gather_count(g); i++) {
-		if (gather_left(g, i))
+	for (i = 0, a->n = a->all = 0; i < g->n; i++) {
+		if (g->in[i].left)
 			continue;
 		a->all++;
-		kv = policy ? gather_policy(g, i) : &gather_shard(g, i)->kv;
+		kv = policy ? &g->in[i].policy : &g->in[i].head.kv;
 		if (of != NULL && text_get(kv, of) == NULL)
 			continue;
 		if ((r = keys_real(kv, key, &a->v[a->n],
-		    shard_device(gather_shard(g, i)), e)) < 0)
+		    shard_device(&g->in[i].head), e)) < 0)
 			return gather_blame(g, i, r);
 		if (r > 0)
 			a->who[a->n++] = i;
@@ -132,7 +132,7 @@ policy_merge_own(const struct asked *a, struct gather *g, struct text_kv *kv,
 	int r = policy_merge_median(a, 0, &m, e);
 
 	for (i = 0; i < a->n && r > 0; i++) {
-		name = shard_device(gather_shard(g, a->who[i]));
+		name = shard_device(&g->in[a->who[i]].head);
 		if (strlen(KEYS_INTERVAL_OF) + strlen(name) > TEXT_MAX_KEY ||
 		    name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-")]
 		    != '\0')
@@ -176,29 +176,29 @@ policy_merge_cuts(struct asked *a, struct gather *g, struct text_kv *kv, struct 
 	    upper > m * (double)POLICY_MERGE_FACTOR)
 		return r < 0 ? r : 0;
 	for (i = 0; i < a->n; i++) {
-		name = shard_device(gather_shard(g, a->who[i]));
-		cuts = text_get(gather_policy(g, a->who[i]), KEYS_CUTS);
-		seconds = text_get(gather_policy(g, a->who[i]), KEYS_CUTS_SECONDS);
+		name = shard_device(&g->in[a->who[i]].head);
+		cuts = text_get(&g->in[a->who[i]].policy, KEYS_CUTS);
+		seconds = text_get(&g->in[a->who[i]].policy, KEYS_CUTS_SECONDS);
 		if (strlen(cuts) + strlen(seconds) > POLICY_MERGE_CUTS ||
 		    a->v[i] > m * (double)POLICY_MERGE_FACTOR || a->v[i] < most ||
 		    (a->v[i] <= most && strcmp(name,
-		    shard_device(gather_shard(g, last))) > 0))
+		    shard_device(&g->in[last].head)) > 0))
 			continue;
 		most = a->v[i];
 		last = a->who[i];
 	}
 	if (most < 0)		/* all lists of cuts are too long */
 		return 0;
-	r = text_set(kv, KEYS_CUTS, text_get(gather_policy(g, last), KEYS_CUTS), e);
+	r = text_set(kv, KEYS_CUTS, text_get(&g->in[last].policy, KEYS_CUTS), e);
 	return r < 0 ? r : text_set(kv, KEYS_CUTS_SECONDS,
-	    text_get(gather_policy(g, last), KEYS_CUTS_SECONDS), e);
+	    text_get(&g->in[last].policy, KEYS_CUTS_SECONDS), e);
 }
 
 int
 policy_merge_write(struct gather *g, int own, struct text_kv *kv, struct err *e)
 {
 	struct asked a;
-	int r = policy_merge_begin(&a, gather_count(g), e);
+	int r = policy_merge_begin(&a, g->n, e);
 
 	if (r == 0 && (r = policy_merge_collect(&a, g, 1, KEYS_DELAY, NULL, e)) == 0 &&
 	    (r = policy_merge_delay(&a, kv, e)) == 0 &&
@@ -219,7 +219,7 @@ policy_merge_norm(struct gather *g, struct text_kv *kv, struct err *e)
 	struct asked a;
 	double sum = 0, m;
 	size_t i;
-	int r = policy_merge_begin(&a, gather_count(g), e);
+	int r = policy_merge_begin(&a, g->n, e);
 
 	if (r == 0 && (r = policy_merge_collect(&a, g, 0, SHARD_KEY_NORM, NULL, e)) == 0 &&
 	    (r = policy_merge_median(&a, 0, &m, e)) > 0) {

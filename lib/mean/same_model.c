@@ -58,7 +58,7 @@ same_model_runs(const struct same_model_said *s, size_t n, struct same_model_run
 static const char *
 same_model_device(const struct gather *g, const struct same_model_said *s)
 {
-	return shard_device(gather_shard(g, s->at));
+	return shard_device(&g->in[s->at].head);
 }
 
 /* Set the error for one version with two digests or more.  Names are cut so that the
@@ -83,7 +83,7 @@ same_model_differ(struct gather *g, const struct same_model_run top[2], struct e
 int
 same_model_check(struct gather *g, struct err *e)
 {
-	const size_t n = gather_count(g);
+	const size_t n = g->n;
 	struct same_model_said *s = alloc_get(n + 1, sizeof(*s), e);
 	struct same_model_run top[2];
 	const struct shard *sh;
@@ -93,7 +93,7 @@ same_model_check(struct gather *g, struct err *e)
 	if (s == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < n; i++) {
-		sh = gather_shard(g, i);
+		sh = &g->in[i].head;
 		s[k] = (struct same_model_said){ text_get(&sh->kv,
 		    SHARD_KEY_MODEL), sh->base_version, i };
 		k += s[k].digest != NULL;
@@ -115,10 +115,10 @@ same_model_put(const struct gather *g, struct text_kv *kv, struct err *e)
 	const char *digest, *all = NULL;
 	size_t i;
 
-	for (i = 0; i < gather_count(g); i++) {
-		if (gather_left(g, i))
+	for (i = 0; i < g->n; i++) {
+		if (g->in[i].left)
 			continue;
-		sh = gather_shard(g, i);
+		sh = &g->in[i].head;
 		digest = text_get(&sh->kv, SHARD_KEY_MODEL);
 		if (first == NULL) {
 			first = sh;

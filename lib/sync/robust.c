@@ -149,7 +149,7 @@ robust_step(struct robust_step *t, size_t k, struct err *e)
 	t->x = alloc_get(k, sizeof(*t->x), e);
 	t->element = alloc_get(k, sizeof(*t->element), e);
 	for (; t->one != NULL && k > 0; k--)
-		t->one[k - 1].share = 1;
+		t->one[k - 1].share = t->one[k - 1].scale = 1;
 	return t->one != NULL && t->x != NULL && t->element != NULL ? 0 : -ERR_SYS;
 }
 

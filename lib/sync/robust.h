@@ -95,8 +95,8 @@ struct robust_step {
 				 * few contributions for it */
 };
 
-/* Begin a step of k contributions: set all members of t->one to 0 except share, which is
- * 1.  Zero t before the first step.  Return 0 or -ERR_SYS. */
+/* Begin a step of k contributions: set all members of t->one to 0 except share and scale,
+ * which are 1.  Zero t before the first step.  Return 0 or -ERR_SYS. */
 int robust_step(struct robust_step *t, size_t k, struct err *e);
 void robust_release(struct robust_step *t);
 

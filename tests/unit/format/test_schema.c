@@ -44,8 +44,8 @@ sample(struct schema *s)
 TEST(test_groups)
 {
 	static const struct schema_span want[] = {
-		{ 0, 20, 0, 64 }, { 0, 20, 64, 64 }, { 0, 20, 128, 64 },
-		{ 0, 20, 192, 8 }, { 2, 1, 0, 1 }, { 3, 5, 0, 15 }
+		{ 0, 20, 0, 0, 64 }, { 0, 20, 64, 64, 64 }, { 0, 20, 128, 128, 64 },
+		{ 0, 20, 192, 192, 8 }, { 2, 1, 0, 200, 1 }, { 3, 5, 0, 201, 15 }
 	};
 	struct schema s = SCHEMA_INIT;
 	struct schema_span span;
@@ -57,7 +57,7 @@ TEST(test_groups)
 	for (g = 0; g < 6; g++) {
 		schema_span(&s, g, &span);
 		bad += span.tensor != want[g].tensor ||
-		    span.cols != want[g].cols ||
+		    span.cols != want[g].cols || span.first != want[g].first ||
 		    span.offset != want[g].offset || span.n != want[g].n;
 	}
 	ok(bad == 0, "each group lies where it should");

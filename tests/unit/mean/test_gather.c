@@ -14,85 +14,74 @@
 #include "../test.h"
 #include "../model.h"
 
-enum { FILES = 8 };
-
 static struct err e;
-static char paths[FILES][64];
-static char *path[FILES];
+static char path[] = "shard";	/* what make() writes */
+static char out[256];		/* what step() read */
 
 struct spec {
 	const char *device, *run;
 	uint64_t step;
 	float value;
-	uint64_t dim;
-	uint32_t flags;
 };
 
+/* Make a file with one shard of two groups, the second of which is not sent. */
 static void
-put(struct writer *w, const struct spec *p)
+make(const struct spec *p)
 {
-	struct schema sc = model_of(p->dim, 0, 4);
-	struct shard s;
+	struct writer_opts o = { "test", NULL, 0 };
+	struct schema sc = model_of(8, 0, 4);
 	float x[4] = { p->value, p->value, p->value, p->value };
+	struct writer *w;
+	struct shard s;
+	struct io *io;
 
 	shard_init(&s);
 	s.step = p->step;
-	s.flags = p->flags;
 	(void)shard_set_run(&s, p->run, &e);
 	(void)shard_set_device(&s, p->device, &e);
+	(void)io_create(&io, path, 0, &e);
+	(void)writer_open(&w, io, &o, &e);
 	(void)writer_shard(w, &s, &sc, &e);
-	/* group 1 is never sent */
 	(void)writer_values(w, 0, x, 4, &e);
 	(void)writer_send(w, NULL, &e);
+	(void)writer_end(w, IO_SYNC_NONE, &e);
+	writer_free(w);
 	shard_release(&s);
 	schema_release(&sc);
 }
 
-/* Make file i with n shards. */
-static void
-make(int i, const struct spec *p, size_t n)
+/* Append devices and their values of group 0 to out; group 1 is never sent. */
+static int
+look(void *arg, uint32_t group, const struct schema_span *span, struct err *err)
 {
-	struct writer_opts o = { "test", NULL, 0 };
-	struct writer *w;
-	struct io *io;
-	size_t k;
+	struct gather *g = arg;
+	const float *x;
+	size_t i, n;
+	int r = 0;
 
-	(void)snprintf(paths[i], sizeof(paths[i]), "%d", i);
-	path[i] = paths[i];
-	(void)io_create(&io, path[i], 0, &e);
-	(void)writer_open(&w, io, &o, &e);
-	for (k = 0; k < n; k++)
-		put(w, &p[k]);
-	(void)writer_end(w, IO_SYNC_NONE, &e);
-	writer_free(w);
+	(void)span;
+	for (i = g->lo; i < g->hi && r == 0; i++) {
+		n = strlen(out);
+		r = gather_group(g, i, group, &x, NULL, err);
+		if (r == 0 && (x == NULL) != (group == 1))
+			return -99;
+		if (r == 0 && x != NULL)
+			(void)snprintf(out + n, sizeof(out) - n, "%s=%g ",
+			    shard_device(&g->in[i].head), (double)x[0]);
+	}
+	return r;
 }
 
-/* Read the next step: devices and first values, "b=2 a=1 c=3 ", then the result. */
+/* Read the next step, with devices and first values in out: "a=1 b=2 c=3 ". */
 static int
-step(struct gather *g, char out[256])
+step(struct gather *g)
 {
-	const struct schema *sc;
-	size_t i, n = 0;
-	const float *x, *none;
-	int r;
+	int r = gather_step(g, &e);
 
 	out[0] = '\0';
-	if ((r = gather_step(g, &e)) <= 0)
-		return r;
-	if ((r = gather_window(g, 0, &e)) < 0)
-		return r;
-	sc = gather_schema(g);
-	for (i = 0; i < gather_count(g); i++) {
-		if ((r = gather_group(g, i, 0, &x, NULL, &e)) < 0)
-			return r;
-		n += (size_t)snprintf(out + n, 256 - n, "%s=%g ",
-		    shard_device(gather_shard(g, i)), (double)x[0]);
-		if (sc->ngroups > 1 && ((r = gather_group(g, i, 1, &none,
-		    NULL, &e)) < 0 || none != NULL))
-			return r < 0 ? r : -99;
-	}
-	r = gather_finish(g, &e);
-	return r < 0 ? r : 1;
+	if (r > 0 && (r = gather_rewind(g, &e)) == 0)
+		r = gather_read(g, look, g, &e) < 0 ? -1 : 1;
+	return r;
 }
 
 /* Allow this process few open files, or as many as before. */
@@ -111,18 +100,18 @@ few_files(int few)
 
 TEST(test_changed)
 {
-	static const struct spec a[] = { { "a", "run", 3, 2, 8, 0 } };
-	static const struct spec b[] = { { "b", "run", 3, 2, 8, 0 } };
+	static const struct spec a = { "a", "run", 3, 2 }, b = { "b", "run", 3, 2 };
+	char *list[] = { path };
 	struct reader_opts o = { .max_elements = 0 };
 	struct gather *g;
 
-	make(0, a, 1);
+	make(&a);
 	err_clear(&e);
-	ok(gather_many(&g, 3, path, 1, 0, &o, &e) == 0 && gather_step(g, &e) == 1,
+	ok(gather_many(&g, 3, list, 1, 0, &o, &e) == 0 && gather_step(g, &e) == 1,
 	    "a file: %s", ERR_MSG(&e));
-	make(0, b, 1);
-	ok(gather_window(g, 0, &e) == -ERR_DATA && gather_blamed(g) == 1 &&
-	    strstr(ERR_MSG(&e), path[0]) != NULL, "that becomes another: %s",
+	make(&b);
+	ok(gather_rewind(g, &e) == -ERR_DATA && g->blame == 1 &&
+	    strstr(ERR_MSG(&e), path) != NULL, "that becomes another: %s",
 	    ERR_MSG(&e));
 	gather_free(g);
 }
@@ -132,10 +121,10 @@ TEST(test_changed)
 TEST(test_earlier)
 {
 	enum { N = 40 };
-	struct spec s = { NULL, "run", 0, 0, 8, 0 };
+	struct spec s = { NULL, "run", 0, 0 };
 	struct reader_opts o = { .max_elements = 0 };
 	static char of[N + 3][80];
-	char *list[N + 3], out[256] = "";
+	char *list[N + 3];
 	struct gather *g;
 	size_t i;
 
@@ -144,32 +133,32 @@ TEST(test_earlier)
 		s.device = i < N ? "a" : i < N + 2 ? "b" : "c";
 		s.step = i < N ? 60 + i * 7 % N : i == N ? 50 : i == N + 1 ? 100 : 99;
 		s.value = i < N ? (float)(i + 1) : 1000.0f * (float)(i - N + 1);
-		make(0, &s, 1);
+		make(&s);
 		list[i] = of[i];
 		(void)snprintf(of[i], sizeof(of[i]), "of-%zu", i);
-		(void)rename(path[0], list[i]);
+		(void)rename(path, list[i]);
 	}
 	few_files(1);
 	err_clear(&e);
-	ok(gather_many(&g, 100, list, N + 3, 0, &o, &e) == 0 && step(g, out) == 1 &&
-	    gather_count(g) == 3 && strstr(out, "a=820 ") != NULL &&
+	ok(gather_many(&g, 100, list, N + 3, 0, &o, &e) == 0 && step(g) == 1 &&
+	    g->n == 3 && strstr(out, "a=820 ") != NULL &&
 	    strstr(out, "b=3000 ") != NULL && strstr(out, "c=3000 ") != NULL &&
-	    gather_shard(g, 0)->step == 100, "%s%s", out, ERR_MSG(&e));
+	    g->in[0].head.step == 100, "%s%s", out, ERR_MSG(&e));
 	gather_free(g);
 	/* a shard that is repeated or of another run is blamed */
 	list[3] = list[4];
 	ok(gather_many(&g, 100, list, N + 3, 0, &o, &e) == 0 &&
-	    gather_step(g, &e) == -ERR_REFUSED && (gather_blamed(g) == 4 ||
-	    gather_blamed(g) == 5), "%zu: %s", gather_blamed(g), ERR_MSG(&e));
+	    gather_step(g, &e) == -ERR_REFUSED && (g->blame == 4 ||
+	    g->blame == 5), "%zu: %s", g->blame, ERR_MSG(&e));
 	gather_free(g);
 	list[3] = of[3];
-	s = (struct spec){ "a", "other", 5, 1, 8, 0 };
-	make(0, &s, 1);
-	(void)rename(path[0], list[3]);
+	s = (struct spec){ "a", "other", 5, 1 };
+	make(&s);
+	(void)rename(path, list[3]);
 	err_clear(&e);
 	ok(gather_many(&g, 100, list, N + 3, 0, &o, &e) == 0 &&
-	    gather_step(g, &e) == -ERR_DATA && gather_blamed(g) == 4, "%zu: %s",
-	    gather_blamed(g), ERR_MSG(&e));
+	    gather_step(g, &e) == -ERR_DATA && g->blame == 4, "%zu: %s",
+	    g->blame, ERR_MSG(&e));
 	gather_free(g);
 	few_files(0);
 }
@@ -180,7 +169,7 @@ TEST(test_changed_late)
 	enum { N = 20 };		/* a window has 16 */
 	struct reader_opts o = { .max_elements = 0 };
 	static char names[N][4], of[N][80];
-	struct spec s = { NULL, "run", 3, 2, 8, 0 };
+	struct spec s = { NULL, "run", 3, 2 };
 	char *list[N];
 	struct gather *g;
 	size_t i;
@@ -188,22 +177,22 @@ TEST(test_changed_late)
 	for (i = 0; i < N; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "d%02zu", i);
 		s.device = names[i];
-		make(0, &s, 1);
+		make(&s);
 		list[i] = of[i];
 		(void)snprintf(of[i], sizeof(of[i]), "of-%zu", i);
-		(void)rename(path[0], list[i]);
+		(void)rename(path, list[i]);
 	}
 	few_files(1);
 	err_clear(&e);
 	ok(gather_many(&g, 3, list, N, 0, &o, &e) == 0 && gather_step(g, &e) == 1 &&
-	    gather_windows(g) == 2, "two windows: %s", ERR_MSG(&e));
+	    gather_rewind(g, &e) == 0 && g->lo == 0 && g->hi == 16,
+	    "the first of two windows: %s", ERR_MSG(&e));
 	s.device = "other";
-	make(0, &s, 1);
-	(void)rename(path[0], list[18]);
-	ok(gather_window(g, 0, &e) == 0 && gather_window(g, 1, &e) == -ERR_DATA &&
-	    gather_blamed(g) == 19 && strstr(ERR_MSG(&e), list[18]) != NULL,
-	    "the 19th became another: %zu, %s", (size_t)gather_blamed(g),
-	    ERR_MSG(&e));
+	make(&s);
+	(void)rename(path, list[18]);
+	ok(gather_read(g, look, g, &e) == -ERR_DATA &&
+	    g->blame == 19 && strstr(ERR_MSG(&e), list[18]) != NULL,
+	    "the 19th became another: %zu, %s", g->blame, ERR_MSG(&e));
 	gather_free(g);
 	few_files(0);
 }
