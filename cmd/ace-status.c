@@ -207,8 +207,8 @@ status_waits(const struct status *x, const struct run_state *r)
 
 	(void)render_ago(r->ago, age);
 	for (i = 0; i < r->n; i++)
-		if (r->d[i].awaited)
-			waiting_add(&missing, r->d[i].name);
+		if (r->d[i]->awaited)
+			waiting_add(&missing, r->d[i]->name);
 	if (r->now == STATUS_CLOSED)
 		line(x, "step %llu is closed with %llu shards; its average is not "
 		    "there yet (ace-aggregate)", step, here);
@@ -250,6 +250,7 @@ run_say(struct status *x, const struct run_state *r)
 	struct render *s = &x->s;
 	char name[SHARD_NAME + 16], id[33];
 	const struct run_state_device *d;
+	size_t i;
 	int wide = 6, n;
 
 	if (s->in == TEXT)
@@ -259,16 +260,17 @@ run_say(struct status *x, const struct run_state *r)
 		render_row(s, run_fields, r, r->have);
 	if (s->in == JSON)
 		json_out_open(&s->json, "devices", '[');
-	for (d = r->d; d < r->d + r->n; d++)
-		if ((n = render_chars(d->name)) > wide)
+	for (i = 0; i < r->n; i++)
+		if ((n = render_chars(r->d[i]->name)) > wide)
 			wide = n;
 	if (r->n != 0)
 		head(x, device_fields, wide);
-	for (d = r->d; d < r->d + r->n; d++) {
+	for (i = 0; i < r->n; i++) {
+		d = r->d[i];
 		/* long names are known only by their beginning, which two devices may
 		 * share, but no two samples may have the same labels */
 		s->label[RENDER_DEVICE] = d->name;
-		if (d != r->d && strcmp(d->name, d[-1].name) == 0) {
+		if (i != 0 && strcmp(d->name, r->d[i - 1]->name) == 0) {
 			shard_hex(d->id, id);
 			(void)snprintf(name, sizeof(name), "%s#%.12s", d->name, id);
 			s->label[RENDER_DEVICE] = name;

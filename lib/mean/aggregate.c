@@ -679,7 +679,7 @@ aggregate_spool(struct aggregate *x, struct err *e)
 	if (r == 0 && o->published)
 		r = closing_made(steps, &i, e);
 	if (r == 0 && robust_centered(&o->who.rule))
-		r = center_keep(&x->c.center, closing_dir(steps), o->f->sync, e);
+		r = center_keep(&x->c.center, o->spool, o->f->sync, e);
 	for (; r == 0 && (o->steps == 0 || i < o->steps); i++)
 		r = aggregate_round(x, steps, e);
 	closing_free(steps);

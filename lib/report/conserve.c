@@ -105,22 +105,27 @@ conserve_value(const struct conserve_sum *s)
 
 /* ---- the accepted shards ---- */
 
-struct conserve_list {
-	const struct spool *s;
-	const struct shard *of;
-	struct receipt_list *got, *gone;
-};
-
+/* Return 1 if the receipt is for an accepted shard of the residual's device. */
 static int
-conserve_ours(const struct conserve_list *a, const struct receipt *r)
+conserve_counts(const struct conserve_run *x, const struct receipt *r)
 {
-	return shard_is_of(a->of, r->run, r->device);
+	return shard_is_of(reader_shard(x->now.d.r), r->run, r->device) &&
+	    receipt_is_accepted(r);
 }
 
-/* List the device's shards that a step's manifest accepts: add those with a file to `got' and
- * removed ones to `gone'.  For earlier steps in the manifest, list only removed ones. */
 static int
-conserve_listed(struct conserve_list *a, uint64_t step, const struct receipt_list *list,
+conserve_gone(const struct conserve_run *x, uint64_t step, struct err *e)
+{
+	return err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' was accepted, "
+	    "but is no longer in the spool (ace-aggregate --keep)",
+	    (unsigned long long)step, x->c->device);
+}
+
+/* Add the device's shards of this step that its manifest accepts to x->got, with the names
+ * of their files in `have'.  Fail if the file of one was removed, or that of a shard of an
+ * earlier step in the manifest. */
+static int
+conserve_listed(struct conserve_run *x, uint64_t step, const struct receipt_list *list,
     const struct receipt_list *have, struct err *e)
 {
 	const struct receipt *r;
@@ -129,40 +134,39 @@ conserve_listed(struct conserve_list *a, uint64_t step, const struct receipt_lis
 
 	for (i = 0; i < list->n && k == 0; i++) {
 		r = &list->line[i].r;
-		if (!conserve_ours(a, r) || !receipt_is_accepted(r))
-			continue;	/* another device's, or not accepted */
+		if (!conserve_counts(x, r))
+			continue;
 		if (r->step != step) {
-			k = spool_has(a->s, &r->step, "", e);
+			k = spool_has(&x->spool, &r->step, "", e);
 			k = k == 0 && r->verdict == RECEIPT_ACCEPTED ?
-			    receipt_list_add(a->gone, r, "", e) : k < 0 ? k : 0;
+			    conserve_gone(x, r->step, e) : k < 0 ? k : 0;
 			continue;
 		}
 		for (j = 0; j < have->n; j++)
 			if (memcmp(have->line[j].r.digest, r->digest,
 			    SHARD_DIGEST) == 0)
 				break;
-		k = j < have->n ? receipt_list_add(a->got, r, have->line[j].name, e) :
-		    receipt_list_add(a->gone, r, "", e);
+		k = j == have->n ? conserve_gone(x, step, e) :
+		    receipt_list_add(&x->got, r, have->line[j].name, e);
 	}
 	return k;
 }
 
 static int
-conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
+conserve_step(struct conserve_run *x, uint64_t step, struct err *e)
 {
-	struct receipt_list have, list;
+	struct receipt_list have = { .n = 0 }, list;
 	size_t i;
 	int k;
 
-	memset(&have, 0, sizeof(have));
-	if ((k = steps_shards(&have, a->s, step, NULL, e)) == 0 &&
-	    (k = manifest_of(a->s, step, &list, e)) >= 0) {
+	if ((k = steps_shards(&have, &x->spool, step, NULL, e)) == 0 &&
+	    (k = manifest_of(&x->spool, step, &list, e)) >= 0) {
 		if (k > 0)
-			k = conserve_listed(a, step, &list, &have, e);
+			k = conserve_listed(x, step, &list, &have, e);
 		else
 			for (i = 0; i < have.n && k == 0; i++)
-				if (conserve_ours(a, &have.line[i].r))
-					k = receipt_list_add(a->got, &have.line[i].r,
+				if (conserve_counts(x, &have.line[i].r))
+					k = receipt_list_add(&x->got, &have.line[i].r,
 					    have.line[i].name, e);
 		receipt_list_release(&list);
 	}
@@ -172,42 +176,23 @@ conserve_step(struct conserve_list *a, uint64_t step, struct err *e)
 
 /* Find the shards of the residual's device that the spool has accepted in all steps of
  * the run: in closed steps those in the manifest, in open steps those whose files
- * exist.  Put their receipts, in the order of steps and with file names, into `got', and
- * the receipts of removed files into `gone'. */
+ * exist.  Put their receipts, in the order of steps and with file names, into x->got. */
 static int
-conserve_accepted_all(struct conserve_list *a, struct err *e)
+conserve_find(struct conserve_run *x, struct err *e)
 {
 	struct steps all = STEPS_INIT;	/* each has or had a directory */
 	size_t i;
 	int k;
 
-	if ((k = steps_list(&all, a->s, "", 0, e)) == 0)
-		k = steps_list(&all, a->s, STEPS_DONE, 0, e);
+	if ((k = steps_list(&all, &x->spool, "", 0, e)) == 0)
+		k = steps_list(&all, &x->spool, STEPS_DONE, 0, e);
 	for (i = 0; i < all.n && k == 0; i++)
-		k = conserve_step(a, all.step[i], e);
+		k = conserve_step(x, all.step[i], e);
 	steps_release(&all);
 	return k;
 }
 
 /* ---- the state and the spool ---- */
-
-static int
-conserve_find(struct conserve_run *x, struct err *e)
-{
-	const struct shard *of = reader_shard(x->now.d.r);
-	struct receipt_list gone;
-	struct conserve_list a = { &x->spool, of, &x->got, &gone };
-	int k;
-
-	memset(&gone, 0, sizeof(gone));
-	k = conserve_accepted_all(&a, e);
-	if (k == 0 && gone.n != 0)
-		k = err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' was "
-		    "accepted, but is no longer in the spool (ace-aggregate --keep)",
-		    (unsigned long long)gone.line[0].r.step, x->c->device);
-	receipt_list_release(&gone);
-	return k;
-}
 
 /* Count the pending shards that are not in the spool and that no receipt reports as
  * accepted.  The state keeps a shard that has a receipt until the next step. */

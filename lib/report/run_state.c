@@ -1,15 +1,14 @@
 #include <fcntl.h>
 #include <math.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/at.h"
-#include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/scan.h"
@@ -58,58 +57,33 @@ run_state_disk(const char *dir)
 
 /* ---- devices ---- */
 
-/* Return the slot of the device with this hash, or a free one.  Slots depend on the hash
- * times s->mix: a device can choose its name's hash, but not s->mix. */
-static size_t *
-run_state_slot(const struct run_state *s, const unsigned char id[SHARD_ID])
-{
-	const size_t mask = s->slots - 1;
-	size_t i = (size_t)((bytes_le64(id) * s->mix) >> 32) & mask;
-
-	while (s->slot[i] != 0 && memcmp(s->d[s->slot[i] - 1].id, id, SHARD_ID) != 0)
-		i = (i + 1) & mask;
-	return &s->slot[i];
-}
-
-/* Keep half of the hash table free. */
+/* Compare two ids, or devices, which begin with their id. */
 static int
-run_state_room(struct run_state *s, struct err *e)
+run_state_by_id(const void *a, const void *b)
 {
-	struct timespec t = { 0, 0 };
-	size_t i;
-
-	if (2 * (s->n + 1) <= s->slots)
-		return 0;
-	alloc_free(s->slot);
-	s->slots = s->slots != 0 ? 2 * s->slots : 64;
-	if ((s->slot = alloc_get(s->slots, sizeof(*s->slot), e)) == NULL)
-		return -ERR_SYS;
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	s->mix = (uint64_t)t.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) | 1;
-	for (i = 0; i < s->n; i++)
-		*run_state_slot(s, s->d[i].id) = i + 1;
-	return 0;
+	return memcmp(a, b, SHARD_ID);
 }
 
-/* Return the device with this hash; add it if it is new. */
+/* Return the device with this hash; add it if it is new.  In a hash table a device could
+ * choose names that collide. */
 static struct run_state_device *
 run_state_device(struct run_state *s, const unsigned char id[SHARD_ID], struct err *e)
 {
-	struct run_state_device *d;
+	struct run_state_device *d, **had = tfind(id, &s->tree, run_state_by_id);
 	char hex[33];
-	size_t *slot;
 
-	if (run_state_room(s, e) < 0)
+	if (had != NULL)
+		return *had;
+	if (alloc_grow(&s->d, &s->cap, s->n + 1, sizeof(*s->d), e) < 0 ||
+	    (d = alloc_get(1, sizeof(*d), e)) == NULL)
 		return NULL;
-	slot = run_state_slot(s, id);
-	if (*slot != 0)
-		return &s->d[*slot - 1];
-	if (alloc_grow(&s->d, &s->cap, s->n + 1, sizeof(*s->d), e) < 0)
-		return NULL;
-	d = &s->d[s->n++];
-	*slot = s->n;
-	memset(d, 0, sizeof(*d));
 	memcpy(d->id, id, SHARD_ID);
+	if (tsearch(d, &s->tree, run_state_by_id) == NULL) {
+		alloc_free(d);
+		(void)err_set(e, ERR_SYS, "out of memory");
+		return NULL;
+	}
+	s->d[s->n++] = d;
 	shard_hex(id, hex);
 	(void)snprintf(d->name, sizeof(d->name), "#%.12s", hex);
 	return d;
@@ -174,8 +148,8 @@ struct run_state_dir {
 	struct run_state *s;
 	uint64_t step;
 	int current;		/* 1: this is the current step if it has shards */
-	int closed;		/* 1: it has a manifest */
-	struct receipt_list l;	/* entries of its manifest */
+	int closed;		/* 1: the step has a manifest of its own */
+	struct receipt_list l;	/* that manifest */
 	size_t shards;
 	double oldest;
 };
@@ -301,7 +275,7 @@ run_state_all(struct run_state *s, const struct spool *in, struct err *e)
 	for (i = 0; i < all.n && k >= 0; i++)
 		k = run_state_look(s, in, all.step[i], e);
 	for (i = 0; i < s->n && k >= 0 && s->has_closed; i++) {
-		d = &s->d[i];
+		d = s->d[i];
 		closed = !d->any || d->first > s->closed ? 0 : run_state_before(&all,
 		    s->closed + 1) - run_state_before(&all, d->first);
 		d->missed = closed > d->answered ? closed - d->answered : 0;
@@ -341,8 +315,10 @@ static void
 run_state_present(struct run_state *s)
 {
 	struct run_state_device *d;
+	size_t i;
 
-	for (d = s->d; d < s->d + s->n && s->now != STATUS_IDLE; d++) {
+	for (i = 0; i < s->n && s->now != STATUS_IDLE; i++) {
+		d = s->d[i];
 		d->expected = s->listed ? d->listed : s->has_last ?
 		    d->counted > s->last : d->any;
 		s->here += (uint64_t)d->here;
@@ -383,9 +359,9 @@ run_state_link(const struct spool *in, struct run_state_device *d)
 static int
 run_state_order(const void *a, const void *b)
 {
-	const struct run_state_device *x = a, *y = b;
+	const struct run_state_device *const *x = a, *const *y = b;
 
-	return strcmp(x->name, y->name);
+	return strcmp((*x)->name, (*y)->name);
 }
 
 static const char *
@@ -406,12 +382,14 @@ run_state_derive(struct run_state *s, double now)
 {
 	static const char *const is[] = { "idle", "open", "closed" };
 	struct run_state_device *d;
+	size_t i;
 
 	s->is = is[s->now];
 	s->ago = fmax(now - s->since, 0);
 	s->have = (s->has_last ? STATUS_LAST : 0u) |
 	    (s->now != STATUS_IDLE ? STATUS_STEP : 0u);
-	for (d = s->d; d < s->d + s->n; d++) {
+	for (i = 0; i < s->n; i++) {
+		d = s->d[i];
 		d->is = run_state_where(s, d);
 		d->ago = fmax(now - d->at, 0);
 		d->accepted = d->verdict[RECEIPT_ACCEPTED];
@@ -442,8 +420,8 @@ run_state_read(struct run_state *s, const struct spool *in, double now, struct e
 		return k;
 	run_state_present(s);
 	for (i = 0; i < s->n; i++)
-		if (s->d[i].bytes != 0)
-			run_state_link(in, &s->d[i]);
+		if (s->d[i]->bytes != 0)
+			run_state_link(in, s->d[i]);
 	if (s->n != 0)
 		qsort(s->d, s->n, sizeof(*s->d), run_state_order);
 	s->disk = run_state_disk(in->state.dir);
@@ -455,8 +433,8 @@ void
 run_state_release(struct run_state *s)
 {
 	alloc_free(s->name);
+	tdestroy(s->tree, alloc_free);
 	alloc_free(s->d);
-	alloc_free(s->slot);
 	memset(s, 0, sizeof(*s));
 }
 

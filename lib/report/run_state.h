@@ -19,8 +19,8 @@
 struct err;
 
 struct run_state_device {
+	unsigned char id[SHARD_ID];	/* first, see run_state_by_id */
 	char name[SHARD_NAME + 1];
-	unsigned char id[SHARD_ID];
 	int any;		/* 1: the spool has a shard or receipt of the device */
 	uint64_t step;		/* its newest step */
 	uint64_t first;		/* its oldest step */
@@ -63,10 +63,9 @@ struct run_state {
 	const char *is;		/* `now' in words */
 	double ago;		/* seconds since `since' */
 	unsigned have;		/* STATUS_LAST, STATUS_STEP */
-	struct run_state_device *d;	/* sorted by name */
+	struct run_state_device **d;	/* [n], sorted by name */
 	size_t n, cap;
-	size_t *slot, slots;	/* hash table while reading: index in d, + 1 */
-	uint64_t mix;
+	void *tree;		/* tsearch(3): the devices by id */
 };
 enum { STATUS_LAST = 1, STATUS_STEP = 2 };
 

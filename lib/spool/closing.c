@@ -100,12 +100,6 @@ closing_free(struct closing *r)
 	alloc_free(r);
 }
 
-const char *
-closing_dir(const struct closing *r)
-{
-	return r->in.state.dir;
-}
-
 /* ---- closing ---- */
 
 /* Append the files of a step to `have', with the devices that the file names give. */
@@ -133,61 +127,66 @@ static int
 closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 {
 	struct receipt_list have = { .n = 0 };
-	size_t i, j;
+	const struct receipt_list_line *file;
+	struct receipt_list_line *x;
+	size_t i;
 	int k = 0;
 
 	for (i = 0; i < l->n && k == 0; i++)	/* the list is in order of steps */
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
 			k = closing_files(r, l->line[i].r.step, &have, e);
 	receipt_list_sort(&have);
-	for (i = 0, j = 0; i < l->n && k == 0; i++) {
-		if (!receipt_is_accepted(&l->line[i].r))
+	for (x = l->line; x < l->line + l->n && k == 0; x++) {
+		if (!receipt_is_accepted(&x->r))
 			continue;
-		while (j < have.n && receipt_list_compare(&have.line[j].r, &l->line[i].r) < 0)
-			j++;
-		if (j == have.n || receipt_list_compare(&have.line[j].r, &l->line[i].r) != 0)
+		if ((file = receipt_list_find(&have, &x->r)) != NULL)
+			memcpy(x->name, file->name, RECEIPT_LIST_NAME);
+		else
 			k = err_set(e, ERR_DATA, "mismatch: a shard of step %llu is "
 			    "in a manifest, but not in the spool",
-			    (unsigned long long)l->line[i].r.step);
-		else
-			memcpy(l->line[i].name, have.line[j].name, RECEIPT_LIST_NAME);
+			    (unsigned long long)x->r.step);
 	}
 	receipt_list_release(&have);
 	return k;
 }
 
-/* A step that has shards. */
-struct closing_at {
+/*
+ * The step that is waited for: the first open step that has a quorum of shards, or else
+ * the first one that has any.  One device must not hold up all others: earlier steps
+ * without a quorum are passed over.
+ */
+struct closing_watch {
 	uint64_t step;
-	size_t n;		/* number of its shards; 0: there is no such step */
+	size_t n;		/* number of its shards; 0: no open step has any */
+	uint64_t first;		/* the first open step that has shards */
+	int dated;		/* 1: `since' is set */
+	double since;		/* when the step had a quorum, by clock_now */
 };
 
-/*
- * Set *first to the first open step that has shards, and *next to the first open step
- * that has a quorum of them.  Usually both are the same step.  If not, the other devices
- * may never send shards of *first, and one device must not hold up all others.
- */
+/* Find that step. */
 static int
-closing_first(struct closing *r, const struct closed *d,
-    struct closing_at *first, struct closing_at *next, struct err *e)
+closing_look(struct closing *r, const struct closed *d, struct closing_watch *w,
+    struct err *e)
 {
 	struct array_names files = ARRAY_NAMES_INIT;
 	struct steps l = STEPS_INIT;
-	struct closing_at a = { 0, 0 };
+	const uint64_t before = w->step;
 	size_t i;
 	int k = steps_list(&l, &r->in, "", d->any ? d->closed + 1 : 0, e);
 
-	*first = *next = a;
+	w->n = 0;
 	r->open = l.n;
-	for (i = 0; i < l.n && k == 0 && next->n == 0; i++) {
+	for (i = 0; i < l.n && k == 0 && w->n < r->o->quorum; i++) {
 		k = steps_files(&files, &r->in, l.step[i], e);
-		a = (struct closing_at){ l.step[i], files.n };
+		if (w->n == 0)
+			w->first = l.step[i];
+		if (w->n == 0 || files.n >= r->o->quorum) {
+			w->step = l.step[i];
+			w->n = files.n;
+		}
 		array_release(&files);
-		if (first->n == 0)
-			*first = a;
-		if (a.n != 0 && a.n >= r->o->quorum)
-			*next = a;
 	}
+	w->dated &= w->step == before;
 	steps_release(&l);
 	return k;
 }
@@ -344,19 +343,11 @@ closing_since(const struct closing *r, uint64_t step, double *since, struct err 
 	return k;
 }
 
-/* The step that is waited for. */
-struct closing_watch {
-	int any;		/* 1: `step' and `since' are set */
-	uint64_t step;
-	double since;		/* when it had a quorum, by clock_now */
-};
-
 /* Return 1 if this step is over, else 0.  The deadline runs from the time at which the
  * step has a quorum.  If it ran from the first shard, a fast device would leave the
  * others less time. */
 static int
-closing_ripe(const struct closing *r, struct closing_watch *c,
-    const struct closing_at *a, struct err *e)
+closing_ripe(const struct closing *r, struct closing_watch *w, struct err *e)
 {
 	const struct closing_opts *o = r->o;
 	const int dated = o->deadline > 0;
@@ -364,35 +355,31 @@ closing_ripe(const struct closing *r, struct closing_watch *c,
 	size_t expect = o->expect;
 	int k;
 
-	if (a->n < o->quorum)
+	if (w->n < o->quorum)
 		return 0;
-	if (dated && (!c->any || c->step != a->step)) {
-		if ((k = closing_since(r, a->step, &c->since, e)) < 0)
+	if (dated && !w->dated) {
+		if ((k = closing_since(r, w->step, &w->since, e)) < 0)
 			return k;
-		c->any = 1;
-		c->step = a->step;
+		w->dated = 1;
 	}
-	if ((k = roster_missing(&missing, &r->in, a->step, NULL, e)) > 0)
-		expect = a->n + missing.n;
+	if ((k = roster_missing(&missing, &r->in, w->step, NULL, e)) > 0)
+		expect = w->n + missing.n;
 	array_release(&missing);
 	if (k < 0)
 		return k;
-	if (expect != 0 ? a->n >= expect : !dated)
+	if (expect != 0 ? w->n >= expect : !dated)
 		return 1;
-	return dated && clock_now() - c->since >= o->deadline;
+	return dated && clock_now() - w->since >= o->deadline;
 }
 
 /* Close the first step that is over, or take the closed step that has no average yet.
  * Return an enum closing_result.  A step without a quorum is passed over only when a
  * later step is over. */
 static int
-closing_try(struct closing *r, struct closing_watch c[2], struct closing_at *a,
-    struct err *e)
+closing_try(struct closing *r, struct closing_watch *w, struct err *e)
 {
 	struct receipt_list seen = { .n = 0 };
-	struct closing_at next;
 	struct closed d;
-	uint64_t from;
 	int k = manifest_closed(&r->in, &d, e);
 
 	if (k == 0 && d.any && !d.made) {
@@ -402,27 +389,20 @@ closing_try(struct closing *r, struct closing_watch c[2], struct closing_at *a,
 		    (k = manifest_of(&r->in, r->step, &r->list,
 		    e)) < 0 ? k : closing_names(r, &r->list, e);
 	}
-	if (k < 0 || (k = closing_first(r, &d, a, &next, e)) < 0 || a->n == 0)
+	if (k < 0 || (k = closing_look(r, &d, w, e)) < 0 ||
+	    (k = closing_ripe(r, w, e)) <= 0)
 		return k < 0 ? k : CLOSING_AGAIN;
-	from = a->step;
-	k = closing_ripe(r, &c[0], a, e);
-	if (k == 0 && next.n != 0 && next.step != a->step) {
-		*a = next;
-		k = closing_ripe(r, &c[1], a, e);
-	}
-	if (k <= 0)
-		return k < 0 ? k : CLOSING_AGAIN;
-	if ((k = steps_shards(&seen, &r->in, a->step, NULL, e)) == 0)
-		k = closing_one(r, a->step, &seen, e);
+	if ((k = steps_shards(&seen, &r->in, w->step, NULL, e)) == 0)
+		k = closing_one(r, w->step, &seen, e);
 	receipt_list_release(&seen);
 	if (k != CLOSING_DONE)
 		return k;
-	r->step = a->step;
-	if (from != r->step && r->in.wait != NULL)
+	r->step = w->step;
+	if (w->first != r->step && r->in.wait != NULL)
 		cli_say(r->in.wait->f->cli, 0, "fewer than %zu devices sent step %llu: the "
 		    "steps before step %llu are skipped, and their accepted shards "
 		    "are in the average of step %llu", r->o->quorum,
-		    (unsigned long long)from, (unsigned long long)r->step,
+		    (unsigned long long)w->first, (unsigned long long)r->step,
 		    (unsigned long long)r->step);
 	return CLOSING_DONE;
 }
@@ -430,22 +410,21 @@ closing_try(struct closing *r, struct closing_watch c[2], struct closing_at *a,
 static int
 closing_wait(struct closing *r, struct err *e)
 {
-	struct closing_watch c[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
-	struct closing_at a = { 0, 0 };
-	struct wait w = wait_begin(-1, r->o->out);
+	struct closing_watch w = { .n = 0 };
+	struct wait pause = wait_begin(-1, r->o->out);
 	size_t i;
 	int k;
 
 	waiting_begin(r->in.wait);
 	do {
-		if ((k = closing_try(r, c, &a, e)) != CLOSING_AGAIN)
+		if ((k = closing_try(r, &w, e)) != CLOSING_AGAIN)
 			return k;
 		if (waiting_due(r->in.wait))
-			waiting_step(&r->in, a.n != 0 ? a.step : r->step,
-			    a.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
+			waiting_step(&r->in, w.n != 0 ? w.step : r->step,
+			    w.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
 		for (i = 0; i < r->open / CLOSING_LOOKS && k >= 0; i++)
-			k = wait_more(&w, e);
-	} while (k >= 0 && (k = wait_more(&w, e)) >= 0 &&
+			k = wait_more(&pause, e);
+	} while (k >= 0 && (k = wait_more(&pause, e)) >= 0 &&
 	    (k = statedir_there(&r->in.state, e)) == 0);
 	return k;
 }

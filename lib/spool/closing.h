@@ -46,8 +46,6 @@ void closing_free(struct closing *r);
 /* closing_made(r, n, e): set *n to the number of averages made in this run, by any process. */
 int closing_made(const struct closing *r, uint64_t *n, struct err *e);
 
-const char *closing_dir(const struct closing *r);
-
 /* closing_next(r, step, paths, n, e): wait for the next step that is over, and close it:
  * shards that come later, for it or for steps before it, are late.  *paths, valid until
  * closing_done, are its shards and those of earlier steps that no average has counted, in

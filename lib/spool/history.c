@@ -16,15 +16,15 @@ int
 history_begin(struct history *m, const struct spool *s, const struct shard *sh,
     const struct schema *sc, struct receipt *r, struct err *e)
 {
-	char line[ERR_LINE];
+	char line[ERR_LINE], dir[SPOOL_PATH];
 	struct io *io;
 	int k;
 
 	if ((sh->flags & SHARD_PREDICTED) == 0 ||
 	    r->verdict != RECEIPT_ACCEPTED)
 		return 0;
-	spool_of(s, NULL, spool_device_of(sh), "history", m->dir);
-	if (feedback_cache_open(&m->cache, m->dir, 0, e) < 0)
+	spool_of(s, NULL, spool_device_of(sh), "history", dir);
+	if (feedback_cache_open(&m->cache, dir, 0, e) < 0)
 		return -ERR_SYS;
 	if ((k = spool_temp(s, sh, "history" TEMP_NAME, m->temp, &io, e)) < 0)
 		return k;
@@ -120,7 +120,8 @@ history_keep(struct history *m, const struct spool *s, const struct shard *sh,
 	 * device goes on from this history */
 	if (s->sync == IO_SYNC_FULL && (k = io_sync_path(path, e)) < 0)
 		return k;
-	return scan(m->dir, 0, history_forget, &o, e);
+	*name = '\0';
+	return scan(path, 0, history_forget, &o, e);
 }
 
 void

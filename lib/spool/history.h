@@ -19,7 +19,7 @@ struct schema;
 
 struct history {		/* history for the shard that is being received */
 	struct feedback_cache *cache;	/* NULL: it is not a difference */
-	char dir[SPOOL_PATH], temp[SPOOL_PATH];	/* temp "": there is no file yet */
+	char temp[SPOOL_PATH];		/* path of its file; "": there is none */
 	uint32_t next;			/* the group to reconstruct next */
 };
 #define HISTORY_INIT { .cache = NULL }

@@ -377,20 +377,18 @@ limits_took(const struct spool *s, const struct shard *sh, int alone,
 		l.line[i] = (struct limits_open){ sh->step, 0 };
 	if (k == 0)
 		qsort(l.line, l.n, sizeof(*l.line), compare_u64);
-	for (o = l.line; k >= 0 && o < l.line + l.n; o++) {
+	for (o = l.line; k == 0 && o < l.line + l.n; o++) {
 		p = (struct limits_room){ .s = s, .sh = sh };
-		if (o->bytes == 0 && o->step != sh->step) {
-			k = limits_step(&p, o->step);
-			o->bytes = k > 0 || alone ? p.bytes : 0;
-		}
-		if (k >= 0)
-			k = buf_put(&b, line, (size_t)snprintf(line, sizeof(line),
-			    "%llu %llu\n", (unsigned long long)o->step,
-			    (unsigned long long)o->bytes), e);
+		if (o->bytes == 0 && o->step != sh->step &&
+		    (limits_step(&p, o->step) || alone))
+			o->bytes = p.bytes;
+		k = buf_put(&b, line, (size_t)snprintf(line, sizeof(line),
+		    "%llu %llu\n", (unsigned long long)o->step,
+		    (unsigned long long)o->bytes), e);
 	}
-	if (k >= 0)
+	if (k == 0)
 		k = fd_write_at(l.fd, 0, b.p, b.n, "open", e);
-	if (k >= 0 && ftruncate(l.fd, (off_t)b.n) < 0)
+	if (k == 0 && ftruncate(l.fd, (off_t)b.n) < 0)
 		k = err_sys(e, "open");
 	buf_release(&b);
 	limits_shut(&l);

@@ -79,10 +79,10 @@ int limits_note(const struct limits *a, struct checks *c, const struct reader *i
  * steps could fill the disk with stored verdicts. */
 int limits_room(const struct limits *a, const struct spool *s,
     const struct shard *sh, const struct schema *sc, struct err *e);
-/* limits_took(s, sh, alone, d, e): put the shard's step on the device's list, before
- * the device's first file in that step is made.  Also note the bytes of other steps on the
- * list: of those with an accepted shard, or of all if the caller holds the run's exclusive
- * lock (alone 1).  d is the state of the run. */
+/* limits_took(s, sh, alone, d, e): put the shard's step on the device's list.  Call it
+ * before the device's first file in that step is made.  Also add the bytes of the other
+ * steps on the list if they are final: those of steps with an accepted shard, or all if the
+ * caller holds the run's exclusive lock (alone 1).  d is the state of the run. */
 int limits_took(const struct spool *s, const struct shard *sh, int alone,
     const struct closed *d, struct err *e);
 

@@ -44,48 +44,34 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 	    "lists no shard", path) : k;
 }
 
-/* Read the newest manifest into s->seen, unless it was read before.  Return 1, or 0 if
- * there is none. */
-static int
-manifest_newest(const struct spool *s, struct err *e)
+int
+manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 {
 	struct spool_seen *x = s->seen;
 	struct receipt_list l = { .n = 0 };
 	char path[SPOOL_PATH];
 	struct stat st;
-	int k = 0;
-
-	spool_path(s, NULL, MANIFEST_CLOSED, path);
-	if (fstatat(AT(path), &st, 0) < 0) {
-		k = errno == ENOENT || errno == ENOTDIR ? 0 :
-		    err_sys(e, "'%s'", path);
-		memset(x, 0, sizeof(*x));
-	} else if (x->file != st.st_ino || x->time.tv_sec != st.st_mtim.tv_sec ||
-	    x->time.tv_nsec != st.st_mtim.tv_nsec) {
-		if ((k = manifest_read(&l, path, e)) > 0) {
-			x->file = st.st_ino;
-			x->time = st.st_mtim;
-			x->step = l.line[l.n - 1].r.step;
-			x->version = l.line[l.n - 1].r.version;
-		}
-		receipt_list_release(&l);
-	}
-	return k < 0 ? k : x->file != 0;
-}
-
-int
-manifest_closed(const struct spool *s, struct closed *d, struct err *e)
-{
 	int k;
 
 	memset(d, 0, sizeof(*d));
-	if ((k = manifest_newest(s, e)) <= 0)
-		return k;
+	spool_path(s, NULL, MANIFEST_CLOSED, path);
+	if (fstatat(AT(path), &st, 0) < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 :
+		    err_sys(e, "'%s'", path);
+	if (x->file != st.st_ino || x->time.tv_sec != st.st_mtim.tv_sec ||
+	    x->time.tv_nsec != st.st_mtim.tv_nsec) {
+		if ((k = manifest_read(&l, path, e)) > 0)
+			*x = (struct spool_seen){ st.st_ino, st.st_mtim,
+			    l.line[l.n - 1].r.step, l.line[l.n - 1].r.version };
+		receipt_list_release(&l);
+		if (k <= 0)
+			return k;
+	}
 	d->any = 1;
-	d->closed = s->seen->step;
+	d->closed = x->step;
 	if ((k = d->made = manifest_is_done(s, d->closed, e)) < 0)
 		return k;
-	d->last = d->made ? d->closed : s->seen->version;
+	d->last = d->made ? d->closed : x->version;
 	k = d->has_last = d->made ? 1 : manifest_is_done(s, d->last, e);
 	return k < 0 ? k : 0;
 }
@@ -144,22 +130,17 @@ manifest_average(const struct spool *s, uint64_t step, struct err *e)
 	/* the process that stored the average may have died before a sync */
 	if (k > 0 && (k = spool_durable(s, &step, e)) == 0)
 		return MANIFEST_HERE;
-	if (k < 0 || (k = manifest_of(s, step, &l, e)) < 0)
-		return k;
-	/* the step was passed over, or none of its shards counts */
-	for (i = 0; k > 0 && i < l.n; i++)
+	if (k < 0 || (k = manifest_of(s, step, &l, e)) <= 0)
+		return k < 0 ? k : MANIFEST_COMING;
+	for (i = 0; i < l.n; i++)
 		counts |= l.line[i].r.verdict == RECEIPT_ACCEPTED;
-	if (k > 0)
-		counts &= l.line[l.n - 1].r.step == step;
+	/* otherwise the step was passed over */
+	counts &= l.line[l.n - 1].r.step == step;
 	receipt_list_release(&l);
-	/* ace-aggregate --keep removed the average with its step */
-	if (k > 0 && counts && (k = spool_has(s, &step, "", e)) >= 0) {
-		counts = k;
-		k = 1;
-	}
-	if (k < 0)
+	/* ace-aggregate --keep removes the average with its step */
+	if (counts && (k = spool_has(s, &step, "", e)) < 0)
 		return k;
-	return k > 0 && !counts ? MANIFEST_NEVER : MANIFEST_COMING;
+	return counts && k > 0 ? MANIFEST_COMING : MANIFEST_NEVER;
 }
 
 /* ---- closing ---- */

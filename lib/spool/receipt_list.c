@@ -21,19 +21,14 @@ receipt_list_add(struct receipt_list *l, const struct receipt *r, const char *fi
 	return 0;
 }
 
-int
-receipt_list_compare(const struct receipt *a, const struct receipt *b)
-{
-	return a->step != b->step ? (a->step < b->step ? -1 : 1) :
-	    memcmp(a->device, b->device, SHARD_ID);
-}
-
+/* Compare two receipts, or lines, which begin with their receipt. */
 static int
 receipt_list_order(const void *a, const void *b)
 {
-	const struct receipt_list_line *x = a, *y = b;
+	const struct receipt *x = a, *y = b;
 
-	return receipt_list_compare(&x->r, &y->r);
+	return x->step != y->step ? (x->step < y->step ? -1 : 1) :
+	    memcmp(x->device, y->device, SHARD_ID);
 }
 
 void
@@ -41,6 +36,13 @@ receipt_list_sort(struct receipt_list *l)
 {
 	if (l->n != 0)
 		qsort(l->line, l->n, sizeof(*l->line), receipt_list_order);
+}
+
+struct receipt_list_line *
+receipt_list_find(const struct receipt_list *l, const struct receipt *r)
+{
+	return l->n == 0 ? NULL :
+	    bsearch(r, l->line, l->n, sizeof(*l->line), receipt_list_order);
 }
 
 void

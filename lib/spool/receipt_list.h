@@ -13,7 +13,7 @@ struct err;
 enum { RECEIPT_LIST_NAME = 256 };
 struct receipt_list {
 	struct receipt_list_line {
-		struct receipt r;
+		struct receipt r;		/* first, see receipt_list_order */
 		char name[RECEIPT_LIST_NAME];	/* name of the shard's file */
 	} *line;
 	size_t n, cap;
@@ -23,9 +23,12 @@ void receipt_list_release(struct receipt_list *l);
 /* receipt_list_add(l, r, file, e): append r and the name of its shard's file. */
 int receipt_list_add(struct receipt_list *l, const struct receipt *r, const char *file,
     struct err *e);
-/* receipt_list_sort: sort by step, then by device id. */
-int receipt_list_compare(const struct receipt *a, const struct receipt *b);
+/* receipt_list_sort(l): sort by step, then by device id.
+ * receipt_list_find(l, r): return the line of a sorted list that has r's step and device,
+ * or NULL. */
 void receipt_list_sort(struct receipt_list *l);
+struct receipt_list_line *receipt_list_find(const struct receipt_list *l,
+    const struct receipt *r);
 int receipt_list_write(const struct receipt_list *l, const char *path,
     enum io_sync sync, struct err *e);
 /* receipt_list_read: append the receipts of a file.  Return 1, or 0 if it is absent. */

@@ -193,8 +193,19 @@ spool_run(const struct spool *s, char **name, struct err *e)
 {
 	char path[SPOOL_PATH];
 	struct receipt r;
+	int k = spool_shard(spool_path(s, NULL, SPOOL_SCHEMA, path), &r, name, e);
 
-	return spool_shard(spool_path(s, NULL, SPOOL_SCHEMA, path), &r, name, e);
+	return spool_schema_error(path, k, e);
+}
+
+int
+spool_schema_error(const char *path, int k, struct err *e)
+{
+	if (k != -ERR_DATA || e->kind == ERR_MISMATCH)
+		return k;
+	e->kind = ERR_CORRUPT;
+	return err_before(e, k, "'%.200s' (remove it: the next shard makes it anew): ",
+	    path);
 }
 
 /* ---- receiving ---- */

@@ -60,8 +60,8 @@ struct waiting;
 enum { SPOOL_NAME = 256, SPOOL_FILE = SPOOL_NAME + 32,
 	SPOOL_PATH = PATH_MAX + SPOOL_FILE + 32 };
 
-struct spool_seen {		/* the newest manifest in short, see manifest_closed */
-	ino_t file;		/* its inode; 0: there is no manifest */
+struct spool_seen {		/* what manifest_closed last read from DIR/closed */
+	ino_t file;		/* inode of that file; 0: nothing was read yet */
 	struct timespec time;
 	uint64_t step, version;
 };
@@ -105,18 +105,21 @@ int spool_is_shard(const char *name);
 const char *spool_run_of(const struct shard *sh);	/* "": no name */
 const char *spool_device_of(const struct shard *sh);
 
-/* spool_run(s, name, e): read the name of the run into *name, allocated, which is NULL
- * before; free it even after a failure.  Return 1, or 0 if no shard was accepted yet. */
+/* spool_run(s, name, e): read the name of the run into *name, allocated; *name must be NULL
+ * before; free it even after a failure.  Return 1, or 0 if no shard was accepted yet.
+ * spool_schema_error(path, k, e): if k says that the schema at path is damaged, name the
+ * file and what to do in the error e.  Return k. */
 int spool_run(const struct spool *s, char **name, struct err *e);
+int spool_schema_error(const char *path, int k, struct err *e);
 
 /* ---- receiving ---- */
 
-/* spool_begin(s, step, e): make the directories for a step, with durable names; step
- * NULL: only those of all steps.  Call it when a shard is whole: a device could begin any
- * number of shards. */
+/* spool_begin(s, step, e): make DIR/device and the directory of a step, with durable
+ * names; step NULL: only DIR/device.  Call it only for a shard that was received to its
+ * end: a device can begin shards of any number of steps. */
 int spool_begin(const struct spool *s, const uint64_t *step, struct err *e);
-/* spool_made(s, dir, e): make one directory in the same way; its path ends with a
- * slash. */
+/* spool_made(s, dir, e): make one directory in the same way.  dir is its path with a
+ * slash at the end. */
 int spool_made(const struct spool *s, const char *dir, struct err *e);
 /* spool_unmake(dir): remove a directory that has no files left but .synced. */
 void spool_unmake(const char *dir);

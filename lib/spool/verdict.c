@@ -127,8 +127,9 @@ verdict_known(const struct verdict *x, struct err *e)
 
 /* Set the verdict of a late shard to `invalid' if its device is new and does not know the
  * common model: it never had a shard in an open step of the run, and it was not sent the
- * averages (spool/join.h).  Its values must not come back in a later shard, as the values
- * of a late shard do.  A shard at most one step before the last closed step stays late. */
+ * averages (spool/join.h).  A device goes on after a late shard and adds its values to the
+ * next one; `invalid' stops it, so that values of another model do not reach the average.
+ * A shard at most one step before the last closed step stays late. */
 static int
 verdict_stranger(const struct verdict *x, struct err *e)
 {
@@ -231,12 +232,7 @@ verdict_schema(const char *path, const struct schema *sc,
 		}
 	}
 	reader_free(r);
-	if (k == -ERR_DATA && e->kind != ERR_MISMATCH) {
-		e->kind = ERR_CORRUPT;
-		(void)err_before(e, k, "'%.200s' (remove it: the next shard makes it "
-		    "anew): ", path);
-	}
-	return k < 0 ? k : differs;
+	return k < 0 ? spool_schema_error(path, k, e) : differs;
 }
 
 /* Compare the shard's model with the run's, which is that of the first shard.  Return an
@@ -338,7 +334,8 @@ verdict_one(struct verdict *x, struct err *e)
 		return k;
 	if (x->d.any && x->sh->step <= x->d.closed)
 		return verdict_closed(x, e);
-	/* if two runs begin at the same time, the spool belongs to the first */
+	/* if the first shards of two runs come at the same time, the spool belongs to
+	 * the run that gets the lock first */
 	if (x->r->verdict == RECEIPT_ACCEPTED && !x->model &&
 	    ((k = verdict_model(x, e)) < 0 || k == VERDICT_ALONE))
 		return k;

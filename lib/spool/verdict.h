@@ -20,11 +20,11 @@ int verdict_head(const struct spool *s, const struct shard *sh,
 
 /*
  * verdict_shard(s, sh, sc, model, path, m, r, e): decide on a shard that was read to its
- * verified end into the temporary file at path, which this function removes.  A
- * shard that is a difference is in m, too.  model is what verdict_head returned.  r has the
- * shard's name and digest and the reader's verdict: `accepted', which may become another
- * one here, or a refusal.  The verdict is on disk when this returns 0; -ERR_SYS: there is
- * no verdict.
+ * verified end into the temporary file at path, which this function removes.  If the
+ * shard is a difference, m has its reconstruction.  model is what verdict_head returned.
+ * r has the shard's name and digest and the reader's verdict: `accepted', which may become
+ * another one here, or a refusal.  The verdict is on disk when this returns 0; -ERR_SYS:
+ * there is no verdict.
  */
 int verdict_shard(const struct spool *s, const struct shard *sh,
     const struct schema *sc, int model, const char *path, struct history *m,

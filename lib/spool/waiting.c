@@ -91,12 +91,12 @@ waiting_here(const struct spool *s, uint64_t step, struct waiting_names *c)
 	array_release(&files);
 }
 
-/* Append the missing devices, by the list of devices or else by the last average; with
- * `ages' also the age of their last shard.  Return how many are missing from the
- * list, or 0 without a list. */
+/* Append the missing devices, by the list of devices or else by the last average, to
+ * names and, with the age of their last shard, to aged.  Return how many are missing
+ * from the list, or 0 without a list. */
 static size_t
-waiting_missing(const struct spool *s, uint64_t step, int ages,
-    struct waiting_names *c)
+waiting_missing(const struct spool *s, uint64_t step, struct waiting_names *names,
+    struct waiting_names *aged)
 {
 	struct closed d;
 	const uint64_t *const last = manifest_closed(s, &d, NULL) == 0 &&
@@ -111,13 +111,14 @@ waiting_missing(const struct spool *s, uint64_t step, int ages,
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	for (i = 0; i < missing.n && k >= 0; i++) {
 		(void)snprintf(one, sizeof(one), "%s", missing.p[i]);
-		if (last != NULL && ages)
-			spool_of(s, last, missing.p[i], "aceg", path);
-		if (last != NULL && ages && fstatat(AT(path), &st, 0) == 0)
+		waiting_add(names, one);
+		if (last != NULL)
+			spool_of(s, last, one, "aceg", path);
+		if (last != NULL && fstatat(AT(path), &st, 0) == 0)
 			(void)snprintf(one, sizeof(one), "%s (sent last %lld s "
 			    "ago)", missing.p[i], (long long)(now.tv_sec >
 			    st.st_mtim.tv_sec ? now.tv_sec - st.st_mtim.tv_sec : 0));
-		waiting_add(c, one);
+		waiting_add(aged, one);
 	}
 	n = k > 0 ? missing.n : 0;
 	array_release(&missing);
@@ -136,8 +137,7 @@ waiting_device(const struct spool *s, uint64_t step)
 
 	if (!closed) {
 		waiting_here(s, step, &here);
-		(void)waiting_missing(s, step, 0, &missing);
-		(void)waiting_missing(s, step, 1, &aged);
+		(void)waiting_missing(s, step, &missing, &aged);
 	}
 	waiting_say(s->wait, step, missing.text, "%s %llu: %s%s%s%s%s",
 	    STEP(s->wait, "waiting for", step), closed ? "all shards are there, but not "
@@ -151,7 +151,7 @@ waiting_device(const struct spool *s, uint64_t step)
 void
 waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
 {
-	struct waiting_names names = { "", 0 }, missing = { "", 0 };
+	struct waiting_names names = { "", 0 }, missing = { "", 0 }, aged = { "", 0 };
 	size_t lack;
 
 	if (n == 0 && step == UINT64_MAX) {
@@ -159,7 +159,7 @@ waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
 		    "(ace-recv --spool)", s->state.dir);
 		return;
 	}
-	lack = waiting_missing(s, n == 0 ? step + 1 : step, 0, &missing);
+	lack = waiting_missing(s, n == 0 ? step + 1 : step, &missing, &aged);
 	if (n == 0) {
 		waiting_say(s->wait, step + 1, missing.text, "%s %llu",
 		    STEP(s->wait, "waiting for a shard after", step));

@@ -347,8 +347,7 @@ gets() {
 	recv '^step 2: invalid: limit: the shard has 1099511627777 samples, at most 2\^40$' <in
 	shard 3 edge1 -H contributors=1025 >in
 	recv '^step 3: invalid: limit: the shard has 1025 contributors, at most 1024 ' <in
-	shard 4 edge1 -w 1000001 >in
-	recv '^step 4: invalid: limit: the weight is ' <in
+	gets '^step 4: invalid: limit: the weight is ' 4 edge1 -w 1000001
 	# while no step is closed, `ahead' counts from step 0
 	limited 'ahead 7' gets '^step 7: accepted$' 7 edge1
 	shard 9 edge1 >in
@@ -356,10 +355,8 @@ gets() {
 }
 
 @test "a shard that was recovered from a damaged file is invalid" {
-	shard 0 edge1 -H flags=8 >in
-	recv '^step 0: invalid: the shard is from a damaged file: resend it$' <in
-	shard 0 edge2 -H flags=7 >in
-	recv '^step 0: accepted$' <in
+	gets '^step 0: invalid: the shard is from a damaged file: resend it$' 0 edge1 -H flags=8
+	gets '^step 0: accepted$' 0 edge2 -H flags=7
 }
 
 @test "a shard that ace-aggregate deferred becomes invalid, with the reason" {

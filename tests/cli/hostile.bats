@@ -39,8 +39,7 @@ aggregate() {
 	for k in 0 1 2 3; do
 		gets "step 1$k: accepted" 1$k edge1 -H kind=$k
 	done
-	shard 7 edge1 -H flags=16 >in
-	recv "step 7: invalid: corrupt: a difference needs its flag and both of its keys" <in
+	gets "step 7: invalid: corrupt: a difference needs its flag and both of its keys" 7 edge1 -H flags=16
 	shard 8 edge1 -H flags=16 -K predict=poetry -K history=none >in
 	recv "step 8: invalid: corrupt: key predict: 'poetry'" <in
 	gets "step 8: accepted" 8 edge1 -H flags=16 -K predict=ef21 -K history=none
@@ -578,8 +577,14 @@ let_go() {
 	says "schema.aceg' is not a regular file"
 	rm spool/schema.aceg
 	touch spool/schema.aceg
-	exits 3 ace-recv --spool spool next
-	says "corrupt: '.*schema.aceg' .remove it: the next shard makes it anew.: empty input"
+	ace-aggregate in >mean
+	while read -r call; do
+		refuses 3 "corrupt: '.*schema.aceg' .remove it: the next shard makes it anew.: empty input" $call
+	done <<-'END'
+		ace-recv --spool spool next
+		ace-recv --spool spool --publish mean
+		ace-status spool
+	END
 	rm spool/schema.aceg
 	exits 0 ace-recv --spool spool next
 }
