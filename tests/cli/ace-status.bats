@@ -18,15 +18,12 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 
 @test "in the first step no device is missing unless a list of devices names it" {
 	shard edge1 0
-	exits 0 ace-status spool
-	grep -qE '^step 0: 1 shards are there, for [0-9]+ s; the devices of a first step are known only' out
+	shows '^step 0: 1 shards are there, for [0-9]\+ s; the devices of a first step are known only' ace-status spool
 	! grep 'has not closed' out || false
 	ace-recv --spool spool --device edge2 --join
-	exits 0 ace-status spool
-	grep -qE '^step 0: 1 of 2 shards are there, for [0-9]+ s; missing: edge2$' out
+	shows '^step 0: 1 of 2 shards are there, for [0-9]\+ s; missing: edge2$' ace-status spool
 	shard edge2 0
-	exits 0 ace-status spool
-	grep -qE '^step 0: all 2 shards are there, .* ace-aggregate has not closed it' out
+	shows '^step 0: all 2 shards are there, .* ace-aggregate has not closed it' ace-status spool
 }
 
 @test "it prints which devices are here and which are missing" {
@@ -38,8 +35,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	grep -q '^waiting for a first shard after step 0$' out
 	[[ $(row edge1) = 'edge1 0 done '* ]]
 	shard edge1 1
-	exits 0 ace-status spool
-	grep -qE '^step 1: 1 of 2 shards are there, for [0-9]+ s; missing: edge2$' out
+	shows '^step 1: 1 of 2 shards are there, for [0-9]\+ s; missing: edge2$' ace-status spool
 	[[ $(row edge1) = 'edge1 1 here '*' 2 0 0' ]]
 	[[ $(row edge2) = 'edge2 0 missing '*' 1 0 0' ]]
 	# the step is closed without edge2, and its shard is late
@@ -91,8 +87,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	closes 2
 	# the spool as a killed aggregator leaves it
 	rm spool/done/0
-	exits 0 ace-status spool
-	grep -q '^step 0 is closed with 2 shards; its average is not there yet' out
+	shows '^step 0 is closed with 2 shards; its average is not there yet' ace-status spool
 	exits 0 ace-status --format json spool
 	[ "$(json 'd["now"]')" = closed ]
 }
@@ -265,8 +260,7 @@ aged() {
 	    "(1, False, 1, ['accepted', 'equivocation', 'fenced', 'invalid', 'late'])" ]
 	# as ace-meter writes the file
 	mkshards -H kind=6 -K bandwidth=2500000 -K rtt=0.25 -K jitter=0.03125 >st/link
-	exits 0 ace-status st
-	grep -qx 'link      2\.5 Mbit/s, round trip 250\.0 ms, +- 31\.2' out
+	shows '^link      2\.5 Mbit/s, round trip 250\.0 ms, +- 31\.2$' ace-status st
 	exits 0 ace-status --format json st
 	[ "$(json '(d["bandwidth"], d["rtt"], d["jitter"])')" = '(2500000, 0.25, 0.03125)' ]
 	[ "$(json 'd["disk_bytes"]')" -eq "$(find st -mindepth 1 -printf '%b\n' |
@@ -286,8 +280,7 @@ aged() {
 		exits 0 ace-status --format json st
 		[ "$(json 'd["growing"]')" = $((s + 1)) ]
 	done
-	exits 0 ace-status st
-	grep -qx 'residual  grows: in 5 shards in a row the code lost more than it kept (ace-compress)' out
+	shows '^residual  grows: in 5 shards in a row the code lost more than it kept (ace-compress)$' ace-status st
 	mkshards -n 64k -s 5 | ace-compress -S st -c f32 --error-feedback ef:raw >sent
 	exits 0 ace-status st
 	run ! grep -q residual out
@@ -311,8 +304,7 @@ aged() {
 	long=$(printf 'x%.0s' {1..100})
 	shard "$long" 0
 	shard edge1 0
-	exits 0 ace-status spool
-	grep -qE '^edge1 +0 ' out
+	shows '^edge1 \+0 ' ace-status spool
 	grep -qx "$long" out
 	exits 0 pty sh -c 'stty cols 0 <&1; ace-status spool'
 	[ "$(tr -d '\r' <out | wc -L)" -eq 80 ]
