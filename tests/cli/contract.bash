@@ -1,30 +1,30 @@
-# The checks that every program must pass in the same way. contract*.bats runs them; a new
-# program is one line in the table of contract_ask.bash.
+# The checks that every program must pass.  contract*.bats runs them; a new program is one
+# line in the table of contract_ask.bash.
 #
 # Each function takes KIND PROGRAM ARGUMENTS...
 #   filter   stream in, stream out          sink    stream in, other data out
 #   source   other data in, stream out      report  stream in, text out
 #   answer   shards in, receipts out          table   a table in, text out
 #   look     a directory in, text out         pipe    any bytes
-# and finds a good input in the file `in' (small), another in `next' (of the
-# step after) and in `big' (several MB).
+# and finds good inputs in the files `in' (small), `next' (the step after it) and `big'
+# (several MB).
 
-# reads_streams, writes_streams, writes_data KIND
+# reads_streams, writes_streams, writes_data KIND: succeed if programs of this kind do
 reads_streams() { [[ $1 != source && $1 != table ]]; }
 writes_streams() { [[ $1 = filter || $1 = source || $1 = answer ]]; }
 writes_data() { [[ $1 != report && $1 != table ]]; }
 
-# Receipts contain the time, and only a new spool gives the same answer again.
+# Receipts contain the time, which is fixed here; a new spool gives the same receipts again.
 export SOURCE_DATE_EPOCH=1000000000
 anew() { rm -rf spool; exits 0 "$@"; }
 
-# data_error PROG: checks that the message of status 3 begins with one of five words.
+# data_error PROG: check that its message begins with one of the five words of status 3
 data_error() {
 	says "^$1: (corrupt|truncated|unsupported|limit|mismatch): "
 	[ "$(wc -l <err)" -eq 1 ] || { cat err; return 1; }
 }
 
-# poisoned KIND: check that the next reader refuses our output.
+# poisoned KIND: check that the next program refuses the output
 poisoned() {
 	writes_streams "$1" || return 0
 	mv out poisoned
@@ -58,7 +58,7 @@ contract_one() {
 	shift
 	cp in other
 	case $1 in
-	ace-aggregate | ace-inspect | ace-cut) return 0 ;;	# take several
+	ace-aggregate | ace-inspect | ace-cut) return 0 ;;	# take several files
 	esac
 	exits 2 "$@" in other
 	says "^$1: at most one FILE is read: leave out 'other'"
@@ -122,7 +122,7 @@ contract_closed() {
 }
 
 contract_reader_gone() {
-	# all receipts together are so small that they fit into the pipe
+	# the receipts are so few that they fit into the pipe
 	[[ $1 = report || $1 = answer ]] && return
 	shift
 	local got=0
@@ -155,7 +155,7 @@ contract_usage() {
 	exits 2 "$1" --hel </dev/null
 	exits 2 "$1" -Z </dev/null
 	says "^$1: "
-	# before it reads or writes anything
+	# it is refused before anything is read or written
 	ACE_KERNEL=abacus exits 2 "$@" </dev/null
 	says "^$1: ACE_KERNEL=abacus: this processor or build has no such kernels"
 	[ ! -s out ] && [ ! -e spool ] && [ ! -e state ]
@@ -179,7 +179,7 @@ contract_from_terminal() {
 	shift
 	exits 2 pty -i sh -c '"$@" >/dev/null' sh "$@"
 	says "^$1: .*terminal"
-	# opened by its name, after the sandbox is on
+	# the terminal is opened by name in the sandbox
 	exits 2 timeout "$HANG" pty -i setsid -wc sh -c '"$@" /dev/tty >/dev/null' sh "$@"
 	says "^$1: '/dev/tty' is a terminal"
 }
@@ -189,13 +189,13 @@ contract_missing() {
 	exits 4 "$@" nowhere.aceg
 	says "^$1: .*'nowhere.aceg'.*No such file"
 	mkdir -p folder
-	# these take a folder, and read the streams in it
+	# these read the streams in a folder
 	case $1 in
 	ace-inspect | ace-cut | ace-export | ace-aggregate)
 		exits 3 "$@" folder
 		says "^$1: mismatch: folder 'folder' has no stream"
 		;;
-	# ace-import and ace-diff take a model that is a folder
+	# these accept a model in a folder
 	ace-import)
 		exits 3 "$@" folder
 		says "^$1: mismatch: 'folder' has neither model.safetensors.index.json nor model.safetensors"
@@ -207,7 +207,7 @@ contract_missing() {
 	esac
 }
 
-# The same bytes through slow pipes, with short reads and writes, and O_NONBLOCK.
+# Short reads and writes, as with slow pipes, and O_NONBLOCK give the same bytes.
 contract_transfer() {
 	shift
 	local pre
@@ -222,7 +222,7 @@ contract_transfer() {
 	same out whole
 }
 
-# The same bytes from a second run and from the reference kernels.
+# A second run and the reference kernels give the same bytes.
 contract_same() {
 	shift
 	anew "$@" <big
@@ -233,7 +233,7 @@ contract_same() {
 	same out once
 }
 
-# The reader of our output ends after each frame.
+# The reader of the output ends after each frame in turn.
 contract_leaves() {
 	writes_streams "$1" || return 0
 	shift
@@ -251,7 +251,7 @@ contract_leaves() {
 	done <list
 }
 
-# -o FILE appears whole or not at all, and leaves nothing else.
+# -o FILE writes the complete file or none, and leaves no temporary file.
 contract_output() {
 	writes_data "$1" || return 0
 	local kind=$1 got=0
@@ -266,7 +266,7 @@ contract_output() {
 	head -c 700 in >part
 	exits 3 "$@" -o made/other <part
 	exits 4 "$@" -o nowhere/file <in
-	# a limit on file sizes stands for a full disk
+	# a limit on file sizes acts as a full disk
 	(trap '' XFSZ; ulimit -f 64; rm -rf spool; "$@" -o made/big <big 2>err) || got=$?
 	[ "$got" -eq 4 ] || { echo "status $got"; cat err; return 1; }
 	[ "$(ls made)" = file ] || { ls -la made; return 1; }

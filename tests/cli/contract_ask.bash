@@ -1,6 +1,6 @@
 # The table of all programs, and the functions by which contract*.bats test them.
 
-# Kind, program and arguments of each; contract.bash has the kinds.
+# Kind, program and arguments; contract.bash lists the kinds.
 table() {
 	cat <<-'EOT'
 	filter ace-expand
@@ -28,7 +28,7 @@ table() {
 	EOT
 }
 
-# ask CHECK [KINDS]: runs the check for every program of one of these kinds.
+# ask CHECK [KINDS]: run the check for every program of these kinds
 ask() {
 	local failed=0 asked=0 kind call dir
 	while read -r kind call; do
@@ -50,7 +50,7 @@ ask() {
 	[ "$asked" -eq 1 ] && return "$failed"
 }
 
-# inputs KIND DIR QUESTION: makes each input once; `big' only if QUESTION reads it.
+# inputs KIND DIR CHECK: make each input in DIR once; `big' only if CHECK reads it
 inputs() {
 	local of=shards big=
 	case $1 in

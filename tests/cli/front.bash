@@ -1,11 +1,11 @@
 # A run of ace-cloud and ace-edge whose trainer only sends a number.
 
-# A device's trainer. In each round it sends a shard of 4,096 values, each equal to the
-# device's number, and appends the average to NAME.got.
+# The trainer: in each round it sends a shard of 4,096 times the device's number, and appends
+# the average to NAME.got.
 setup_file() {
 	cat >"$BATS_FILE_TMPDIR/trainer" <<'END'
 #!/usr/bin/env python3
-# trainer VALUE ROUNDS: trains, after the rounds that are in NAME.got
+# trainer VALUE ROUNDS: continue after the rounds in NAME.got
 import os, struct, subprocess, sys
 value, rounds, name = float(sys.argv[1]), int(sys.argv[2]), os.environ["ACE_NAME"]
 try:
@@ -41,7 +41,7 @@ setup() {
 	export train=$BATS_FILE_TMPDIR/trainer
 }
 
-# begin CMD...: starts it in the background; the test's end stops it.
+# begin CMD...: start CMD in the background until the test ends
 begin() {
 	"$@" 3>&- &
 	echo $! >>pids
@@ -64,7 +64,7 @@ edge() {
 	    >"$name.out" 2>"$name.err"
 	eval "pid_$name=$last"
 }
-# ends NAME...: waits until these edges end, and checks that each has printed that it is done.
+# ends NAME...: wait until these devices end, and check that they print that they are done
 ends() {
 	local name pid
 	for name; do
@@ -75,7 +75,7 @@ ends() {
 }
 lines() { [ ! -e "$1" ] && echo 0 || grep -c '' "$1"; }
 has() { [ "$(lines "$1")" -ge "$2" ]; }
-# averaged NAME ROUNDS VALUE: checks that NAME got that average in each of its rounds.
+# averaged NAME ROUNDS VALUE: check that NAME got ROUNDS averages, all equal to VALUE
 averaged() {
 	[ "$(lines "$1.got")" -eq "$2" ]
 	awk -v want="$3" '{ d = $1 - want; if (d * d > 0.01) exit 1 }' "$1.got"

@@ -1,5 +1,5 @@
-# What every .bats file loads: it puts the programs of $BUILD in PATH, goes to an
-# empty directory, and defines the functions that check results.
+# Every .bats file loads this: it puts the programs of $BUILD into PATH, changes to an empty
+# directory, and defines functions that check results.
 if declare -F bats_require_minimum_version >/dev/null; then
 	bats_require_minimum_version 1.5.0
 fi
@@ -8,22 +8,22 @@ ROOT=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 : "${BUILD:=$ROOT/build}"
 # some users have no sbin in their PATH
 PATH=$BUILD:$BUILD/tests:$PATH:/usr/sbin:/sbin
-# awk, sort and printf behave the same everywhere; a test of another language
-# sets it itself
+# awk, sort and printf then behave the same everywhere; tests of other languages set
+# LC_ALL themselves
 LC_ALL=C.UTF-8
 export BUILD PATH ROOT LC_ALL
 
-# setup: goes to an empty directory, and calls the file's own function `begins', if it has one.
+# setup: change to an empty directory, and call the file's function `begins' if it has one
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	! declare -F begins >/dev/null || begins
 }
 
-# exits N CMD...: checks that CMD's status is N; its output goes to the files out and err.
+# exits N CMD...: check that CMD's status is N; write its output to the files out and err
 exits() {
 	local want=$1 got=0
 	shift
-	# CMD may read the last output: it is renamed first
+	# CMD may read the last output, which is renamed first
 	if [ "${!#}" = out ]; then
 		mv out out.read
 		set -- "${@:1:$#-1}" out.read
@@ -38,12 +38,12 @@ exits() {
 	return 1
 }
 
-# makes FILE CMD...: checks that CMD succeeds; its output goes to FILE.
+# makes FILE CMD...: check that CMD succeeds; write its output to FILE
 makes() {
 	exits 0 "${@:2}" && mv out "$1"
 }
 
-# says REGEX: checks that standard error of the last `exits' has such a line.
+# says REGEX: check that a line of standard error of the last `exits' matches
 says() {
 	LC_ALL=C grep -qE -e "$1" err && return
 	echo "no line like '$1' in:"
@@ -51,17 +51,17 @@ says() {
 	return 1
 }
 
-# refuses N REGEX CMD...: checks that CMD's status is N, and that its message says REGEX.
+# refuses N REGEX CMD...: check that CMD's status is N and that a message matches
 refuses() {
 	exits "$1" "${@:3}" && says "$2"
 }
 
-# notes REGEX CMD...: checks that CMD succeeds, and that standard error says REGEX.
+# notes REGEX CMD...: check that CMD succeeds and that a message matches
 notes() {
 	exits 0 "${@:2}" && says "$1"
 }
 
-# shows REGEX CMD...: checks that CMD succeeds, and that its output has such a line.
+# shows REGEX CMD...: check that CMD succeeds and that a line of its output matches
 shows() {
 	exits 0 "${@:2}" || return
 	grep -q -e "$1" out && return
@@ -70,18 +70,18 @@ shows() {
 	return 1
 }
 
-# same A B: checks that the files are equal, byte for byte.
+# same A B: check that the files have the same bytes
 same() {
 	cmp "$1" "$2" && return
 	ls -l "$1" "$2"
 	return 1
 }
 
-# thorough: is false in make check and make asan, which shorten long, uniform loops.
+# thorough: fail in make check and make asan, which shorten long, uniform loops
 thorough() { [[ ${HALF:-} != @(quick|asan) ]]; }
 
-# once NAME CMD...: lets CMD make files in an empty directory, once for all tests of
-# this file that name NAME; each test gets a copy of them here.
+# once NAME CMD...: run CMD in an empty directory, once for all tests of this file with the
+# same NAME, and copy the files that it made here
 once() {
 	local made=$BATS_FILE_TMPDIR/$1
 	[ -d "$made" ] || {
@@ -92,23 +92,22 @@ once() {
 	cp -r "$made/." .
 }
 
-# mkmodel DIR-OR-FILE OPTION...: makes a model without our programs.
+# mkmodel DIR-OR-FILE OPTION...: write a model without our programs
 mkmodel() { "$ROOT/tests/mkmodel" "$@"; }
 
-# each_of N: is true the first and each Nth time; if thorough, always.
+# each_of N: succeed the first and then every Nth time; if thorough, always
 turn=0
 each_of() { thorough || [ $((turn++ % $1)) -eq 0 ]; }
 
-# upto N: prints 1 to N; unless thorough it leaves some out, more where they are large.
+# upto N: print 1 to N; unless thorough, omit some, and more of the larger ones
 upto() {
 	awk -v n="$1" -v less="$(thorough || echo 1)" 'BEGIN {
 	    for (i = 1; i <= n; i += less ? 1 + int(i / 8) : 1) print i }'
 }
 
-# No test may depend on how fast a machine is.  A wait of more than HANG seconds is a hang.
-# HANG is 300 on a quiet machine, multiplied by the load per processor, and by five in slow
-# builds. It is less than the limit of tests/run, whose message cannot say what a test waited
-# for.
+# No test may depend on the machine's speed.  A wait of more than HANG seconds is a hang: 300
+# on a quiet machine, times the load per processor, and times five in slow builds.  HANG is
+# less than the limit of tests/run, whose message cannot name what a test waited for.
 hang() {
 	local load=0
 	[ ! -r /proc/loadavg ] || read -r load _ </proc/loadavg
@@ -119,12 +118,12 @@ hang() {
 : "${HANG:=$(hang)}"
 export HANG
 
-# patient: for files in which a single command may take minutes.
+# patient: triple HANG, for files in which a single command may take minutes
 patient() {
 	[ -n "$ACE_PATIENT" ] || export ACE_PATIENT=yes HANG=$((3 * HANG))
 }
 
-# wait_for CMD...: repeats CMD until it succeeds.
+# wait_for CMD...: repeat CMD until it succeeds, for at most HANG seconds
 wait_for() {
 	local end=$((SECONDS + HANG))
 	until "$@" >/dev/null 2>&1; do
@@ -136,21 +135,21 @@ wait_for() {
 	done
 }
 
-# still CMD...: runs CMD, whose clock stands still while the file `later' is empty.
+# still CMD...: run CMD with a clock that stands still while the file `later' is empty
 still() {
 	: >>later
 	LD_PRELOAD=$(preload) ACE_LATER=$PWD/later "$@"
 }
 
-# hears PID: is true if PID is one of our programs and catches SIGUSR1, by which a user asks
-# what it waits for.  The name matters: before exec, the shell catches it too.
+# hears PID: succeed if PID is one of our programs and catches SIGUSR1, with which a user asks
+# what it waits for.  The name is checked since, before exec, the shell catches it, too.
 hears() {
 	[[ $(cat "/proc/$1/comm") == ace-* ]] &&
 	    grep -qE '^SigCgt:.*[2367abef][0-9a-f]{2}$' "/proc/$1/status"
 }
 
-# wait_of PID CMD...: as wait_for CMD, but fails as soon as process PID cannot make CMD
-# succeed any more, because PID has ended or waits for more input in an empty pipe.
+# wait_of PID CMD...: do as wait_for CMD, but fail when process PID cannot make CMD succeed
+# any more: it has ended, or waits for input in an empty pipe
 wait_of() {
 	local pid=$1
 	shift
@@ -159,7 +158,7 @@ wait_of() {
 	"$@" || { echo "process $pid will not do it: $*"; return 1; }
 }
 
-# asleep PID: is true if PID has read all of its input pipe and waits for more.
+# asleep PID: succeed if PID has read all of its input pipe and waits for more
 asleep() {
 	[ -p "/proc/$1/fd/0" ] || return 1
 	perl -e 'for (glob "/proc/$ARGV[0]/task/*/stat") {
@@ -168,8 +167,8 @@ asleep() {
 	    vec($r, fileno(F), 1) = 1; exit(select($r, undef, undef, 0) != 0)' "$1"
 }
 
-# tries N CMD...: checks that CMD succeeds in one of N tries; for a CMD that may fail on
-# a busy machine, and that never succeeds wrongly.  In CMD each command needs its own &&.
+# tries N CMD...: check that CMD succeeds in one of N tries, for a CMD that may fail on a
+# busy machine but never succeeds wrongly.  In a function CMD, join all commands with &&.
 tries() {
 	local n=$1 try
 	shift
@@ -180,41 +179,40 @@ tries() {
 	"$@"
 }
 
-# cpu SECS CMD...: runs CMD with a limit of SECS CPU seconds; waiting for a processor does
-# not count.
+# cpu SECS CMD...: run CMD with a limit of SECS CPU seconds
 cpu() (
 	ulimit -t "$1"
 	shift
 	exec "$@"
 )
 
-# limits 'NAME VALUE, NAME VALUE...': writes these lines to the spool's file of limits.
+# limits 'NAME VALUE, NAME VALUE...': write these lines to the spool's file of limits
 limits() {
 	mkdir -p -m 700 spool
 	sed 's/, /\n/g' <<<"$1" >spool/limits
 }
 
-# limited LIMITS CMD...: runs CMD with these limits.
+# limited LIMITS CMD...: run CMD with these limits
 limited() {
 	limits "$1"
 	"${@:2}"
 	rm spool/limits
 }
 
-# sent FILE N: is true if FILE has at least N whole shards.
+# sent FILE N: succeed if FILE has at least N whole shards
 sent() { [ "$(frames "$1" | grep -c SEND)" -ge "$2" ]; }
 
-# larger FILE N: is true if FILE has more than N bytes.
+# larger FILE N: succeed if FILE has more than N bytes
 larger() { [ "$(wc -c <"$1")" -gt "$2" ]; }
 
-# flip FILE OFFSET [MASK]: flips the bits MASK of one byte, in place.
+# flip FILE OFFSET [MASK]: flip the bits MASK of the byte at OFFSET
 flip() {
 	perl -e 'open(F, "+<", $ARGV[0]) or die; binmode F; seek(F, $ARGV[1], 0);
 	    read(F, $c, 1) == 1 or die; seek(F, $ARGV[1], 0);
 	    print F chr(ord($c) ^ oct($ARGV[2] // "0x10")); close(F) or die' "$@"
 }
 
-# frames FILE: prints "offset type" of each frame, and checks nothing.
+# frames FILE: print "offset type" of each frame, without checks
 frames() {
 	perl -e 'local $/; binmode STDIN; $_ = <STDIN>;
 	    for ($o = 0; $o + 64 <= length; $o += 64 + 8 * int(($n + 7) / 8)) {
@@ -223,21 +221,21 @@ frames() {
 		printf("%d %s\n", $o, $t =~ /^[A-Za-z]{4}$/ ? $t : "HEAD") }' <"$1"
 }
 
-# system: makes and prints a folder with this machine's programs but without ours;
-# as PATH, for tests in which a program is missing.
+# system: make a folder with this machine's programs but not ours, and print its name: the
+# PATH for tests in which a program is missing
 system() {
 	mkdir "$BATS_TEST_TMPDIR/system"
-	# of two programs with one name, link the first
+	# if two programs have the same name, link the first
 	find /usr/local/bin/ /usr/bin/ /bin/ -maxdepth 1 ! -type d \
 	    ! -name ace ! -name 'ace-*' \
 	    -exec ln -s -t "$BATS_TEST_TMPDIR/system" {} + 2>/dev/null || :
 	echo "$BATS_TEST_TMPDIR/system"
 }
 
-# needs PROGRAM: skips the test, with the reason, where PROGRAM is missing.
+# needs PROGRAM: skip the test if PROGRAM is missing
 needs() { command -v "$1" >/dev/null || skip "no $1 here"; }
 
-# needs_torch: sets PYTHON to one that has torch, or skips the test.
+# needs_torch: set PYTHON to one that has torch, or skip the test
 needs_torch() {
 	for PYTHON in python3 /usr/bin/python3 none; do
 		"$PYTHON" -c 'import torch' 2>/dev/null && return
@@ -245,26 +243,26 @@ needs_torch() {
 	skip "no torch here (Debian's python3-torch)"
 }
 
-# needs_full: skips the test if there is no device that is always full.
+# needs_full: skip the test if there is no /dev/full
 needs_full() { [ -c /dev/full ] || skip "no /dev/full here"; }
 
-# sanitized: is true if the build has asan, under which some tests cannot measure.
+# sanitized: succeed if this build has asan, with which some tests cannot measure
 sanitized() {
 	[ -n "${ACE_SANITIZED:-}" ]
 }
 
-# literals: prints the literal displays of the page on standard input, without roff.
+# literals: print the literal displays of the page on standard input, without roff
 literals() {
 	sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
 	    sed -e 's/^\\&//' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(ga/`/g' \
 	    -e 's/\\(ha/^/g' -e 's/\\(ti/~/g' -e 's/\\&//g' -e 's/\\e/\\/g'
 }
 
-# examples PAGE: prints the commands of its EXAMPLES.
+# examples PAGE: print the commands in its EXAMPLES
 examples() { sed -n '/^\.Sh EXAMPLES/,/^\.Sh /p' "$1" | literals; }
 
-# prints SHOWN PRINTED: checks that PRINTED has SHOWN's lines in order, with others between;
-# lines may break elsewhere, and any number matches a number.
+# prints SHOWN PRINTED: check that PRINTED has SHOWN's lines in order, perhaps with others
+# between; lines may break elsewhere, and any number matches a number
 prints() {
 	perl -e 'sub text { open(my $f, "<", $_[0]) or die; local $/; $_ = <$f>;
 		s/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?/0/g; $_ }
@@ -278,8 +276,8 @@ prints() {
 	    exit $bad' "$1" "$2"
 }
 
-# has_lines FILE: checks that FILE has each line of standard input, unchanged;
-# there must be at least one line.
+# has_lines FILE: check that FILE has each line of standard input, which must have at least
+# one
 has_lines() {
 	local line n=0
 	while IFS= read -r line; do
@@ -290,16 +288,15 @@ has_lines() {
 	[ $n -gt 0 ]
 }
 
-# standard_inputs [MKSHARDS OPTIONS]: makes here the files that the EXAMPLES of the
-# pages read.
+# standard_inputs [MKSHARDS OPTIONS]: write the files that the EXAMPLES of the pages read
 standard_inputs() {
 	mkshards -d edge1 -x 1 "$@" >edge1.aceg
 	mkshards -d edge2 -x 2 "$@" >edge2.aceg
 	safetensors 0 >grad.safetensors
 }
 
-# safetensors [N]: prints such a file, made without our programs: three tensors, or
-# one of N values.
+# safetensors [N]: print a safetensors file, made without our programs, of three tensors or of
+# one with N values
 # shellcheck disable=SC2120
 safetensors() {
 	perl -e 'binmode STDOUT; $n = $ARGV[0]; $b = 4 * $n;
@@ -313,8 +310,8 @@ safetensors() {
 	    "${1:-0}"
 }
 
-# preload [LIBRARY]: prints the LD_PRELOAD for it, by default clip.so; a link without
-# spaces in its name.
+# preload [LIBRARY]: print the value of LD_PRELOAD for LIBRARY (default clip.so), by a link
+# whose path has no blanks
 # shellcheck disable=SC2120
 preload() {
 	local first=
@@ -323,7 +320,7 @@ preload() {
 	echo "$first$BATS_TEST_TMPDIR/${1:-clip.so}"
 }
 
-# synced CMD...: writes to the file `synced' each path that CMD syncs, one per line.
+# synced CMD...: write each path that CMD syncs to the file `synced', one per line
 synced() {
 	: >calls
 	LD_PRELOAD=$(preload) ACE_READS=$PWD/calls \
@@ -331,9 +328,9 @@ synced() {
 	sed -n 's/^fsync [0-9-]* *//p' calls | sed "s|^$PWD/||; s|^$PWD$|.|" >synced
 }
 
-# meanwhile N SHELL CMD...: stops CMD before its N-th call that changes or looks at a file
-# ("exchange": before it exchanges two names), lets the shell run SHELL, and continues CMD.
-# Returns CMD's status; the file `stopped' exists if CMD was stopped.
+# meanwhile N SHELL CMD...: stop CMD before its N-th call that changes or looks at a file
+# (N = exchange: before it exchanges two names), let a shell run SHELL, and continue CMD.
+# Return CMD's status; the file `stopped' exists if CMD was stopped.
 meanwhile() {
 	rm -f stopped
 	# 2 and 1 are WUNTRACED and WNOHANG; loading POSIX would take most of the time
@@ -352,7 +349,7 @@ meanwhile() {
 	    exit($is & 127 ? 128 + ($is & 127) : $is >> 8)' "$1" "$2" "$(preload)" "${@:3}"
 }
 
-# killed N CMD...: runs CMD and kills it at its N-th change of a file.
+# killed N CMD...: run CMD, and kill it at its N-th change of a file
 killed() {
 	ACE_KILL=$1 LD_PRELOAD=$(preload) "${@:2}"
 }

@@ -1,8 +1,7 @@
-# Hosts on this machine, for tests of network programs: namespaces for network,
-# processes and mounts.  They end with the test, and so do the processes in them.
-# No file of the system is changed.
+# Simulated hosts for tests of network programs: namespaces for network, processes and
+# mounts.  They and their processes end with the test, and no system file changes.
 
-# need COMMAND...: skips the test where one is missing or we may not use them.
+# need COMMAND...: skip the test if one is missing, or if namespaces are not permitted
 need() {
 	local p
 	[ "$(id -u)" -eq 0 ] || skip 'name spaces need root'
@@ -13,12 +12,12 @@ need() {
 	    skip 'no name spaces here'
 }
 
-# apart: makes the namespaces.  `on CMD...' runs CMD in them, in this directory,
-# for HANG seconds at most.
+# apart: make the namespaces.  `on CMD...' runs CMD in them, in this directory, for at most
+# HANG seconds.
 apart() {
 	need unshare nsenter ip
 	mkdir bin
-	# an address beside lo: names are not looked up without one
+	# names are looked up only if there is an address beside lo
 	unshare --net --mount --pid --uts --fork --kill-child --mount-proc \
 	    sh -ec 'mount -t tmpfs none /run
 	    mount -t tmpfs none /srv
@@ -47,12 +46,12 @@ teardown() {
 	[ -z "${keeper:-}" ] || kill -9 "$inside" "$keeper"
 }
 
-# listens PORT [ADDRESS]: is true if a process listens on PORT.
+# listens PORT [ADDRESS]: succeed if a process listens on PORT
 listens() {
 	on ss -Hltn "sport = :$1" | grep -q .
 }
 
-# script NAME: puts the script on standard input into the PATH of all hosts.
+# script NAME: put the script on standard input into the PATH of all hosts
 script() {
 	{
 		echo '#!/bin/bash'
@@ -61,8 +60,8 @@ script() {
 	chmod +x "bin/$1"
 }
 
-# host NAME ADDRESS [AUTHORIZED_KEYS]: starts an sshd that ssh knows as NAME.  In
-# its sessions $HOST is NAME.
+# host NAME ADDRESS [AUTHORIZED_KEYS]: start an sshd that ssh knows as NAME, and in whose
+# sessions $HOST is NAME
 host() {
 	local d=$PWD/$1
 	mkdir -p "$d"
@@ -85,8 +84,7 @@ host() {
 	wait_for on nc -z "$2" 22
 }
 
-# slurm_ready: starts a controller and three nodes, with munge, in the directory
-# slurm.
+# slurm_ready: start a controller and three nodes, with munge, in the directory slurm
 slurm_ready() {
 	local name n d=$PWD/slurm
 	name=$(on hostname)

@@ -1,26 +1,25 @@
-# Machines simulated on this one, for guides whose steps a person runs on several machines.
-# Each has its own network, name, /root and /etc/hosts, and Debian's sshd as configured by
-# default; they share one /usr/local, and each command has an empty /run.  They reach each
-# other by name.  A test file loads helper and netns first.
+# Simulated machines, for guides whose commands a person types on several machines.  Each has
+# its own network, name, /root and /etc/hosts, and Debian's sshd with its defaults.  They
+# share /usr/local and reach each other by name; each command has an empty /run.  A test file
+# loads helper and netns first.
 
-# all commands there run as the user with this home
+# the home of the user who runs all commands there
 home=/root
 
-# installed: installs the programs of $BUILD below $BATS_FILE_TMPDIR/usr without building
-# them again.
+# installed: install the programs of $BUILD below $BATS_FILE_TMPDIR/usr, without a build
 installed() {
 	make -s -C "$ROOT" -o all BUILD="${BUILD#"$ROOT"/}" DEPS=no \
 	    DESTDIR="$BATS_FILE_TMPDIR/" PREFIX=usr install
 }
 
-# machines CLOUD EDGE...: makes them, with a cable from each EDGE to CLOUD.
+# machines CLOUD EDGE...: make these machines, with a cable from each EDGE to CLOUD
 machines() {
 	local h to=$1
 	netns_can || skip 'needs root and network namespaces'
 	for h in ssh sshd ssh-keygen unshare tc; do
 		needs "$h"
 	done
-	# each machine's own folders hide ours of that name
+	# the machines' own folders would hide this test's
 	case $PWD/ in
 	"$home"/* | /usr/local/* | /run/*) skip "TMPDIR is in a folder that machines have of their own" ;;
 	esac
@@ -57,13 +56,13 @@ machines() {
 	chmod 755 machine
 }
 
-# on NAME CMD...: runs CMD on machine NAME, in /root.
+# on NAME CMD...: run CMD on machine NAME, in /root
 on() {
 	netns_on "$1" unshare --mount --uts ./machine "$1" "$PWD" \
 	    "$BATS_FILE_TMPDIR/usr" "${@:2}"
 }
 
-# listens_ssh NAME [LINE of sshd_config...]: starts its sshd.
+# listens_ssh NAME [LINE...]: start its sshd, with these lines of sshd_config
 listens_ssh() {
 	local h=$1
 	shift
@@ -74,18 +73,18 @@ listens_ssh() {
 	wait_for on "$h" sh -c "ss -Hltn 'sport = :22' | grep -q ."
 }
 
-# knows EDGE CLOUD: gives EDGE the host key of CLOUD, so that ssh asks nothing.
+# knows EDGE CLOUD: give EDGE the host key of CLOUD, so that ssh asks nothing
 knows() {
 	printf '%s %s\n' "$2" "$(cut -d ' ' -f 1,2 "$2.etc/host_key.pub")" >>"$1/.ssh/known_hosts"
 }
-# logs_in EDGE CLOUD: gives EDGE a key that may run any command on CLOUD.
+# logs_in EDGE CLOUD: give EDGE a key that may run any command on CLOUD
 logs_in() {
 	knows "$1" "$2"
 	on "$1" ssh-keygen -q -t ed25519 -N '' -f .ssh/id_ed25519
 	cat "$1/.ssh/id_ed25519.pub" >>"$2/.ssh/authorized_keys"
 }
 
-# halt NAME: stops the machine as a power failure would.
+# halt NAME: kill all processes of the machine, as a power failure does
 halt() {
 	local p
 	for p in $(ip netns pids "$NETNS-$1"); do

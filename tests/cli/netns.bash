@@ -19,7 +19,7 @@ netns_cables=()
 netns_can() {
 	[ "$(id -u)" -eq 0 ] && command -v ip tc >/dev/null || return
 	local can=0
-	# a chroot or a container may name namespaces and yet not run in them
+	# a chroot or a container may permit names of namespaces, but no program in them
 	{
 		ip netns add "$NETNS-can" || return
 		ip -n "$NETNS-can" link set lo up &&
@@ -44,14 +44,14 @@ netns_on() {
 	ip netns exec "$NETNS-$h" "$@"
 }
 
-# netns_rate HOST DEVICE RATE: limits the rate, with a burst of 4 ms and a queue of 50 ms.
+# netns_rate HOST DEVICE RATE: limit the rate, with a burst of 4 ms and a queue of 50 ms
 netns_rate() {
 	local bits=${3%mbit}
 	tc -n "$NETNS-$1" qdisc replace dev "$2" root tbf rate "$3" \
 	    burst $((bits * 500 > 16000 ? bits * 500 : 16000)) latency 50ms
 }
 
-# netns_link A B RATE: makes a cable between them; RATE is, for example, 20mbit.
+# netns_link A B RATE: make a cable between A and B; RATE is, for example, 20mbit
 netns_link() {
 	local n=${#netns_cables[@]}
 	netns_cables+=("$1 $2")
@@ -64,7 +64,7 @@ netns_link() {
 	    netns_rate "$1" "to-$2" "$3" && netns_rate "$2" "to-$1" "$3"
 }
 
-# netns_ip A B: prints A's address on its cable to B.
+# netns_ip A B: print A's address on its cable to B
 netns_ip() {
 	local n
 	for n in "${!netns_cables[@]}"; do
@@ -75,7 +75,7 @@ netns_ip() {
 	done
 }
 
-# netns_down: kills what still runs in the hosts, then removes them.
+# netns_down: kill the processes in the hosts, and remove the hosts
 netns_down() {
 	local h p
 	for h in "${netns_hosts[@]}"; do

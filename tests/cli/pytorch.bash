@@ -1,7 +1,7 @@
-# What the tests of examples/pytorch/ace_shards share: the trainers of pytorch/, the cloud,
-# and a directory for each test.
+# Common part of the tests of examples/pytorch/ace_shards: the trainers in pytorch/, a cloud,
+# and a directory per test.
 
-# setup_file: finds a python that has torch.
+# setup_file: find a python that has torch
 setup_file() {
 	export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 	export TRAINERS=$ROOT/tests/cli/pytorch
@@ -28,7 +28,7 @@ teardown() {
 py() { timeout "$HANG" "$PYTHON" "$@"; }
 train() { py "$TRAINERS/train.py" "$@"; }
 
-# cloud DEVICES STEPS [CODE [OPTION...]]: starts the cloud in the background.
+# cloud DEVICES STEPS [CODE [OPTION...]]: run a cloud; CODE codes its averages
 cloud() {
 	timeout "$HANG" ace-aggregate --spool spool --create --devices "$1" \
 	    --rounds "$2" "${@:4}" --publish --sync none -q 3>&- |
@@ -36,8 +36,8 @@ cloud() {
 	    timeout "$HANG" ace-recv --spool spool --publish --sync none 3>&-
 }
 
-# pair FILE [WORD...]: runs python FILE edge1 WORD... and python FILE edge2 WORD... at the
-# same time, for a cloud of two devices, and checks that both print the same.
+# pair FILE [WORD...]: run python FILE edge1 WORD... and python FILE edge2 WORD... at the same
+# time, for a cloud of two devices, and check that both print the same
 pair() {
 	py "$1" edge1 "${@:2}" >one 3>&- 2>err1 &
 	py "$1" edge2 "${@:2}" >two 2>err2 || { cat err1 err2; false; }
@@ -46,14 +46,14 @@ pair() {
 	same one two
 }
 
-# both ROUNDS: trains edge1 and edge2, whose output is in said1 and said2.
+# both ROUNDS: train edge1 and edge2, with output in said1 and said2
 both() {
 	train edge1 "$1" >said1 3>&- &
 	train edge2 "$1" >said2
 	wait
 }
 
-# undisturbed ROUNDS: makes a run of two devices in calm/, which nothing disturbs.
+# undisturbed ROUNDS: run two devices in calm/ without any disturbance
 undisturbed() {
 	mkdir calm
 	cd calm || return
@@ -62,7 +62,7 @@ undisturbed() {
 	cd ..
 }
 
-# unharmed: checks that the result is as undisturbed.
+# unharmed: check that the result is that of `undisturbed'
 unharmed() {
 	cmp said1 calm/said1
 	cmp said2 calm/said2

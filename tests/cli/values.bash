@@ -1,10 +1,10 @@
-# Reads values and fields of streams, for tests of programs that change them.
+# Functions that read values and fields of streams.
 
-# raw FILE [OPTION...]: prints its values as f32.
+# raw FILE [OPTION...]: print its values as f32
 raw() { ace-export -f raw "${@:2}" "$1"; }
 
-# each EXPR FILE...: checks that EXPR is true for every i; $v[0], $v[1]... are the i-th f32
-# of each file, f(x) rounds to f32, and $k starts at 0.
+# each EXPR FILE...: check that EXPR is true for every i; $v[0], $v[1]... are the i-th f32 of
+# each file, f(x) rounds to f32, and $k starts at 0
 each() {
 	perl -we 'use strict; sub f { unpack "f<", pack "f<", $_[0] }
 	my $e = shift; my ($k, @f, @v) = (0); local $/;
@@ -17,7 +17,7 @@ each() {
 		&$t or die "value $i: @v\n" }' "$@"
 }
 
-# unlz4(BLOCK) for perl: the bytes of an LZ4 block
+# unlz4(BLOCK) for Perl: return the bytes of an LZ4 block
 export unlz4='sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
 		while ($i < length $p) { my $t = ord substr($p, $i++, 1);
 			my ($l, $m) = ($t >> 4, $t & 15); my $c;
@@ -31,9 +31,8 @@ export unlz4='sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
 			$y .= substr($y, -$d, 1) for 1 .. $m + 4 } $y }
 '
 
-# shards FILE: prints a line for each shard, from its frames SHRD, mEMb and SEND:
-#   [contributors=NAME,NAME...] NAME=VALUE... of every key, then the fields,
-#   then those of SEND
+# shards FILE: print a line per shard: [contributors=NAME,NAME...] from mEMb, NAME=VALUE for
+#   every key and field of SHRD, then for the fields of SEND
 shards() {
 	perl -we "$unlz4"'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n, $line) = (0);
@@ -67,10 +66,10 @@ shards() {
 			    "dropped=$f[10] status=$f[9]\n" } }' <"$1"
 }
 
-# field NAME FILE: prints that field of every shard.
+# field NAME FILE: print that field of every shard
 field() { shards "$2" | grep -oE "(^| )$1=[^ ]*" | sed 's/.*=//'; }
 
-# digest FILE: prints a digest of each shard's contents.
+# digest FILE: print a digest of each shard's contents
 digest() {
 	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n) = (0);
@@ -80,7 +79,7 @@ digest() {
 		    if substr($s, $o + 4, 4) eq "SEND" }' <"$1"
 }
 
-# json PERL: checks that PERL is true for every document $j of `out'.
+# json PERL: check that PERL is true for every document $j in `out'
 json() {
 	perl -MJSON::PP -e 'my $n = 0; while (<STDIN>) { my $j = decode_json($_); $n++;
 	    eval($ARGV[0]) or die "not so: $ARGV[0]: $_$@" } $n or die "no document"' \

@@ -1,4 +1,4 @@
-"""What the tests' trainers have in common."""
+"""Common parts of the tests' trainers."""
 import os
 import sys
 import torch
@@ -10,8 +10,8 @@ from ace_shards import algorithms, checkpoint, front, tensors, transport
 
 
 class Inside:
-    """The module for tests that look inside of it: all names of its parts, which
-    are set wherever they are."""
+    """The module ace_shards with the names of all its parts, for tests that read and
+    set internal names."""
 
     parts = ace_shards, algorithms, checkpoint, front, tensors, transport
 
@@ -53,13 +53,13 @@ def loss(model, device, step):
 
 
 def warm(optimizer, step):
-    """A rate by the number of the step."""
+    """Set a rate that depends on the number of the step."""
     for g in optimizer.param_groups:
         g["lr"] = 1e-2 * min(1, (step + 1) / 8)
 
 
 def kill_at(place):
-    """Kill this process (SIGKILL) at the n-th call of a function, PLACE:N."""
+    """Kill this process (SIGKILL) at the N-th call of function PLACE; place: PLACE:N."""
     place, n = place.split(":")
     owners = {"replace": [os], "send": [ace.Pipe], "_fill": [ace.Pipe]}.get(
         place, [ace.Local, ace.Replay, ace.Gradients])
@@ -78,7 +78,7 @@ def kill_at(place):
 
 
 class fails:
-    """with fails(TEXT): what has to raise an ace.Error that says so."""
+    """with fails(TEXT): the block has to raise an ace.Error that contains TEXT."""
 
     def __init__(self, text, status=None):
         self.text, self.status = text, status
@@ -117,7 +117,7 @@ class Odd(nn.Module):
 
 
 class Wrapped(nn.Module):
-    """As torch.compile wraps a model (its OptimizedModule)."""
+    """Wraps a model as torch.compile does with OptimizedModule."""
 
     def __init__(self, model):
         super().__init__()
@@ -128,14 +128,14 @@ class Wrapped(nn.Module):
 
 
 def compiled(model):
-    """torch.compile where there is one, without making code."""
+    """Wrap the model with torch.compile, without generated code, or with Wrapped."""
     if hasattr(torch, "compile"):
         return torch.compile(model, backend="eager")
     return Wrapped(model)
 
 
 class Scaler:
-    """As torch.amp.GradScaler, which before 2.3 does nothing without CUDA."""
+    """Works as torch.amp.GradScaler, which before torch 2.3 needs CUDA."""
 
     def __init__(self, init_scale=2.0 ** 16):
         self._scale, self.found, self.unscaled = init_scale, False, False

@@ -12,30 +12,30 @@ PAGE, OTHERS = [], []
 
 
 class Row:
-    """A situation: f is a function of the device's number, 1 or 2.  Both devices end with
-    the same model (wants is "same"), or are refused with the text wants."""
+    """A situation.  f takes the device's number, 1 or 2.  Both devices end with the same
+    model if wants is "same"; otherwise they are refused with the text wants."""
 
     def __init__(self, name, f, wants="same", rounds=3, bits=8, kills=(), tells=(),
                  same=()):
         self.name, self.f, self.wants, self.rounds = name, f, wants, rounds
         self.bits = bits        # per value
-        self.kills = kills      # where device 1 is killed, each time to be started again
-        self.tells = tells      # what device 1 writes to standard error
-        self.same = same        # files that are the same in a run without kills
+        self.kills = kills      # places at which device 1 is killed; it is then started again
+        self.tells = tells      # messages of device 1
+        self.same = same        # files that are as in a run without kills
 
 
 def row(*args, **more):
-    """A row of ace-pytorch(7), SITUATIONS."""
+    """Add a row of SITUATIONS in ace-pytorch(7)."""
     PAGE.append(Row(*args, **more))
 
 
 def other(*args, **more):
-    """A row that the page does not have."""
+    """Add a row that is not on the page."""
     OTHERS.append(Row(*args, **more))
 
 
 def start(row, k, kill=None):
-    """Start device k in a child; what it prints last is in the file saidK."""
+    """Start device k in a child, which writes its result to the file saidK."""
     pid = os.fork()
     if pid:
         return pid
@@ -67,7 +67,7 @@ def read(name):
 
 
 def run(row, folder, kills=()):
-    """Run the row with a cloud of its own; return what the devices said."""
+    """Run the row with its own cloud; return the results of the devices."""
     os.mkdir(folder)
     os.chdir(folder)
     cloud = subprocess.Popen(["ace-cloud", "run", "--devices", "2", "--rounds",
@@ -100,7 +100,7 @@ def happens(row):
     if row.wants == "same":
         good = said[0] == said[1] and said[0].startswith(f"{row.rounds} ") and \
             len(said) == 2 + len(row.same)
-        if good and row.kills:      # the same as in a run that nothing disturbs
+        if good and row.kills:      # compare with a run without kills
             calm = run(row, folder + ".calm")
             good = calm == said
             said += calm
@@ -123,7 +123,7 @@ def ce(model, k, step):
 
 
 def go(k, model=None, optimizer=None, loss=ce, step=None, then=None, until=None, **more):
-    """The loop of a user, who has added three lines; until: a round in which it ends."""
+    """A user's loop with the three added lines; until: the round in which it ends."""
     model = model or mlp()
     optimizer = (optimizer or adam)([p for p in model.parameters() if p.requires_grad])
     if more.get("schedule"):
@@ -167,7 +167,7 @@ row("what the last round took", lambda k: go(k, step=last))
 
 
 def weighs(run, n):
-    """After a round the file that ace-step reads has what Adam kept."""
+    """Check that after a round the file for ace-step has Adam's second moments."""
     run.optimizer.step()
     if run.round and n % 4 == 3 and run.round < 3:
         said = subprocess.run(["ace-export", f"ace-{NAME}/state/moment"],
@@ -220,7 +220,7 @@ row("a GradScaler with local steps", scaling)
 
 
 def cosine(run, n):
-    if not n:               # made after join, and counts its steps
+    if not n:               # made after join, so that it counts run's steps
         run.rate = torch.optim.lr_scheduler.CosineAnnealingLR(run.optimizer, 20)
     run.optimizer.step()
     run.rate.step()
@@ -316,7 +316,7 @@ row("trained parameters of float64", lambda k: typed(k, torch.float64),
     "parameter 'odd' is of type torch.float64, not f32, f16 or bf16")
 row("trained complex parameters", lambda k: typed(k, torch.complex64),
     "parameter 'odd' is of type torch.complex64")
-# a torch without the type has nothing to refuse
+# if torch lacks the type, another one is refused
 row("trained float8 parameters",
     lambda k: typed(k, getattr(torch, "float8_e4m3fn", torch.float64)),
     "parameter 'odd' is of type torch.float")
@@ -361,7 +361,7 @@ row("LBFGS with gradients", lambda k: go(k, None, lbfgs, step=closing, **GRADIEN
 
 
 class Free(torch.optim.Optimizer):
-    """Schedule-free: z is in its state, and the parameters are made of it."""
+    """Schedule-free: the parameters are calculated from z, which is in the state."""
     def __init__(self, ps):
         super().__init__(ps, dict(lr=.3, k=0))
 
@@ -379,7 +379,7 @@ class Free(torch.optim.Optimizer):
 
 
 class Slow(torch.optim.SGD):
-    """A running mean that each step writes back, kept nowhere that can be seen."""
+    """Each step writes a running mean that is hidden from the state."""
     @torch.no_grad()
     def step(self, closure=None):
         ps = [p for g in self.param_groups for p in g["params"]]
@@ -432,7 +432,7 @@ def notebook(k):
     run.optimizer.step()        # after the last round, step() is a normal step
     run.close()
     run.close()
-    cell(-1)                    # the run is dropped, and its programs end
+    cell(-1)                    # drops the run, whose programs end
     gc.collect()
     assert not os.popen(f"ps -o pid= --ppid {os.getpid()}").read().split()[:-1]
     return f"{run.round} {before}"
@@ -453,7 +453,7 @@ def saved(k):
                    zip(m.state_dict().values(), fresh.state_dict().values()))
     said = shifted(k, then, buffers="mean", save_every=2)
     assert " True " in said
-    # a file of another kind, and one that would run code
+    # a checkpoint of another kind, and one that would run code
     for bad in [1], {"start": os.system}:
         torch.save(bad, f"{NAME}.bad")
         with fails(f"'{NAME}.bad' is not a checkpoint of ace.join"):
@@ -467,7 +467,7 @@ row("a model of a checkpoint", saved)
 
 
 def wrapped(k, how):
-    """Device 1 has a wrapped model.  Then device 2 has one, with its checkpoint."""
+    """First device 1 has a wrapped model, then device 2, which continues its checkpoint."""
     inner = mlp()
     go(k, how(inner) if k == 1 else inner, sgd, until=1)
     return go(k, inner if k == 1 else nn.DataParallel(compiled(inner)), sgd)
@@ -479,9 +479,9 @@ other("a compiled model in DataParallel",
 other("compiled layers",
       lambda k: wrapped(k, lambda m: nn.Sequential(*(compiled(x) for x in m))))
 
-# killed before a round is sent, half sent, half read, half applied, in the middle of all
-# devices' steps, before the checkpoint is written, before it is renamed, and at the
-# beginning of the first round
+# killed before a round is sent, when it is half sent, half read or half applied, in the
+# middle of the steps of all devices, before the checkpoint is written or renamed, and at
+# the beginning of the first round
 other("killed anywhere, with local steps", lambda k: go(
     k, outer_rate=0.7, outer_momentum=0.5, every=3), rounds=12,
     kills="sync:1 send:1 send:8 _fill:3 _fill:10 _outer:3 _save:2 replace:2 sync:2".split())
@@ -490,7 +490,7 @@ other("killed anywhere, with replay", lambda k: go(k, mode="replay", every=3, sc
 
 
 def seldom(k, **more):
-    """Device 1 writes a checkpoint every fourth round, and keeps the averages between."""
+    """Device 1 writes a checkpoint every fourth round, and the averages of the others."""
     said = shifted(k, statistics, buffers="mean", save_every=4 if k == 1 else 1, **more)
     assert not glob.glob("ace-edge1/model.pt.[0-9]*") or k == 2
     return said
@@ -505,7 +505,7 @@ for mode, every in ("local", 3), ("replay", 3), ("gradients", 1):
 
 
 class Data:
-    """Data in an order of their own."""
+    """Data in an order that depends on k."""
 
     def __init__(self, k):
         self.at, self.g = 0, torch.Generator().manual_seed(k)
@@ -524,7 +524,7 @@ class Data:
 
 
 class Net(nn.Module):
-    """A frozen layer, buffers, dropout, and a running mean of the last layer's weights."""
+    """A net with a frozen layer, buffers, dropout, and a running mean of the head."""
 
     def __init__(self):
         super().__init__()
@@ -540,7 +540,7 @@ class Net(nn.Module):
 
 
 def whole(k):
-    """All that a script has around a model."""
+    """A training script with scheduler, scaler, data and all other usual state."""
     model, data = Net(), Data(k)
     torch.manual_seed(k)
     inner = adam(p for p in model.parameters() if p.requires_grad)
@@ -559,18 +559,18 @@ def whole(k):
                 scaling.step(inner)
                 scaling.update()
                 scheduler.step()
-            # as most people write it; torch's version counters do not notice it
+            # the usual way, which torch's version counters do not notice
             for m, p in zip(model.mean.parameters(), model.head[1].parameters()):
                 m.data.mul_(0.9).add_(p.data, alpha=0.1)
             run.sync()
-    with open(f"local{k}", "w") as f:   # this part of the model differs between the devices
+    with open(f"local{k}", "w") as f:   # state that differs between the devices
         print(data.at, scheduler.get_last_lr(), scaling.state_dict(),
               [t.tolist() for t in model.state_dict().values()], file=f)
     had = checkpoint.load(f"ace-{NAME}/model.pt")
-    # parameters that never moved are not in the checkpoint
+    # the checkpoint has only those of the frozen parameters that changed
     assert sorted(had["moved"]) == ["mean.bias", "mean.weight"], had["moved"]
     assert "parameter 'frozen.bias', which needs no gradient," in had["settings"]
-    # frozen parameters must be as before, and are part of the run's name
+    # other frozen parameters are refused, since they are part of the run's name
     torch.manual_seed(7)
     model.frozen.reset_parameters()
     with fails("parameter 'frozen.weight', which needs no gradient, is torch.float32") as f:
@@ -586,8 +586,8 @@ other("killed anywhere, with all that a script has", whole, rounds=6, bits=32, s
 
 
 class Momenta(torch.optim.Optimizer):
-    """Moments in f32 of whatever parameter, numbers in a list, in the groups and beside
-    the parameters."""
+    """Keeps moments in f32 for parameters of any dtype, and numbers in a list, in the
+    groups and beside the parameters."""
 
     def __init__(self, params):
         super().__init__(params, dict(lr=1e-3, seen=0.0))
@@ -604,18 +604,18 @@ class Momenta(torch.optim.Optimizer):
                 s.setdefault("m", torch.zeros(p.shape)).mul_(0.9).add_(p.grad)
                 s.setdefault("past", []).append(s["m"].sum())
                 s["past"] = s["past"][-2:]
-                p.grad.mul_(0)      # an optimiser may change the gradient
+                p.grad.mul_(0)      # optimisers may change the gradient
                 p.sub_((g["lr"] / g["seen"] * (s["m"] + len(s["past"]))).to(p.dtype))
 
 
 def odd(k, **more):
-    """Parameters of all kinds and moments of any kind; device 1 goes on from a checkpoint."""
+    """All kinds of parameters and moments; device 1 continues from a checkpoint."""
     def loss(m, k, n):
         return m(0.1 * (k + n))
 
     def step(run, n):
         run.optimizer.step()
-        if more:    # torch gives moments that it loads the type of their parameter
+        if more:    # torch itself would load moments with their parameter's dtype
             state = [s for s in run.optimizer.state.values() if isinstance(s, dict)]
             assert state and all(s["m"].dtype == torch.float32 for s in state), state
         assert run.optimizer.state["all"] == n + 1

@@ -1,5 +1,5 @@
-"""train.py DEVICE ROUNDS [KEY=VALUE...]: a device of ace.Local, or of another
-class, WAY in the environment.  Keys: what the calls below ask for."""
+"""train.py DEVICE ROUNDS [KEY=VALUE...]: train with ace.Local, or with the class WAY
+of the environment.  The code below uses the keys."""
 from common import *
 
 device, rounds, *more = sys.argv[1:]
@@ -7,7 +7,7 @@ o = dict(m.split("=", 1) for m in more)
 
 
 class Fused(torch.optim.AdamW):
-    """Of the same name and numbers, with other roundings."""
+    """The same class name and settings as AdamW, with different rounding."""
     def step(self, closure=None):
         super().step()
         with torch.no_grad():
@@ -35,7 +35,7 @@ local = WAY(model, inner, o.get("through") or
             through(device, o.get("code", "-c f32")), device, **opts)
 while local.round < int(rounds):
     began = local.round
-    if o.get("wrong") == str(began):    # changes what devices share
+    if o.get("wrong") == str(began):    # change the common model
         for t in local.start if WAY is ace.Local else \
                 [m["exp_avg"] for m in local.kept["state"]]:
             t.mul_(1 + 2 ** -20)
