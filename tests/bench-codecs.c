@@ -1,12 +1,12 @@
 /*
  * Measure each codec on the data sets of bench.h beside its peers, and the bytes of ECQ.
  *
- * bench-codecs [SPEC...]  for the named codecs, or for all codecs and their peers:
- *                      the ratio of bytes (f32 input to bodies), NMSE =
+ * bench-codecs [SPEC...]  print for these codecs, or for all codecs and their peers:
+ *                      the compression ratio (f32 input to bodies), NMSE =
  *                      |x - y|^2 / |x|^2, and the speed in GB/s of f32 on one core,
  *                      best of three.  Groups have 65,536 values, as in a stream
- * bench-codecs -l <STREAM  figures that do not depend on the machine: bytes relative
- *                      to the entropy of the last shard, at eight rates
+ * bench-codecs -l <STREAM  print figures that do not depend on the machine: bytes
+ *                      relative to the entropy of the last shard, at eight rates
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ struct row {
 	const char *peer;	/* the peer's published figures: gauss; layered; speed */
 };
 
-/* Figures of the peers: shared benchmark of ggml, GRACE, BytePS and others, on one core
- * of a cloud server; ratio@NMSE on gauss and layered, GB/s to code / to decode. */
+/* Figures of the peers (ggml, GRACE, BytePS and others) in a shared benchmark on one core of
+ * a cloud server: ratio@NMSE on gauss and layered, GB/s to code / to decode. */
 static const struct row rows[] = {
 	{ "f32", "" },
 	{ "f16", "ggml f16: 2.00@4.3e-8, same, 2.9 / 3.9" },

@@ -1,7 +1,7 @@
 /*
- * The time of a commit of the residual: 25 million parameters and a pending shard of
- * a tenth of a percent are written, synced and renamed.  Compared with cp and sync
- * of the same bytes.
+ * Measure the time to commit a residual of 25 million parameters and a pending shard of
+ * 0.1 % of them: to write, sync and rename the file.  The peer is cp and sync of the same
+ * bytes.
  *
  *   bench-commit DIR
  */

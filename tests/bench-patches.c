@@ -1,5 +1,5 @@
 /*
- * Make models for make bench TOPICS=patches, and what other tools would send.
+ * Make models for make bench TOPICS=patches, and measure the bytes of other methods.
  *
  *   bench-patches train SEED DIR TEXT     train with the example trainer and write to
  *       DIR: old, and new0 to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5,
@@ -7,10 +7,10 @@
  *       as DeepSeek and NVIDIA do, q8_0-... are GGUF files quantised as llama.cpp does
  *   bench-patches synthetic RATE N DIR    N weights, before and after a step like Adam's
  *   bench-patches beside OLD NEW SIZE XOR    write the exclusive or of the values, which
- *       have SIZE bytes; print the percentage that changed, and the bytes of an index
- *       of 4 bytes and the value for each change
- *   bench-patches coder OLD NEW    of bf16 models, print the times of a copy, a hash and
- *       the coder, and the bounds: the coder and 2 copies and hashes (3 to apply)
+ *       have SIZE bytes, to XOR; print the percentage that changed, and the bytes if each
+ *       change takes an index of 4 bytes and the value
+ *   bench-patches coder OLD NEW    for bf16 models, print the times of a copy, a hash and
+ *       the coder, and lower bounds: the coder, 2 copies and hashes (3 to apply)
  */
 #include <stdlib.h>
 #include <string.h>

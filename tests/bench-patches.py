@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""bench-patches.py DIR TEXT: what bench-patches trains, by PyTorch: in DIR old, and new0
-to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5, 4 of 3e-6, 8 of 1e-5, in bf16."""
+"""bench-patches.py DIR TEXT: train with PyTorch as bench-patches does; write DIR/old and
+new0 to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5, 4 of 3e-6, 8 of 1e-5, in bf16."""
 import copy
 import os
 import sys
@@ -17,7 +17,7 @@ LATER = [(1e-6, 1), (1e-5, 1), (3e-6, 4), (1e-5, 8)]
 
 
 class Bytes(torch.nn.Module):
-    """The next byte of a text."""
+    """Predicts the next byte of a text."""
 
     def __init__(self):
         super().__init__()

@@ -1,5 +1,5 @@
 /*
- * The planner: the quality of its plans, and the time that it takes.
+ * Measure the quality of the planner's plans, and its time.
  *
  * bench-planner LABEL EFFORT <STREAM  for the last shard: the error of a plan that
  *                              meets its budget, relative to the error of ecq with

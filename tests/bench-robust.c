@@ -1,5 +1,5 @@
 /*
- * The error that each rule leaves in a mean: K devices, F of them bad, in memory.
+ * Measure the error of each rule's mean: K devices, F of them bad, in memory.
  *
  * A model of 4,096 values has a constant gradient g.  An honest device sends g plus
  * noise whose norm is twice that of g, new in each step.  The bad devices know what
@@ -203,7 +203,7 @@ pairs(const float **x, size_t k, uint32_t step)
 	return n;
 }
 
-/* Compare y and each x[i] with what the rule keeps of earlier steps. */
+/* Compare y and each x[i] with the rule's history of earlier steps. */
 static int
 look_back(const float *y, const float **x, size_t k, struct err *e)
 {

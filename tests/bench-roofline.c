@@ -1,11 +1,10 @@
 /*
- * The distance of each codec from a lower bound on its time on this machine, in
- * nanoseconds per f32 value, on one core and in one run.  The codec's time is that with
- * values in memory.  Before it, the speed with values in the cache is printed: our programs
- * have them there.
+ * Compare each codec's time on this machine with a lower bound, in nanoseconds per f32 value,
+ * on one core and in one run.  The time is that with values in memory.  The speed with
+ * values in the cache, as in our programs, is printed before it.
  *
- * A bound is the sum of the work that the format prescribes.  The shortest loop that
- * does one kind of work and nothing else measures its time:
+ * A bound is the sum of the times of the work that the format prescribes.  The time of each
+ * kind of work is that of the shortest loop that does only this:
  *
  *   read, write, copy    the group's values once, from where they lie
  *   noise    make a random number: Philox's ten rounds, by the kernel of the table
@@ -18,10 +17,10 @@
  *   rice     read an adaptive Rice code: its length says where the next one begins,
  *            and its value how many bits that one has
  *
- * These loops are sequential; work that another unit of the core does at the same
- * time is free.  More tables have the passes of ECQ in each of its three modes, at half a
- * bit and at about 6 bits per value.  The passes are many and short, and the first one runs
- * in all modes for a sample.  The sum of their times is the lower bound of a coding.
+ * These loops are sequential; work that another unit of the core does at the same time takes
+ * no time.  Further tables have the passes of ECQ in each of its three modes, at 0.5 bits and
+ * at about 6 bits per value.  The first pass runs in all modes for a sample.  The sum of the
+ * passes' times is the lower bound for coding.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,8 +198,8 @@ struct coded {
 	uint8_t param[64];
 };
 
-/* Code all groups or, if `hot', the first group as many times: its values are then
- * in the cache, as in a program, which works on one group at a time. */
+/* Code all groups or, if `hot', the first group as many times, so that its values are in the
+ * cache, as in a program, which works on one group at a time. */
 static void
 code(struct coded *c, int hot)
 {

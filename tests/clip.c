@@ -1,5 +1,5 @@
 /*
- * Preloaded into a program (LD_PRELOAD) to change what the system does to it.
+ * A library to preload into a program (LD_PRELOAD), which changes the results of its calls.
  *
  * ACE_ONLY=NAME  only in the program of this name, not in programs that it starts
  *                or that start it

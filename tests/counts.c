@@ -1,9 +1,9 @@
 /*
- * The work whose instructions tests/counts counts under valgrind: each codec and kernel
- * on one group of 65,536 values, each planner on a model of 1,000 groups.
+ * Do the work whose instructions tests/counts counts with valgrind: each codec and kernel on
+ * one group of 65,536 values, each planner on a model of 1,000 groups.
  *
- * counts: prints the name of each piece of work when it is done.  Each piece runs
- * twice, and only the second run, inside counted(), is counted, without setup.
+ * It prints the name of each piece of work when it is done.  Each piece runs twice; only the
+ * second run, inside counted(), is counted.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * A disk after a power cut: the tree that a program found, the changes that clip.so
- * recorded, and the trees that a file system may leave.
+ * Simulate a disk after a power cut: from the tree before a program ran, and the changes that
+ * clip.so recorded, build the trees that a file system may leave.
  */
 #ifndef TESTS_CRASH_H
 #define TESTS_CRASH_H

@@ -1,7 +1,7 @@
 /*
- * Every damage to a small file, through every program: the file is cut at each byte,
- * each bit is flipped, bytes are inserted and deleted, frames are dropped, doubled,
- * swapped or taken from another stream, and noise is written over it.  Each program
+ * Try every damage to a small file in every program: the file is cut at each byte, each
+ * bit is flipped, bytes are inserted and deleted, frames are dropped, doubled, swapped or
+ * taken from another stream, and noise is written over it.  Each program
  * must end with status 3, a message that begins with one of five words, an output that
  * no reader accepts, and its state unchanged.
  *

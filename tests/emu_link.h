@@ -1,6 +1,6 @@
 /*
- * A simulated network.  Each device has an uplink of a given rate, in which its
- * messages queue.  The average returns one latency after the last message was sent; the
+ * Simulate a network.  Each device has an uplink of a given rate, in which its messages
+ * queue.  The average returns one latency after the last message was sent; the
  * way back has no rate limit.  Rate and latency may change: "200 10 30 5 300 30" is
  * 200 Mbit/s and 10 ms for 30 s, then 5 Mbit/s and 300 ms for 30 s, repeated from the
  * beginning.  The last duration may be missing.

@@ -1,6 +1,6 @@
 /*
- * A small problem that is really trained: a network with one hidden layer classifies
- * inputs into ten classes.
+ * A small training problem: a network with one hidden layer classifies inputs into ten
+ * classes.
  *
  *   h = relu(W1 x + b1)      z = W2 h + b2      loss = -log softmax(z)[y]
  *

@@ -1,6 +1,6 @@
 /*
- * emulate: the time to a target loss when training is real and the network is
- * simulated.  For examples/deco.sh.
+ * emulate: compute the time to a target loss with real training and a simulated network, for
+ * examples/deco.sh.
  *
  *   emulate fixed SHARE DELAY RATE SEED    train with a fixed plan; print
  * 	share delay rate seed steps bits contraction (the steps to the target,
@@ -8,8 +8,8 @@
  *   emulate ahead SHARE DELAY RATE SEED    the same, but each device applies its
  * 	own update immediately and the average corrects it later; with share 1
  * 	this is DGA (Zhu et al., NeurIPS 2021)
- *   emulate time LINK                      read lines of these and print each with
- * 	the seconds that it takes over LINK
+ *   emulate time LINK                      read the lines that these print; print each
+ * 	with the seconds that it takes over LINK
  *   emulate deco|deco-ahead LINK SEED DELAY RATE...    train with the plans that
  * 	ace-policy makes for what the network does; rates are given by delay and
  * 	interpolated; print seconds steps changes delay share

@@ -1,4 +1,4 @@
-/* The adaptive length of a code, which codes are compared with. */
+/* The length of an ideal adaptive code, with which tests compare codes. */
 #ifndef ACE_TEST_ENTROPY_H
 #define ACE_TEST_ENTROPY_H
 

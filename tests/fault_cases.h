@@ -1,6 +1,6 @@
 /*
- * Calls of all programs that succeed, for two tests that make them fail: fault,
- * which starts the programs, and refuse, which runs them in its own process.
+ * Successful calls of all programs, for two tests that make system calls in them fail: fault
+ * starts the programs, and refuse runs them in its own process.
  */
 #ifndef TESTS_FAULT_CASES_H
 #define TESTS_FAULT_CASES_H

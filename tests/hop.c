@@ -1,6 +1,6 @@
 /*
- * hop [-n TRIES] [-b BYTES] [-p CMD] [-w CMD] WHAT CMD PEER: the time of a shell
- * command, beside another command that does the same with the same bytes, such as cat.
+ * hop [-n TRIES] [-b BYTES] [-p CMD] [-w CMD] WHAT CMD PEER: measure the time of a shell
+ * command, and of another command that moves the same bytes, such as cat.
  *
  * The two run in turn and the best of TRIES (default 3) counts, so that a machine that
  * is busy for a while slows both.  hop prints one line: WHAT, the time of CMD in ms,

@@ -1,7 +1,7 @@
 /*
- * intruder: tries what an attacker could do whose code runs in one of our programs.
- * Preload it; when the program ends, it tries everything and prints on standard error
- * one line per attempt: "intruder: WHAT yes" or "no".
+ * intruder: try what an attacker's code could do in one of our programs.  Preload it; when the
+ * program ends, it makes every attempt and prints one line each on standard error:
+ * "intruder: WHAT yes" or "no".
  *
  *   ACE_INTRUDER_READ   a file to read
  *   ACE_INTRUDER_WRITE  a file to make

@@ -1,11 +1,11 @@
 /*
- * late: a simulated link in a pipe, for tests.  It reads bytes as fast as they come, as
- * a socket's buffer does, and writes them after a delay, no faster than a rate, and with
- * a fixed cost for each DATA frame of a shard stream.
+ * late: simulate a link in a pipe.  It reads bytes as fast as they come, as a socket's buffer
+ * does, and writes them after a delay, at most at a given rate, and after a fixed time for
+ * each DATA frame of a shard stream.
  *
  *   late [-d SECONDS] [-r BIT/S] [-c SECONDS] [-l FILE]
  *
- *   -d  delay of every byte        -c  cost of a transmission
+ *   -d  delay of every byte        -c  time for each DATA frame
  *   -l  write one line per DATA frame: its bytes and the seconds it took
  */
 #include <errno.h>
@@ -52,7 +52,7 @@ fail(const char *what)
 	exit(4);
 }
 
-/* Parse a complete header: which frame follows, and what it costs. */
+/* Parse a complete header: find which frame follows, and its cost. */
 static void
 header(struct late *x)
 {

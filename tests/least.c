@@ -1,8 +1,7 @@
 /*
- * least [-s] IN KEPT: the least work of a step of error feedback.  It reads IN and KEPT,
- * computes their checksums as frames do, and writes as many bytes as KEPT has into a
- * file that replaces KEPT.  -s: the file and its folder are synced.  Nothing is decoded,
- * added, planned or coded.
+ * least [-s] IN KEPT: do the least work of a step of error feedback: read IN and KEPT, compute
+ * their checksums as frames do, and replace KEPT by a file of the same size.  -s: sync the
+ * file and its folder.  Nothing is decoded, added, planned or coded.
  */
 #include <fcntl.h>
 #include <stdio.h>

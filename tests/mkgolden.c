@@ -1,8 +1,7 @@
 /*
- * mkgolden DIR <good.aceg: writes streams that each break one rule of ace-stream(5) and
- * are right in everything else, as DIR/bad-WORD-what.aceg.  WORD is the first word of
- * the reader's message.  Streams that only verification refuses are
- * DIR/note-WORD-what.aceg.
+ * mkgolden DIR <good.aceg: write streams that each break one rule of ace-stream(5) to
+ * DIR/bad-WORD-what.aceg.  WORD is the first word of the reader's message.  Streams that
+ * only verification refuses are DIR/note-WORD-what.aceg.
  *
  * The good stream is HEAD SCHM pROv SHRD xyZz DATA SEND TAIL, made by
  * mkshards -a -p -n 16.  A reader of this version must accept the streams that are

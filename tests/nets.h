@@ -1,6 +1,6 @@
 /*
- * Four networks with their published shapes, one row per layer that has parameters.
- * Schedules of transmissions are computed from them.
+ * The published shapes of four networks, one row per layer with parameters, from which
+ * schedules of transmissions are computed.
  *
  *   VGG-19        Simonyan and Zisserman 2014, table 1, E
  *   GoogLeNet     Szegedy et al. 2014, table 1, without the side classifiers

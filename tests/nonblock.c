@@ -1,6 +1,6 @@
 /*
- * nonblock CMD...: run CMD with O_NONBLOCK pipes as standard input and output,
- * copying ours in and out a few bytes at a time; pass on its exit status.
+ * nonblock CMD...: run CMD with O_NONBLOCK pipes as standard input and output, copy our own
+ * input and output through them a few bytes at a time, and return CMD's exit status.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
- * peak FILE CMD...: run CMD, write its peak resident memory in KiB to FILE, pass on
- * its exit status (128 + n for a signal n). It counts pages of the usual size,
- * unless the machine makes all memory of large pages.
+ * peak FILE CMD...: run CMD, write its peak resident memory in KiB to FILE, and return its
+ * exit status (128 + n for a signal n).  Large pages are switched off if possible, since
+ * they would count as a whole.
  */
 #include <stdio.h>
 #ifdef __linux__

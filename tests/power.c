@@ -1,9 +1,8 @@
 /*
- * Power cuts.  clip.so records the changes that a program makes on disk, and the test
- * builds every tree that a file system may leave: after each change, with all that was
- * not synced; with one such change missing, or a write half done; with all of them
- * missing; with the names present and the data missing, and the reverse.  (As ALICE
- * does, Pillai et al., OSDI 2014.)  In each of these trees
+ * Simulate power cuts.  clip.so records the changes that a program makes on disk.  After each
+ * change the test builds every tree that a file system may leave: with all changes that were
+ * not synced; without one of them, or with a write half done; without all of them; with names
+ * but without data, and the reverse (as ALICE does, Pillai et al., OSDI 2014).  In each tree
  *
  *   - the values balance, also after everything sent by the program has arrived
  *   - everything runs once more without knowing what happened, and the values balance

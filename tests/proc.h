@@ -1,6 +1,6 @@
 /*
- * Start pipelines from a test in C, with a page of clip.so; wait for them with a time
- * limit; kill them.
+ * Functions for tests in C that start pipelines with clip.so, wait for them with a time limit,
+ * and kill them.
  *
  * CLIP_PRELOAD: their LD_PRELOAD; BUILD: the directory that holds the programs.
  */

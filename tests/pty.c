@@ -1,6 +1,6 @@
 /*
- * pty CMD...: run CMD with a terminal as standard output; pass on its output and
- * its exit status. pty -i CMD...: the terminal is also standard input.
+ * pty CMD...: run CMD with a terminal as standard output; copy its output, and return its exit
+ * status.  pty -i CMD...: the terminal is also standard input.
  */
 #include <fcntl.h>
 #include <stdio.h>

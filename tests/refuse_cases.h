@@ -1,6 +1,6 @@
 /*
- * Cases of refuse besides those of fault: each codec and each rule, which would be too
- * slow with a process each.
+ * Further cases for tests/refuse: each codec and each rule, which tests/fault, with a process
+ * each, would test too slowly.
  */
 #ifndef TESTS_REFUSE_CASES_H
 #define TESTS_REFUSE_CASES_H

@@ -1,6 +1,6 @@
 /*
- * tamper: changes a stream of one signed shard as an attacker would, and makes every
- * checksum right again.
+ * tamper: change a stream of one signed shard as an attacker would, and correct all
+ * checksums.
  *
  *   tamper value FILE         change a bit of the last value
  *   tamper note FILE          add an annotation after the signature

@@ -1,8 +1,8 @@
 /*
- * kill -9 anywhere: three devices send their steps through whole pipelines to one spool
- * and an aggregator closes the steps.  All of them are killed at random places, at
- * system calls and by the clock.  After every kill, and after everything has run once
- * more without knowing what happened:
+ * Kill programs anywhere: three devices send their steps through whole pipelines to one
+ * spool, and an aggregator closes the steps.  All programs are killed at random places, at
+ * system calls and by the clock.  After every kill, and after all commands have run once
+ * more:
  *
  *   - the values of every device balance to the bit (report/conserve.h)
  *   - every aggregate is the sum of the shards in its manifest, each once, and what was
@@ -12,7 +12,7 @@
  *
  *   torture [-n KILLS] [-s SEED] [-v]
  *
- * The same seed makes the same choices, except those of the scheduler.
+ * The same seed gives the same kills, except for the scheduler's influence.
  */
 #include <glob.h>
 
@@ -189,8 +189,8 @@ no_more(void)
 		procs[i].killed |= procs[i].line == w.agg_line;
 }
 
-/* Wait until all programs have ended. An aggregator without work waits for more, as it
- * should, and is killed. */
+/* Wait until all programs have ended.  Kill the aggregator when it has no work, since it
+ * then waits for more. */
 static void
 watch(struct killer *k)
 {
@@ -264,8 +264,8 @@ try(int with_kills)
 		}
 }
 
-/* Make all devices known to the spool before their first shards: a new device that
- * comes when others are some steps ahead would be refused. */
+/* Make all devices known to the spool before their first shards, since a new device is
+ * refused if the others are some steps ahead. */
 static void
 everybody_joins(void)
 {

@@ -3,7 +3,7 @@ import struct
 
 
 class Corrupt(Exception):
-    """Data that the page calls corrupt."""
+    """Data that are corrupt by ace-stream(5)."""
 
 
 def need(true, what):
@@ -12,7 +12,7 @@ def need(true, what):
 
 
 class Bytes:
-    """A body that is read from the front and must be read to its end."""
+    """A body that is read from its start and must be read to its end."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -59,7 +59,7 @@ class Bytes:
         size = (n * width + 7) // 8
         value = int.from_bytes(self.take(size), 'little')
         mask = (1 << width) - 1
-        # in pieces: shifting one long number n times takes n^2
+        # in pieces, since n shifts of one long number take time n^2
         out = []
         while len(out) < n:
             piece = min(n - len(out), 64)
@@ -92,12 +92,12 @@ def f32(x):
 
 
 def cut(x):
-    """As f32, but values beyond its range become its largest value."""
+    """Round to f32, but values beyond its range to its largest value."""
     return max(-FLT_MAX, min(FLT_MAX, f32(x)))
 
 
 def lz4(data, size):
-    """An LZ4 block."""
+    """Decode an LZ4 block."""
     b, out = Bytes(data), bytearray()
     while True:
         token = b.u8()

@@ -1,4 +1,4 @@
-"""Codecs 9 and 18, ecq and tcq, whose levels and tables have a page of their own."""
+"""Codecs 9 and 18, ecq and tcq."""
 from bits import Bytes, f32, need, of_bits
 
 FIRST = [353, 437, 542, 678, 852, 1077, 1369, 1752, 2254, 2914, 3783, 4923,
@@ -7,8 +7,8 @@ FIRST = [353, 437, 542, 678, 852, 1077, 1369, 1752, 2254, 2914, 3783, 4923,
 
 
 class Tail:
-    """Bits read from the end of a body towards its start, after the bits that
-    the states give."""
+    """Reads the bits in the final states, then bits from the end of a body towards its
+    start."""
 
     def __init__(self, data):
         self.data, self.at, self.byte, self.left = data, len(data), 0, 0
@@ -132,7 +132,7 @@ class Levels:
 
 
 class Code:
-    """Reader of the words, the states, and the bits."""
+    """Reads the words, the states and the bits of a body."""
 
     def __init__(self, data, states):
         self.data, self.at, self.tail = data, 0, Tail(data)

@@ -1,4 +1,4 @@
-"""Codec 17 of ace-stream(5), exact: words, coded given the old words."""
+"""Codec 17 of ace-stream(5), exact: words that are coded relative to old words."""
 from bits import Bytes, need
 from subset import Symbols, which
 from values import planes
@@ -10,7 +10,7 @@ BYTES, HALVES = 6, 10
 
 
 class LowBits:
-    """Bits read from the end of the body."""
+    """Reads bits from the end of the body."""
 
     def __init__(self, data):
         self.data, self.taken = data, 0

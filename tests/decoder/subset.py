@@ -1,10 +1,10 @@
-"""Decode which of n values are chosen."""
+"""Decode which of n values were chosen."""
 
 from bits import need
 
 
 class Symbols:
-    """Symbols read from the start of the body."""
+    """Reads symbols from the start of the body."""
 
     def __init__(self, data, states):
         self.data, self.at = data, 0
@@ -31,7 +31,7 @@ class Symbols:
 
 
 def table(m, e):
-    """Return per symbol the frequency of it and all later ones, of 4096; then 0."""
+    """Return for each symbol the total frequency, of 4096, from it on; then 0."""
     less, r, over = 65536 - (1 << 20) // ((2 * m + 1) << e), 1 << 28, [4096]
     while over[-1] >= 64:
         r = r * less >> 16

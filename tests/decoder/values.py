@@ -88,7 +88,7 @@ def sign(body, n, group):
 # ---- topk ----
 
 class Numbers:
-    """Numbers up to `most', with this initial mean."""
+    """Reads numbers up to `most' with an adaptive code of this initial mean."""
 
     def __init__(self, bits, mean, most):
         self.bits, self.mean, self.most = bits, mean << 8, most
@@ -109,7 +109,7 @@ class Numbers:
 
 
 class Bits:
-    """Bits, the least significant one of each byte first."""
+    """Reads bits, the least significant one of each byte first."""
 
     def __init__(self, b):
         self.b, self.have, self.left = b, 0, 0
@@ -128,7 +128,7 @@ class Bits:
 
 
 def positions(bits, k, n):
-    """Decode k positions below n, from the gaps to them or to the n - k others."""
+    """Decode k positions below n from the gaps between them, or between the n - k others."""
     count, listed, at = min(k, n - k), [], -1
     gaps = Numbers(bits, n // max(count, 1), n)
     for _ in range(count):

@@ -1,7 +1,7 @@
 /*
  * A mutator for streams.  It changes a payload, or a frame's type, flags or place, and
- * makes every checksum, count and offset right again (tests/forge.h), so that the
- * reader reaches the change instead of a wrong checksum.  One change in eight is not
+ * corrects every checksum, count and offset (tests/forge.h), so that the reader does not
+ * stop at a wrong checksum before the change.  One change in eight is not
  * repaired, nor is input that is not one stream of at most FORGE_MAX frames.
  *
  * FORGED_AT, defined before inclusion: the offset of the stream in the input.

@@ -1,7 +1,7 @@
 /*
- * libFuzzer: any bytes as what a device sends to a receiver with a spool of its
- * own; then the spool is aggregated. Everything that was accepted must be
- * aggregated: no contribution is excluded, and the step has an average.
+ * libFuzzer: treat any bytes as input of a device to a receiver with a new spool, then
+ * aggregate the spool.  All accepted shards must be aggregated: no contribution may be
+ * excluded, and the step must have an average.
  */
 #include <fcntl.h>
 #include <ftw.h>

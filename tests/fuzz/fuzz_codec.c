@@ -1,10 +1,9 @@
 /*
  * libFuzzer: byte 0 is a codec, 1 its parameter, 2-3 the number of values, 4 the
- * row length; the rest is a body to decode, and then values to encode. What was
- * coded must decode, within the bound, to finite values. Every kernel table of this
- * machine must decode the same body to the same bits and code to the same bytes.
- * With 1 in the upper half of byte 0 the codec of bits given other bits is tried,
- * too.
+ * row length; the rest is a body to decode, and then values to encode.  Coded values must
+ * decode to finite values within the bound.  Every kernel table of this machine must give
+ * the same bits and the same bytes.  With 1 in the upper half of byte 0, codec exact is
+ * tried, too.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * libFuzzer: any bytes as the frame of the only tensor in a directory of a model's
- * changes; byte 0 is the coding. The model has 64 bytes.
+ * libFuzzer: treat any bytes as the zstd frame of the only tensor in a directory of a
+ * model's changes; byte 0 is the coding.  The model has 64 bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * libFuzzer: any bytes as a file of another program's format; byte 0 selects the
- * format. Archives are included.
+ * libFuzzer: read any bytes as a file of another program's format, or as an archive; byte 0
+ * selects the format.
  */
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /*
- * libFuzzer: any bytes as a GGUF file. A file that is accepted is read whole: each
+ * libFuzzer: read any bytes as a GGUF file.  If it is accepted, all of it is read, and each
  * group must lie inside it.
  */
 #include <stdio.h>

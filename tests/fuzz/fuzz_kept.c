@@ -1,8 +1,7 @@
 /*
- * libFuzzer: any bytes as each of the files that programs keep or are given beside
- * a stream: a ledger, numbers, a link, a table, a plan as text, a key ring; in a
- * state, what is known of a device, and the list of receivers. The first byte
- * selects the file.
+ * libFuzzer: read any bytes as one of the files that programs read beside a stream: a ledger,
+ * numbers, a link, a table, a plan as text, a key ring, the files of a state, or the list of
+ * receivers.  The first byte selects the file.
  */
 #include <ftw.h>
 #include <stdio.h>

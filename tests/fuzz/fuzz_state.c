@@ -1,7 +1,6 @@
 /*
- * libFuzzer: any bytes as a device's residual with its pending shards, or as a
- * run's list of devices. The first byte selects which; after a change the file must
- * be valid.
+ * libFuzzer: read and change any bytes as a device's residual with its pending shards, or as
+ * a run's list of devices.  The first byte selects which.  The changed file must be valid.
  */
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,6 +1,5 @@
 /*
- * libFuzzer: any bytes as a file of streams. Every event is read, every record
- * decoded, every annotation parsed.
+ * libFuzzer: read any bytes as a file of streams: all events, records and annotations.
  */
 #include "forged.h"
 

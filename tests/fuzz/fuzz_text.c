@@ -1,6 +1,6 @@
 /*
- * libFuzzer: any bytes as the payload of one frame, whose kind the first byte
- * selects. The fuzzer of whole streams seldom makes a valid frame of a kind.
+ * libFuzzer: read any bytes as the payload of one frame, whose kind the first byte selects.
+ * The fuzzer of whole streams seldom makes a valid frame of each kind.
  */
 #include <string.h>
 
