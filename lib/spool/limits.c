@@ -150,7 +150,8 @@ limits_refuse(struct receipt *r, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Refuse in r with the text of the error as the reason. */
+/* Refuse the shard, with the text of the error as the reason.  Return errors that are not
+ * about its data. */
 static int
 limits_because(struct receipt *r, struct err *e)
 {

@@ -101,11 +101,12 @@ char *
 spool_of(const struct spool *s, const uint64_t *step, const char *device,
     const char *end, char out[SPOOL_PATH])
 {
-	char file[SPOOL_FILE];
+	char name[SPOOL_FILE], file[SPOOL_FILE + sizeof(SPOOL_DEVICE)];
 
-	spool_path(s, step, step == NULL ? SPOOL_DEVICE : "", out);
-	spool_file(device, end, file);
-	return strcat(out, file);
+	spool_file(device, end, name);
+	(void)snprintf(file, sizeof(file), "%s%s", step == NULL ? SPOOL_DEVICE : "",
+	    name);
+	return spool_path(s, step, file, out);
 }
 
 /* Return the value of two hex digits, or -1. */

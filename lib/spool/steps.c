@@ -12,11 +12,6 @@
 #include "spool/receipt_list.h"
 #include "spool/steps.h"
 
-struct steps_scan {
-	struct steps *to;
-	uint64_t from;
-};
-
 int
 steps_add(struct steps *x, uint64_t step, struct err *e)
 {
@@ -54,13 +49,12 @@ steps_in(const struct spool *s, const uint64_t *step, const char *below,
 static int
 steps_each(void *arg, const char *path, const char *name, struct err *e)
 {
-	struct steps_scan *c = arg;
-	struct steps *x = c->to;
+	struct steps *x = arg;
 	uint64_t step;
 
 	(void)path;
 	if (name[strspn(name, "0123456789")] != '\0' ||
-	    (step = strtoull(name, NULL, 10)) < c->from)
+	    (step = strtoull(name, NULL, 10)) < x->from)
 		return 0;
 	return steps_add(x, step, e);
 }
@@ -69,10 +63,10 @@ int
 steps_list(struct steps *x, const struct spool *s, const char *below,
     uint64_t from, struct err *e)
 {
-	struct steps_scan c = { x, from };
-	int k = steps_in(s, NULL, below, steps_each, &c, e);
+	int k;
 
-	if (k == 0)
+	x->from = from;
+	if ((k = steps_in(s, NULL, below, steps_each, x, e)) == 0)
 		steps_sort(x);
 	return k;
 }

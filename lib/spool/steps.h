@@ -11,9 +11,10 @@
 struct steps {
 	uint64_t *step;		/* ascending, each step once */
 	size_t n, cap;
+	uint64_t from;		/* steps_list adds only steps from this one on */
 };
 #define STEPS_DONE "done"
-#define STEPS_INIT { NULL, 0, 0 }
+#define STEPS_INIT { NULL, 0, 0, 0 }
 
 int steps_add(struct steps *x, uint64_t step, struct err *e);
 /* steps_list(x, s, below, from, e): add the steps >= `from' of a run: with below ""

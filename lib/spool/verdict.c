@@ -16,8 +16,8 @@
 #include "spool/receipt_list.h"
 #include "spool/verdict.h"
 
-/* Number of rejected shards with one name that are stored.  Further ones are not
- * admitted, since each receipt takes room. */
+/* The receipts of so many rejected shards with one name are stored.  Then no other shard
+ * with this name is accepted any more, since each receipt takes room. */
 enum { VERDICT_TRIES = 16 };
 
 enum verdict_says {
@@ -69,9 +69,10 @@ verdict_refuse(const struct verdict *x, struct err *e)
 	return k;
 }
 
-/* Look for the shard's bytes among those rejected before.  Return 1 with their receipt in r, or
- * 0.  After a rejection the name is still free, so that a device that was repaired may send
- * other bytes, VERDICT_TRIES - 1 times.  After any verdict but `invalid' it may not. */
+/* Look for the shard's bytes among those rejected before.  Return 1 with their receipt in
+ * r, or 0.  After a rejection the name is still free, so that a device that was repaired
+ * may send other bytes, VERDICT_TRIES - 1 times.  After any verdict but `invalid' it may
+ * not.  closed 1: the step is closed: other bytes are late and not an equivocation. */
 static int
 verdict_before(const struct verdict *x, int closed, struct err *e)
 {
@@ -85,11 +86,12 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 			*x->r = l.line[i].r;
 	if (k > 0 && (l.n == 0 || n > 1))
 		k = err_set(e, ERR_DATA, "corrupt: receipts in '%s'", x->no);
-	else if (k > 0 && n == 0 && (closed || (l.n < VERDICT_TRIES &&
-	    l.line[l.n - 1].r.verdict == RECEIPT_INVALID)))
-		k = 0;
-	else if (k > 0 && n == 0)
-		x->r->verdict = RECEIPT_EQUIVOCATION;
+	else if (k > 0 && n == 0) {
+		k = !closed && (l.n >= VERDICT_TRIES ||
+		    l.line[l.n - 1].r.verdict != RECEIPT_INVALID);
+		if (k > 0)
+			x->r->verdict = RECEIPT_EQUIVOCATION;
+	}
 	receipt_list_release(&l);
 	return k;
 }
