@@ -480,11 +480,7 @@ close_model(struct patch *x)
 		alloc_free(x->slot[i].old);
 		alloc_free(x->slot[i].new);
 		alloc_free(x->slot[i].part);
-		buf_release(&x->slot[i].w.body);
-		buf_release(&x->slot[i].w.tile);
-		buf_release(&x->slot[i].w.seen);
-		buf_release(&x->slot[i].w.was);
-		buf_release(&x->slot[i].w.is);
+		series_work_release(&x->slot[i].w);
 	}
 	alloc_free(x->slot);
 	alloc_free(x->before);

@@ -216,13 +216,6 @@ exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
 	return changed;
 }
 
-/* Return 1 if the words of a body are half bytes. */
-static int
-of_halves(uint8_t param)
-{
-	return (param & EXACT_FORM) == EXACT_HALVES;
-}
-
 int
 exact_get(uint8_t param, unsigned form, const unsigned char *old,
     const unsigned char *body, size_t len, unsigned char *new, size_t n,
@@ -243,7 +236,8 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 		return err_set(e, ERR_DATA, "mismatch: a group of codec exact decodes "
 		    "only with the old model: use ace-patch");
 	else
-		r = of_halves(param) ? get_halves(old, &in, new, n, e) :
+		r = (param & EXACT_FORM) == EXACT_HALVES ?
+		    get_halves(old, &in, new, n, e) :
 		    exact_given_get(&forms[form], old, &in, new, n, e);
 	return r == 0 && in.at != in.n ? codec_corrupt("exact", CODEC_LENGTH, e) : r;
 }

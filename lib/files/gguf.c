@@ -293,19 +293,6 @@ gguf_shape(struct gguf *g, struct schema_tensor *t, struct err *e)
 	return 0;
 }
 
-/* Return the type of streams for a ggml type of single values. */
-static unsigned
-gguf_plain(uint32_t n)
-{
-	static const uint8_t plain[] = {
-		[0] = SCHEMA_F32, [1] = SCHEMA_F16, [24] = SCHEMA_I8,
-		[25] = SCHEMA_I16, [26] = SCHEMA_I32, [27] = SCHEMA_I64,
-		[28] = SCHEMA_F64, [30] = SCHEMA_BF16
-	};
-
-	return plain[n];
-}
-
 /* Set the type; for blocks the last dimension becomes bytes. */
 static int
 gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
@@ -320,9 +307,12 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 	if ((type = ggml_type(n)) == NULL)
 		return err_data(e, io_bytes(g->io), "unsupported: %s of '%s' is of "
 		    "unknown type %lu", g->what, g->path, (unsigned long)n);
-	t->dtype = (uint8_t)(type->values == 1 ? gguf_plain(n) : SCHEMA_U8);
-	if (type->values == 1)
+	if (type->values == 1) {	/* a plain type has the same name here */
+		while (strcmp(schema_dtype_name(t->dtype), type->name) != 0)
+			t->dtype++;
 		return 0;
+	}
+	t->dtype = SCHEMA_U8;
 	row = t->ndim > 0 ? &t->dim[t->ndim - 1] : NULL;
 	if (row == NULL || *row % type->values != 0)
 		return gguf_bad(g, "has rows that are not a whole number of blocks",

@@ -602,50 +602,24 @@ parted_tile(const struct parted *g, size_t i, int set, unsigned char *group,
 	    &g->m->slice[k] : NULL, set, group, tile);
 }
 
-/* Return the previous turn's record from the same rank with the same slice, or
- * SIZE_MAX. */
-static size_t
-parted_before(const struct parted *g, size_t i)
-{
-	const struct series_patch *p = parted_patch(g, i), *q;
-	const uint32_t t = g->at.tensor;
-
-	while (i-- > 0 && (q = parted_patch(g, i))->turn + 1 >= p->turn)
-		if (q->turn < p->turn && q->rank == p->rank &&
-		    memcmp(&q->slice[t], &p->slice[t], sizeof(*p->slice)) == 0)
-			return i;
-	return SIZE_MAX;
-}
-
-static int
-parted_odd(const struct parted *g, size_t i, struct err *e)
-{
-	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu of rank %u "
-	    "changes another model than the one that the patches before it make",
-	    (unsigned long long)g->list[i].step, parted_patch(g, i)->rank);
-}
-
 /* Clear g->w->is of the turns for which the group does not have the old bytes. */
-static int
-parted_look(const struct parted *g, unsigned char *group, struct err *e)
+static void
+parted_look(const struct parted *g, unsigned char *group)
 {
 	const struct series *s = g->s;
 	unsigned char *is = g->w->is.p;
 	const struct series_patch *p;
 	uint64_t sum;
-	size_t i, n, before;
+	size_t i, n;
 
 	g->w->odd = SIZE_MAX;
 	for (i = 0; i < g->n; i++) {
 		p = parted_patch(g, i);
-		before = p->whole ? SIZE_MAX : parted_before(g, i);
-		if (before != SIZE_MAX && g->list[before].sum != g->list[i].base)
-			return parted_odd(g, i, e);
 		if (!(is[p->turn] && !p->whole) &&
 		    !(is[s->turns] && p->turn + 1 == s->turns))
 			continue;
-		n = parted_tile(g, i, 0, group, g->w->tile.p);
-		sum = hash_64(g->w->tile.p, n);
+		n = parted_tile(g, i, 0, group, g->w->tile);
+		sum = hash_64(g->w->tile, n);
 		if (p->turn + 1 == s->turns)
 			is[s->turns] &= sum == g->list[i].sum;
 		if (is[p->turn] && !p->whole && sum != g->list[i].base) {
@@ -654,7 +628,6 @@ parted_look(const struct parted *g, unsigned char *group, struct err *e)
 				g->w->odd = g->list[i].of;
 		}
 	}
-	return 0;
 }
 
 /* Apply one record to the bytes at old and store the result in new. */
@@ -664,18 +637,20 @@ parted_part(const struct parted *g, size_t i, int first, unsigned char *old,
 {
 	const struct series_part *x = &g->list[i];
 	struct series_work *w = g->w;
-	const size_t n = parted_tile(g, i, 0, old, w->tile.p);
+	const size_t n = parted_tile(g, i, 0, old, w->tile);
 	unsigned char hash[MODEL_HASH];
 	int r = 0;
 
-	if (!first && parted_before(g, i) == SIZE_MAX &&
-	    hash_64(w->tile.p, n) != x->base)
-		return parted_odd(g, i, e);
-	if (x->sent && (r = series_body(g->s, x, &g->span, n, w->tile.p, w->tile.p,
+	if (!first && hash_64(w->tile, n) != x->base)
+		return err_set(e, ERR_DATA, "mismatch: the patch to step %llu of "
+		    "rank %u changes another model than the one that the patches "
+		    "before it make", (unsigned long long)x->step,
+		    parted_patch(g, i)->rank);
+	if (x->sent && (r = series_body(g->s, x, &g->span, n, w->tile, w->tile,
 	    hash, &w->body, e)) == 0)
-		(void)parted_tile(g, i, 1, new, w->tile.p);
-	memset(w->tile.p, 1, n);
-	(void)parted_tile(g, i, 1, w->seen.p, w->tile.p);
+		(void)parted_tile(g, i, 1, new, w->tile);
+	memset(w->tile, 1, n);
+	(void)parted_tile(g, i, 1, w->seen, w->tile);
 	return r;
 }
 
@@ -689,16 +664,16 @@ parted_turn(const struct parted *g, size_t i, size_t j, int first,
 	size_t k, n;
 	int r;
 
-	memset(w->seen.p, 0, bytes);
+	memset(w->seen, 0, bytes);
 	for (k = i; k < j; k++)
 		if ((r = parted_part(g, k, first, old, new, e)) < 0)
 			return r;
-	if (memchr(w->seen.p, 0, bytes) != NULL)
+	if (memchr(w->seen, 0, bytes) != NULL)
 		return err_set(e, ERR_DATA, "mismatch: no patch of this step covers "
 		    "some values of a group: pass the patches of all ranks");
 	for (k = i; k < j; k++) {
-		n = parted_tile(g, k, 0, new, w->tile.p);
-		if (hash_64(w->tile.p, n) != g->list[k].sum)
+		n = parted_tile(g, k, 0, new, w->tile);
+		if (hash_64(w->tile, n) != g->list[k].sum)
 			return err_set(e, ERR_DATA, "mismatch: the patches of rank "
 			    "%u and of another rank give different values to the "
 			    "same elements", parted_patch(g, k)->rank);
@@ -706,50 +681,39 @@ parted_turn(const struct parted *g, size_t i, size_t j, int first,
 	return 0;
 }
 
-/* Apply turn `turn' and all later ones. */
+/* Make the new bytes of a group from patches of slices. */
 static int
-parted_turns(const struct parted *g, size_t turn, unsigned char *old,
-    unsigned char *new, struct err *e)
+parted_group(const struct parted *g, unsigned char *old, unsigned char *new,
+    struct err *e)
 {
+	const size_t bytes = g->span.bytes, turns = g->s->turns;
 	struct series_work *w = g->w;
 	unsigned char *from = old;
-	size_t i = 0, j, first = turn;
-	int r = 0;
+	size_t turn = 0, first, i = 0, j;
+	int r;
 
-	for (; turn < g->s->turns && r == 0; turn++) {
+	w->room.n = w->is.n = 0;
+	if ((r = buf_put(&w->is, g->s->may, turns + 1, e)) < 0 || bytes == 0 ||
+	    (r = buf_room(&w->room, 3 * bytes, e)) < 0)
+		return r;
+	w->tile = w->room.p;
+	w->seen = w->tile + bytes;
+	w->was = w->seen + bytes;
+	memcpy(new, old, bytes);
+	parted_look(g, old);
+	/* start at the first possible turn, to check that later ones continue it */
+	while (turn < turns && !w->is.p[turn])
+		turn++;
+	for (first = turn; turn < turns && r == 0; turn++) {
 		while (i < g->n && parted_patch(g, i)->turn < turn)
 			i++;
 		for (j = i; j < g->n && parted_patch(g, j)->turn == turn; j++)
 			;
 		if (turn > first)
-			memcpy(from = w->was.p, new, g->span.bytes);
+			memcpy(from = w->was, new, bytes);
 		r = parted_turn(g, i, j, turn == first, from, new, e);
 	}
 	return r;
-}
-
-/* Make the new bytes of a group from patches of slices. */
-static int
-parted_group(struct parted *g, unsigned char *old, unsigned char *new, struct err *e)
-{
-	const struct series *s = g->s;
-	struct series_work *w = g->w;
-	size_t turn;
-	int r;
-
-	w->tile.n = w->seen.n = w->was.n = w->is.n = 0;
-	if ((r = buf_put(&w->is, s->may, s->turns + 1, e)) < 0 ||
-	    g->span.bytes == 0 || (r = buf_room(&w->tile, g->span.bytes, e)) < 0 ||
-	    (r = buf_room(&w->seen, g->span.bytes, e)) < 0 ||
-	    (r = buf_room(&w->was, g->span.bytes, e)) < 0)
-		return r;
-	memcpy(new, old, g->span.bytes);
-	if ((r = parted_look(g, old, e)) < 0)
-		return r;
-	/* start at the first possible turn, to check that later ones continue it */
-	for (turn = 0; turn < s->turns && !w->is.p[turn]; turn++)
-		;
-	return parted_turns(g, turn, old, new, e);
 }
 
 int
@@ -773,6 +737,14 @@ series_group(const struct series *s, const struct series_part *list, size_t n,
 		r = series_body(s, &list[i], &x.span, x.span.bytes, from, new, hash,
 		    &w->body, e);
 	return r;
+}
+
+void
+series_work_release(struct series_work *w)
+{
+	buf_release(&w->body);
+	buf_release(&w->room);
+	buf_release(&w->is);
 }
 
 void

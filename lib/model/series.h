@@ -87,12 +87,16 @@ int series_take(struct series *s, uint32_t g, struct series_part **part,
 /* Return the first patch that is needed: the first of the last step that has the whole
  * model, which replaces all earlier ones.  Return 0 if there is no such step. */
 size_t series_whole(const struct series *s);
-/* Scratch and results of series_group. */
+/* Memory and results of series_group. */
 struct series_work {
-	struct buf body, tile, seen, was;
+	struct buf body, room;	/* room: memory for the next three */
+	unsigned char *tile;	/* the words of one part */
+	unsigned char *seen;	/* 1 for each byte of the group that some part has */
+	unsigned char *was;	/* the group before a turn */
 	struct buf is;		/* like `may' of struct series, for this group alone */
 	size_t odd;		/* the first patch that does not fit the group's words */
 };
+void series_work_release(struct series_work *w);
 /* Apply n > 0 records to group g of m, verify each result by its sum, and set the hash of
  * the last.  With parts, begin with the first turn that fits the group's words and those of
  * all groups before; -ERR_DATA also if no part has some of these words, if two parts differ,
