@@ -152,8 +152,8 @@ def sgd(ps, rate=.1, **more):
 
 GRADIENTS = {"mode": "gradients", "every": 1}
 row("local steps", lambda k: go(k))
-row("replayed steps", lambda k: go(k, mode="replay"))
-row("gradients", lambda k: go(k, **GRADIENTS))
+row("local steps with replay", lambda k: go(k, mode="replay"))
+row("every gradient averaged", lambda k: go(k, **GRADIENTS))
 
 
 def last(run, n):
@@ -163,7 +163,7 @@ def last(run, n):
         assert 0 < run.last["seconds"] < 200
 
 
-row("what the last round took", lambda k: go(k, step=last))
+row("the dict run.last", lambda k: go(k, step=last))
 
 
 def weighs(run, n):
@@ -179,8 +179,8 @@ def weighs(run, n):
         assert torch.allclose(got, want / want.max(), rtol=1e-5), (got, want)
 
 
-row("weights of Adam's second moments", lambda k: go(k, step=weighs, moment=True))
-row("weights of moments that SGD has not", lambda k: go(k, None, sgd, moment=True),
+row("moment=True with Adam", lambda k: go(k, step=weighs, moment=True))
+row("moment=True with SGD", lambda k: go(k, None, sgd, moment=True),
     "moment=True needs an optimiser with mean squared gradients (exp_avg_sq)")
 
 
@@ -192,7 +192,7 @@ def clips(run, n):
     run.optimizer.step()
 
 
-row("gradients that are clipped", lambda k: go(k, step=clips, **GRADIENTS))
+row("clipping with gradients", lambda k: go(k, step=clips, **GRADIENTS))
 
 
 def scaling(k, **more):
@@ -232,12 +232,12 @@ def falling(ps):
     return o
 
 
-row("a scheduler of torch", lambda k: go(k, step=cosine))
-row("a scheduler of torch with replay",
+row("a torch scheduler", lambda k: go(k, step=cosine))
+row("a torch scheduler with replay",
     lambda k: go(k, None, falling, mode="replay", step=lambda run, n: (
         run.optimizer.step(), run.optimizer.rate.step())),
     "the optimiser's options changed between two steps")
-row("a schedule by the number of the step",
+row("a schedule by step number",
     lambda k: go(k, mode="replay", schedule=True))
 
 
@@ -267,7 +267,7 @@ MEAN = {"then": statistics, "buffers": "mean"}
 row("BatchNorm with averaged statistics", lambda k: shifted(k, **MEAN))
 row("BatchNorm with replay", lambda k: shifted(k, mode="replay", **MEAN))
 row("BatchNorm with gradients", lambda k: shifted(k, **GRADIENTS, **MEAN))
-row("BatchNorm with statistics of its own", lambda k: shifted(k, own))
+row("BatchNorm with local statistics", lambda k: shifted(k, own))
 
 
 class LoRA(nn.Module):
@@ -293,7 +293,7 @@ def lora(k):
     return said
 
 
-row("LoRA whose base is not read again", lora)
+row("LoRA with a frozen base", lora)
 
 
 def frozen(k):
@@ -311,8 +311,8 @@ def typed(k, kind):
     return go(k, m)
 
 
-row("frozen integers and floats of 64 bits", frozen)
-row("trained parameters of float64", lambda k: typed(k, torch.float64),
+row("frozen int64 and float64 parameters", frozen)
+row("trained float64 parameters", lambda k: typed(k, torch.float64),
     "parameter 'odd' is of type torch.float64, not f32, f16 or bf16")
 row("trained complex parameters", lambda k: typed(k, torch.complex64),
     "parameter 'odd' is of type torch.complex64")
@@ -394,22 +394,22 @@ row("a schedule free optimiser", lambda k: go(k, None, Free),
     "the optimiser (Free) undoes each average: its ")
 row("a schedule free optimiser with gradients", lambda k: go(k, None, Free, **GRADIENTS))
 row("a schedule free optimiser with replay", lambda k: go(k, None, Free, mode="replay"))
-row("a running mean in the step", lambda k: go(k, None, lambda ps: Slow(ps, .3), every=10),
+row("an optimiser with a running mean", lambda k: go(k, None, lambda ps: Slow(ps, .3), every=10),
     "the optimiser (Slow) undoes each average: its first step after")
-row("momentum and a high rate",
+row("momentum and a high learning rate",
     lambda k: go(k, None, lambda ps: sgd(ps, .3, momentum=.9)))
-row("averaged SGD whose mean is not written back",
+row("ASGD of torch",
     lambda k: go(k, None, lambda ps: torch.optim.ASGD(ps, 1e-1)))
 row("sparse gradients", lambda k: go(
     k, nn.Sequential(nn.Embedding(10, 20, sparse=True), nn.Flatten(), nn.Linear(20, 5)),
     sgd, lambda m, k, n: F.cross_entropy(m(torch.tensor([[1], [2]])),
                                          torch.tensor([0, 1])), **GRADIENTS),
     "the gradient of parameter '0.weight' is sparse")
-row("a lazy model", lambda k: go(k, nn.Sequential(nn.LazyLinear(5)), lambda _: sgd(
+row("lazy modules", lambda k: go(k, nn.Sequential(nn.LazyLinear(5)), lambda _: sgd(
     [nn.Parameter(torch.ones(1))])), "has no values yet")
-row("other rounds than the cloud says", lambda k: go(k, rounds=9),
+row("other rounds than the cloud's", lambda k: go(k, rounds=9),
     "rounds=9, but the cloud's run has 3: leave rounds= out")
-row("other bits than the cloud says", lambda k: go(k, bits=2), "--bits 2 differs from the run in ")
+row("other bits than the cloud's", lambda k: go(k, bits=2), "--bits 2 differs from the run in ")
 row("rounds below 1", lambda k: go(k, rounds=-1), "rounds=-1: expected a whole number from 1")
 
 
@@ -461,9 +461,9 @@ def saved(k):
     return said
 
 
-row("a cell of a notebook that is run again", notebook)
-row("the block fails and the script is run again", mistaken)
-row("a model of a checkpoint", saved)
+row("a notebook cell that is run again", notebook)
+row("a restart after an error in the block", mistaken)
+row("the model of a checkpoint", saved)
 
 
 def wrapped(k, how):
