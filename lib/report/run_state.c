@@ -15,7 +15,6 @@
 #include "format/keys.h"
 #include "format/reader.h"
 #include "report/run_state.h"
-#include "spool/manifest.h"
 #include "spool/receipt_list.h"
 #include "spool/roster.h"
 #include "spool/steps.h"
@@ -229,7 +228,7 @@ run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struc
 	int k = manifest_of(in, step, &x.l, e);
 
 	x.closed = k > 0 && x.l.line[x.l.n - 1].r.step == step;
-	x.current = s->now == STATUS_IDLE && (!s->has_last || step > s->last);
+	x.current = s->now == STATUS_IDLE && (!s->run.has_last || step > s->run.last);
 	if (x.closed)
 		k = run_state_count(s, in, step, &x.l, e);
 	if (k >= 0 && (k = spool_there(spool_path(in, &step, "", dir), e)) > 0)
@@ -274,10 +273,10 @@ run_state_all(struct run_state *s, const struct spool *in, struct err *e)
 		k = steps_list(&all, in, STEPS_DONE, 0, e);
 	for (i = 0; i < all.n && k >= 0; i++)
 		k = run_state_look(s, in, all.step[i], e);
-	for (i = 0; i < s->n && k >= 0 && s->has_closed; i++) {
+	for (i = 0; i < s->n && k >= 0 && s->run.any; i++) {
 		d = s->d[i];
-		closed = !d->any || d->first > s->closed ? 0 : run_state_before(&all,
-		    s->closed + 1) - run_state_before(&all, d->first);
+		closed = !d->any || d->first > s->run.closed ? 0 : run_state_before(&all,
+		    s->run.closed + 1) - run_state_before(&all, d->first);
 		d->missed = closed > d->answered ? closed - d->answered : 0;
 	}
 	steps_release(&all);
@@ -307,23 +306,6 @@ run_state_roster(struct run_state *s, const struct spool *in, struct err *e)
 	}
 	array_release(&t);
 	return k < 0 ? k : 0;
-}
-
-/* Count the devices that have a shard in the current step, and those that are missing, by
- * the list of devices or, without one, by the last average. */
-static void
-run_state_present(struct run_state *s)
-{
-	struct run_state_device *d;
-	size_t i;
-
-	for (i = 0; i < s->n && s->now != STATUS_IDLE; i++) {
-		d = s->d[i];
-		d->expected = s->listed ? d->listed : s->has_last ?
-		    d->counted > s->last : d->any;
-		s->here += (uint64_t)d->here;
-		s->missing += d->expected && !d->here;
-	}
 }
 
 /* ---- links ---- */
@@ -364,38 +346,45 @@ run_state_order(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
+/* missing 1: the current step has no shard of the device, but needs one. */
 static const char *
-run_state_where(const struct run_state *r, const struct run_state_device *d)
+run_state_where(const struct run_state *r, const struct run_state_device *d, int missing)
 {
 	if (!d->any)
 		return "never";
 	if (r->now == STATUS_IDLE)
-		return r->has_last && d->step < r->last ? "behind" : "done";
+		return r->run.has_last && d->step < r->run.last ? "behind" : "done";
 	if (d->here)
 		return "here";
-	return d->expected ? "missing" : "left";
+	return missing ? "missing" : "left";
 }
 
-/* Set the members that are derived from the others. */
+/* Set the members that are derived from the others.  The current step needs the devices on
+ * the list or, without one, those of the last average. */
 static void
 run_state_derive(struct run_state *s, double now)
 {
 	static const char *const is[] = { "idle", "open", "closed" };
 	struct run_state_device *d;
 	size_t i;
+	int missing;
 
 	s->is = is[s->now];
 	s->ago = fmax(now - s->since, 0);
-	s->have = (s->has_last ? STATUS_LAST : 0u) |
+	s->have = (s->run.has_last ? STATUS_LAST : 0u) |
 	    (s->now != STATUS_IDLE ? STATUS_STEP : 0u);
 	for (i = 0; i < s->n; i++) {
 		d = s->d[i];
-		d->is = run_state_where(s, d);
+		missing = s->now != STATUS_IDLE && !d->here && (s->listed ?
+		    d->listed : s->run.has_last ? d->counted > s->run.last : d->any);
+		s->here += (uint64_t)d->here;
+		s->missing += (uint64_t)missing;
+		d->awaited = missing && s->now == STATUS_OPEN;
+		d->is = run_state_where(s, d, missing);
 		d->ago = fmax(now - d->at, 0);
 		d->accepted = d->verdict[RECEIPT_ACCEPTED];
 		d->refused = d->verdict[RECEIPT_INVALID] + d->verdict[RECEIPT_FENCED] +
 		    d->verdict[RECEIPT_EQUIVOCATION] + d->verdict[RECEIPT_LATE];
-		d->awaited = s->now == STATUS_OPEN && d->expected && !d->here;
 		d->have = (d->any ? STATUS_SEEN : 0u) |
 		    (d->bytes != 0 ? STATUS_SENT : 0u) |
 		    (d->bandwidth > 0 ? STATUS_LINKED : 0u);
@@ -405,20 +394,14 @@ run_state_derive(struct run_state *s, double now)
 int
 run_state_read(struct run_state *s, const struct spool *in, double now, struct err *e)
 {
-	struct closed d;
 	size_t i;
 	int k;
 
 	memset(s, 0, sizeof(*s));
-	if ((k = spool_run(in, &s->name, e)) <= 0 || (k = manifest_closed(in, &d, e)) < 0)
+	if ((k = spool_run(in, &s->name, e)) <= 0 ||
+	    (k = manifest_closed(in, &s->run, e)) < 0 ||
+	    (k = run_state_all(s, in, e)) < 0 || (k = run_state_roster(s, in, e)) < 0)
 		return k;
-	s->last = d.last;
-	s->has_last = d.has_last;
-	s->closed = d.closed;
-	s->has_closed = d.any;
-	if ((k = run_state_all(s, in, e)) < 0 || (k = run_state_roster(s, in, e)) < 0)
-		return k;
-	run_state_present(s);
 	for (i = 0; i < s->n; i++)
 		if (s->d[i]->bytes != 0)
 			run_state_link(in, s->d[i]);

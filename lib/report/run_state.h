@@ -14,6 +14,7 @@
 #include "format/receipt.h"
 #include "model/receivers.h"
 #include "model/store.h"
+#include "spool/manifest.h"
 #include "spool/spool.h"
 
 struct err;
@@ -33,7 +34,6 @@ struct run_state_device {
 	uint64_t missed;	/* steps closed without it since its first */
 	uint64_t disk;
 	int listed;		/* 1: it is in the list of devices */
-	int expected;		/* 1: the current step needs it */
 	int here;		/* 1: its shard of the current step is there */
 	/* derived from these, for the reports: */
 	const char *is;		/* "here", "missing", ... */
@@ -56,8 +56,8 @@ struct run_state {
 	uint64_t step;		/* the current step, if `now' is OPEN or CLOSED */
 	double since;		/* arrival of its first shard, Unix seconds */
 	uint64_t here, missing;	/* number of devices with a shard in `step'; without one */
-	int has_closed, has_last, listed;
-	uint64_t closed, last;	/* see spool/manifest.h */
+	struct closed run;	/* which steps are closed and averaged */
+	int listed;		/* 1: there is a list of devices */
 	uint64_t steps;		/* number of steps that have a directory */
 	uint64_t disk;
 	const char *is;		/* `now' in words */

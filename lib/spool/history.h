@@ -45,6 +45,7 @@ int history_end(struct history *m, const struct spool *s,
  * made, or NULL. */
 int history_keep(struct history *m, const struct spool *s, const struct shard *sh,
     const uint64_t *last, struct err *e);
+/* history_drop(m): end, and remove the file unless history_keep gave it its name. */
 void history_drop(struct history *m);
 
 /* history_open(d, path, sh, sc, e): open the history that was reconstructed from the

@@ -35,7 +35,8 @@ void waiting_add(struct waiting_names *c, const char *name);
 /* waiting_begin(w): begin a wait.  w may be NULL here and in waiting_due: then there
  * are no messages. */
 void waiting_begin(struct waiting *w);
-/* waiting_due(w): return 1 if a message is due: after WAITING_SILENT, or asked for. */
+/* waiting_due(w): return 1 if a message is due: after WAITING_SILENT seconds (for an event
+ * WAITING_EVENT), and when a signal has asked for it. */
 int waiting_due(struct waiting *w);
 /* waiting_say(w, round, missing, fmt, ...): print what is waited for, or write it as
  * an event if events were asked for.  missing: names of devices after ": ", or "". */
