@@ -246,8 +246,7 @@ take(struct run *x, struct opts *o, const char *path, struct err *e)
 	o->f->in.max_table = RECEIVE_TABLE;
 	a->schema = o->f->in.schema;
 	o->shard.tells = o->aggregate;
-	if ((r = limits_defaults(a, e)) < 0 ||
-	    (r = limits_read(a, &x->spool, o->shard.device, e)) < 0)
+	if ((r = limits_read(a, &x->spool, o->shard.device, e)) < 0)
 		return r;
 	x->spool.max_stale = a->stale;
 	if ((r = clients_enter(&x->spool, a->clients, o->shard.device, a->each,

@@ -628,11 +628,12 @@ aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 {
 	enum receipt_verdict verdict;
 	struct err bad = ERR_INIT;
+	const struct array_names *paths;
 	size_t n, at, count;
-	char **paths;
-	int r = closing_next(steps, &x->step, &paths, &n, e);
+	int r = closing_next(steps, &x->step, &paths, e);
 
-	while (r == 0 && n != 0 && (r = aggregate_try(x, paths, n, &bad)) != 0) {
+	while (r == 0 && (n = paths->n) != 0 &&
+	    (r = aggregate_try(x, paths->p, n, &bad)) != 0) {
 		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.center.bad)
 			return err_move(e, &bad);
 		at = x->blame != 0 ? x->blame - 1 : 0;
@@ -644,17 +645,16 @@ aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 		/* the reader found damage, which happened after the shard was accepted */
 		if (x->blame != 0 && bad.has_byte) {
 			verdict = RECEIPT_LATE;
-			(void)err_file(&bad, r, paths[at]);
+			(void)err_file(&bad, r, paths->p[at]);
 		}
 		cli_say(x->o->f->cli, 0, "step %llu: %zu of %zu shards %s: %s",
 		    (unsigned long long)x->step, count, n, verdict ==
 		    RECEIPT_DUPLICATE ? "wait for the next average" : "are deferred",
 		    ERR_MSG(&bad));
-		r = closing_exclude(steps, at, count, verdict, ERR_MSG(&bad), &paths,
-		    &n, e);
+		r = closing_exclude(steps, at, count, verdict, ERR_MSG(&bad), e);
 		err_clear(&bad);
 	}
-	if (r == 0 && n == 0)
+	if (r == 0 && paths->n == 0)
 		cli_say(x->o->f->cli, 0, "step %llu has no average: too few shards "
 		    "remain", (unsigned long long)x->step);
 	return r < 0 ? r : closing_done(steps, e);

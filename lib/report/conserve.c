@@ -36,8 +36,7 @@ struct conserve_run {
 	struct residual now;		/* with the device, run and model of the state */
 	struct pending pending;
 	struct receipt_list got;		/* accepted shards with their files */
-	uint64_t *step;			/* [nstep]: steps of the inputs */
-	size_t nstep, step_cap;
+	struct steps steps;		/* of the inputs */
 	uint64_t lo, hi;		/* this pass sums the elements [lo, hi) */
 	size_t cap;
 	struct conserve_sum *sum;
@@ -293,11 +292,8 @@ conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 		    shard_device(sh), (unsigned long long)sh->step);
 	if (x->lo != 0)
 		return 1;
-	if ((k = alloc_grow(&x->step, &x->step_cap, x->nstep + 1,
-	    sizeof(*x->step), e)) < 0)
-		return k;
-	x->step[x->nstep++] = sh->step;
-	return 1;
+	k = steps_add(&x->steps, sh->step, e);
+	return k < 0 ? k : 1;
 }
 
 /* Return 1 if the shard counts, or 0 if it has an earlier incarnation, whose inputs are
@@ -405,16 +401,17 @@ conserve_pass(struct conserve_run *x, struct err *e)
 static int
 conserve_steps(struct conserve_run *x, struct err *e)
 {
+	const struct steps *l = &x->steps;
 	size_t i;
 
-	if (x->nstep != 0)
-		qsort(x->step, x->nstep, sizeof(*x->step), compare_u64);
-	for (i = 1; i < x->nstep; i++)
-		if (x->step[i] == x->step[i - 1])
+	if (l->n != 0)
+		qsort(l->step, l->n, sizeof(*l->step), compare_u64);
+	for (i = 1; i < l->n; i++)
+		if (l->step[i] == l->step[i - 1])
 			return err_set(e, ERR_DATA, "mismatch: the inputs have step "
-			    "%llu of '%s' twice", (unsigned long long)x->step[i],
+			    "%llu of '%s' twice", (unsigned long long)l->step[i],
 			    x->c->device);
-	x->c->steps = x->nstep;
+	x->c->steps = l->n;
 	return 0;
 }
 
@@ -549,7 +546,7 @@ conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e)
 	statedir_close(&x.state);
 	spool_close(&x.spool);
 	receipt_list_release(&x.got);
-	alloc_free(x.step);
+	steps_release(&x.steps);
 	alloc_free(x.sum);
 	alloc_free(x.x);
 	alloc_free(x.h);

@@ -33,8 +33,7 @@ struct closing {
 	struct spool in;
 	uint64_t step;		/* current; at first the last averaged one or UINT64_MAX */
 	struct receipt_list list;	/* the step's manifest */
-	char **path;		/* [n]: files of the shards to average */
-	size_t n;
+	struct array_names paths;	/* files of the shards to average */
 	size_t open;		/* number of open steps at the last look */
 	int sums;		/* descriptor of clients_sums, or -1 */
 };
@@ -78,21 +77,12 @@ closing_made(const struct closing *r, uint64_t *n, struct err *e)
 	return k;
 }
 
-static void
-closing_forget(struct closing *r)
-{
-	while (r->n != 0)
-		alloc_free(r->path[--r->n]);
-	alloc_free(r->path);
-	r->path = NULL;
-}
-
 void
 closing_free(struct closing *r)
 {
 	if (r == NULL)
 		return;
-	closing_forget(r);
+	array_release(&r->paths);
 	receipt_list_release(&r->list);
 	if (r->sums >= 0)
 		(void)close(r->sums);
@@ -435,26 +425,20 @@ closing_wait(struct closing *r, struct err *e)
 static int
 closing_paths(struct closing *r, struct err *e)
 {
-	const struct receipt_list *l = &r->list;
+	const struct receipt_list_line *x;
 	char path[SPOOL_PATH];
-	size_t i;
+	int k = 0;
 
-	closing_forget(r);
-	if ((r->path = alloc_get(l->n + 1, sizeof(*r->path), e)) == NULL)
-		return -ERR_SYS;
-	for (i = 0; i < l->n; i++) {
-		if (l->line[i].r.verdict != RECEIPT_ACCEPTED)
-			continue;
-		spool_path(&r->in, &l->line[i].r.step, l->line[i].name, path);
-		if ((r->path[r->n] = alloc_dup(path, e)) == NULL)
-			return -ERR_SYS;
-		r->n++;
-	}
-	return 0;
+	array_release(&r->paths);
+	for (x = r->list.line; x < r->list.line + r->list.n && k == 0; x++)
+		if (x->r.verdict == RECEIPT_ACCEPTED)
+			k = array_add(&r->paths, spool_path(&r->in, &x->r.step, x->name,
+			    path), e);
+	return k;
 }
 
 int
-closing_next(struct closing *r, uint64_t *step, char ***paths, size_t *n,
+closing_next(struct closing *r, uint64_t *step, const struct array_names **paths,
     struct err *e)
 {
 	int k;
@@ -463,14 +447,13 @@ closing_next(struct closing *r, uint64_t *step, char ***paths, size_t *n,
 	if ((k = closing_wait(r, e)) == 0)
 		k = closing_paths(r, e);
 	*step = r->step;
-	*paths = r->path;
-	*n = r->n;
+	*paths = &r->paths;
 	return k;
 }
 
 int
 closing_exclude(struct closing *r, size_t i, size_t count,
-    enum receipt_verdict verdict, const char *why, char ***paths, size_t *n, struct err *e)
+    enum receipt_verdict verdict, const char *why, struct err *e)
 {
 	struct closed d;
 	int fd, k;
@@ -483,11 +466,7 @@ closing_exclude(struct closing *r, size_t i, size_t count,
 	if ((k = manifest_closed(&r->in, &d, e)) == 0 && !d.made && d.closed == r->step)
 		k = manifest_close(&r->in, &d, &r->list, e);
 	(void)close(fd);
-	if (k == 0)
-		k = closing_paths(r, e);
-	*paths = r->path;
-	*n = r->n;
-	return k;
+	return k == 0 ? closing_paths(r, e) : k;
 }
 
 /* Wait until the step's average is in the spool.  The program that puts it there reads
@@ -530,7 +509,7 @@ closing_done(struct closing *r, struct err *e)
 	for (i = 0; i < r->list.n; i++)
 		if (r->list.line[i].r.step < before)
 			before = r->list.line[i].r.step;
-	if (o->published && r->n != 0)
+	if (o->published && r->paths.n != 0)
 		k = closing_published(r, e);
 	if (k == 0)
 		k = manifest_done(&r->in, r->step, e);

@@ -17,6 +17,7 @@
 #define ACE_CLOSING_H
 
 #include "base/io.h"
+#include "format/array.h"
 #include "format/receipt.h"
 
 struct err;
@@ -46,19 +47,19 @@ void closing_free(struct closing *r);
 /* closing_made(r, n, e): set *n to the number of averages made in this run, by any process. */
 int closing_made(const struct closing *r, uint64_t *n, struct err *e);
 
-/* closing_next(r, step, paths, n, e): wait for the next step that is over, and close it:
+/* closing_next(r, step, paths, e): wait for the next step that is over, and close it:
  * shards that come later, for it or for steps before it, are late.  *paths, valid until
  * closing_done, are its shards and those of earlier steps that no average has counted, in
  * the order in which to add them.  A step that was closed before and has no average comes
  * again with the same shards.  If o->out has no reader: wait_orphan's error. */
-int closing_next(struct closing *r, uint64_t *step, char ***paths, size_t *n,
+int closing_next(struct closing *r, uint64_t *step, const struct array_names **paths,
     struct err *e);
-/* closing_exclude(r, i, count, verdict, why, paths, n, e): exclude `count' shards of *paths,
- * from the i-th on, from the step's average.  The changed manifest is on disk when this
+/* closing_exclude(r, i, count, verdict, why, e): exclude `count' shards of *paths, from
+ * the i-th on, from the step's average.  The changed manifest is on disk when this
  * returns.  For the verdicts see spool/manifest.h.  *paths becomes the remaining shards; if
  * they are fewer than a quorum, *paths becomes empty and they wait for the next average. */
 int closing_exclude(struct closing *r, size_t i, size_t count,
-    enum receipt_verdict verdict, const char *why, char ***paths, size_t *n, struct err *e);
+    enum receipt_verdict verdict, const char *why, struct err *e);
 /* closing_done(r, e): record that the step's average was written, or that no shard is
  * left for one.  With `published', first wait until the average is in the spool.  Then
  * remove the directories of steps beyond `keep'.  Their manifests stay, so that a shard

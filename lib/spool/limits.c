@@ -100,20 +100,17 @@ static const struct opt limits_rows[] = {
 };
 
 int
-limits_defaults(struct limits *a, struct err *e)
-{
-	return opt_defaults(limits_rows, a, e);
-}
-
-int
 limits_read(struct limits *a, const struct spool *s, const char *device,
     struct err *e)
 {
-	struct limits other = *a;
+	struct limits other;
 	char path[SPOOL_PATH];
-	int k = limits_file_read(spool_path(s, NULL, LIMITS_FILE, path), limits_rows, a,
-	    &other, NULL, e);
+	int k = opt_defaults(limits_rows, a, e);
 
+	other = *a;
+	spool_path(s, NULL, LIMITS_FILE, path);
+	if (k == 0)
+		k = limits_file_read(path, limits_rows, a, &other, NULL, e);
 	if (k == 0 && device != NULL)
 		k = limits_file_read(path, limits_rows, a, &other, device, e);
 	return k;

@@ -44,11 +44,10 @@ struct limits {
 	uint64_t clients, each;		/* connections at most: of all, of one device */
 };
 
-/* limits_defaults(a, e): set the limits of a spool that has no file of limits.
- * limits_read(a, s, device, e): read the file of limits, for connections of the device;
- * NULL: of any device.  -ERR_USAGE: a line is wrong.
+/* limits_read(a, s, device, e): set the limits for connections of the device, or of any
+ * device if it is NULL, by the file of limits.  Without a file they are the defaults.
+ * -ERR_USAGE: a line is wrong.
  * limits_init(s, e): write the file with all defaults; -ERR_REFUSED: it exists. */
-int limits_defaults(struct limits *a, struct err *e);
 int limits_read(struct limits *a, const struct spool *s, const char *device,
     struct err *e);
 int limits_init(const struct spool *s, struct err *e);

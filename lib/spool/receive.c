@@ -95,17 +95,6 @@ receive_check_run(const struct spool *s, const struct shard *sh, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-static void
-receive_check_head(const struct receive *x, const struct shard *sh,
-    struct receipt *r)
-{
-	memset(r, 0, sizeof(*r));
-	memcpy(r->run, sh->run, SHARD_ID);
-	memcpy(r->device, sh->device, SHARD_ID);
-	r->step = sh->step;
-	limits_head(&x->o->limits, sh, reader_schema(x->in), r);
-}
-
 /* Decode and check the records of one frame, so that every accepted shard can be
  * averaged. Records that cannot be decoded end the connection: they were damaged on the
  * way, which is no reason to refuse the shard. */
@@ -187,22 +176,6 @@ receive_tell(struct receive *x, const struct receipt *r, const struct shard *sh,
 	return receive_say(x->to, &a, e);
 }
 
-/* Get the verdict on a whole shard.  The directory of its step is made only now, and not
- * for a step that is over, since a device can name any number of steps. */
-static int
-receive_settle(struct receive *x, const struct shard *sh, int over, int model,
-    const char *temp, struct receipt *r, struct err *e)
-{
-	int k = over ? 0 : spool_begin(x->spool, &sh->step, e);
-
-	memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
-	if (k == 0)
-		return verdict_shard(x->spool, sh, reader_schema(x->in), model, temp,
-		    &x->history, r, e);
-	temp_remove(temp);
-	return k;
-}
-
 /* Receive the shard into the spool; its verdict is on disk when this returns. */
 static int
 receive_spool(struct receive *x, const struct shard *sh, int over, int model,
@@ -226,10 +199,17 @@ receive_spool(struct receive *x, const struct shard *sh, int over, int model,
 	if (k == 0 && r->verdict == RECEIPT_ACCEPTED &&
 	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
 		k = writer_finish(w, e);
-	if (k == 0)
-		k = receive_settle(x, sh, over, model, temp, r, e);
-	else if (temp[0] != '\0')
+	/* the directory of the step is made only now, and not for a step that is over,
+	 * since a device can name any number of steps */
+	if (k == 0 && !over)
+		k = spool_begin(x->spool, &sh->step, e);
+	if (k == 0) {
+		memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
+		k = verdict_shard(x->spool, sh, reader_schema(x->in), model, temp,
+		    &x->history, r, e);
+	} else if (temp[0] != '\0') {
 		temp_remove(temp);
+	}
 	history_drop(&x->history);
 	writer_free(w);
 	return k;
@@ -255,7 +235,7 @@ static int
 receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
-	struct receipt r;
+	struct receipt r = { .step = sh->step };
 	int k, model;
 
 	if ((k = receive_check_sender(x, sh, e)) < 0)
@@ -264,7 +244,9 @@ receive_shard(struct receive *x, struct err *e)
 	    reader_schema(x->in)->total == 0)
 		return (k = receive_check_run(x->spool, sh, e)) < 0 ? k :
 		    receive_ask(x, sh, e);
-	receive_check_head(x, sh, &r);
+	memcpy(r.run, sh->run, SHARD_ID);
+	memcpy(r.device, sh->device, SHARD_ID);
+	limits_head(&x->o->limits, sh, reader_schema(x->in), &r);
 	if ((k = model = verdict_head(x->spool, sh, reader_schema(x->in), &r,
 	    e)) < 0 || (k = limits_room(&x->o->limits, x->spool, sh,
 	    reader_schema(x->in), e)) < 0 ||

@@ -294,35 +294,27 @@ verdict_fence(const struct verdict *x, struct err *e)
 	return k < 0 ? k : VERDICT_YES;
 }
 
-/* Return 1, and the verdict `late', if the shard was computed at a model that is too
- * old. */
-static int
-verdict_stale(const struct verdict *x)
-{
-	const uint64_t base = x->sh->base_version, most = x->s->max_stale;
-
-	if (most == UINT64_MAX || !x->d.has_last || x->d.last <= base ||
-	    x->d.last - base <= most)
-		return 0;
-	x->r->verdict = RECEIPT_LATE;
-	(void)snprintf(x->r->reason, sizeof(x->r->reason), "stale: model version "
-	    "%llu, now %llu", (unsigned long long)base,
-	    (unsigned long long)x->d.last);
-	return 1;
-}
-
-/* Decide whether to accept the shard.  Return an enum verdict_says.  With VERDICT_NO the
- * caller stores the verdict in r, unless it is `fenced'. */
+/* Decide whether to accept the shard; it is late if it was computed at a model that is too
+ * old.  Return an enum verdict_says.  With VERDICT_NO the caller stores the verdict in r,
+ * unless it is `fenced'. */
 static int
 verdict_judge(const struct verdict *x, struct err *e)
 {
+	const uint64_t base = x->sh->base_version, most = x->s->max_stale;
 	int k;
 
 	if (x->r->verdict != RECEIPT_ACCEPTED)
 		return VERDICT_NO;
 	if ((k = verdict_fence(x, e)) != VERDICT_YES)
 		return k;
-	return verdict_stale(x) ? VERDICT_NO : VERDICT_YES;
+	if (most == UINT64_MAX || !x->d.has_last || x->d.last <= base ||
+	    x->d.last - base <= most)
+		return VERDICT_YES;
+	x->r->verdict = RECEIPT_LATE;
+	(void)snprintf(x->r->reason, sizeof(x->r->reason), "stale: model version "
+	    "%llu, now %llu", (unsigned long long)base,
+	    (unsigned long long)x->d.last);
+	return VERDICT_NO;
 }
 
 /* Decide on the shard.  Return 0 with the verdict on disk, or VERDICT_ALONE to retry with

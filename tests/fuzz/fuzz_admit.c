@@ -64,10 +64,10 @@ receive(const char *dir, const uint8_t *p, size_t n)
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	s.sync = IO_SYNC_NONE;
-	(void)limits_defaults(&o.limits, &e);
-	o.limits.shard = 1 << 20;
-	if (null < 0 || spool_open(&s, dir, &e) < 0)
+	if (null < 0 || spool_open(&s, dir, &e) < 0 ||
+	    limits_read(&o.limits, &s, NULL, &e) < 0)
 		abort();
+	o.limits.shard = 1 << 20;
 	if (io_open_mem(&io, p, n, &e) == 0 &&
 	    reader_open(&in, io, &ro, &e) == 0)
 		(void)receive_all(&s, in, &o, null, &e);
