@@ -77,8 +77,7 @@ center_read(struct dense *d, float *all, struct err *e)
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		schema_span(sc, g, &span);
 		if ((r = dense_group(d, g, &x, e)) == 0 && x != NULL)
-			memcpy(all + sc->t[span.tensor].base + span.offset, x,
-			    span.n * sizeof(*x));
+			memcpy(all + span.first, x, span.n * sizeof(*x));
 	}
 	return r;
 }
@@ -150,8 +149,7 @@ center_write(struct writer *w, const struct schema *sc, const float *all, struct
 
 	for (g = 0; g < sc->ngroups && r == 0; g++) {
 		schema_span(sc, g, &span);
-		r = dense_put(w, g, all + sc->t[span.tensor].base + span.offset,
-		    span.n, e);
+		r = dense_put(w, g, all + span.first, span.n, e);
 	}
 	return r < 0 ? r : writer_send(w, NULL, e);
 }
@@ -303,14 +301,6 @@ center_step(const struct center_seen *s)
 	    (uint64_t)s->v[2] << 48;
 }
 
-/* Copy the directions of a row and make each one average older. */
-static void
-center_age(struct center_row *to, const struct center_row *from)
-{
-	to->seen[0] = (struct center_seen){ .norm = 0 };
-	memcpy(to->seen + 1, from->seen, (CENTER_STEPS - 1) * sizeof(*to->seen));
-}
-
 /* Return 1 if a shard of this row was in one of the newest CENTER_STEPS - 1 averages. */
 static int
 center_lately(const struct center_row *row)
@@ -340,11 +330,12 @@ center_older(struct center *p, struct err *e)
 			continue;
 		if ((to = center_more(&p->next, e)) == NULL)
 			return -ERR_SYS;
-		to->device = from->device;
-		to->mass = from->mass * CENTER_KEEP;
+		*to = *from;
+		to->mass *= CENTER_KEEP;
 		for (j = 0; j < SKETCH_M; j++)
-			to->u[j] = from->u[j] * CENTER_KEEP;
-		center_age(to, from);
+			to->u[j] *= CENTER_KEEP;
+		memcpy(to->seen + 1, from->seen, (CENTER_STEPS - 1) * sizeof(*to->seen));
+		to->seen[0] = (struct center_seen){ .norm = 0 };
 	}
 	to = &p->next.row[0];
 	for (i = 0; i < 3; i++)

@@ -255,26 +255,18 @@ contrib_judge(struct contrib *c, struct err *e)
 	const struct robust_rule *q = &c->o->rule;
 	const int centered = robust_centered(q);
 	size_t i;
-	int r = centered ? center_repeats(&c->center, &c->like, &c->step, e) : 0;
+	int r = 0;
 
-	for (i = 0; i < c->g->n; i++)
+	for (i = 0; i < c->g->n; i++) {
 		c->step.one[i].weight = contrib_weight_of(c, &c->g->in[i].head);
+		if (centered)
+			center_device(&c->center, i, &c->g->in[i].head);
+	}
+	if (centered)
+		r = center_repeats(&c->center, &c->like, &c->step, e);
 	if (r == 0)
 		r = robust_judge(q, &c->step, e);
 	return r == 0 && centered ? center_judge(&c->center, &c->step, e) : r;
-}
-
-/* Begin the step in the memory of the rule `center'. */
-static int
-contrib_before(struct contrib *c, struct err *e)
-{
-	size_t i, n = c->g->n;
-	int r = center_begin(&c->center, &c->g->in[0].head, &c->g->schema, n,
-	    e);
-
-	for (i = 0; i < n && r == 0; i++)
-		center_device(&c->center, i, &c->g->in[i].head);
-	return r;
 }
 
 int
@@ -296,7 +288,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 			    "gradient", shard_device(s)));
 	}
 	if (r == 0 && robust_centered(&c->o->rule))
-		r = contrib_before(c, e);
+		r = center_begin(&c->center, &c->g->in[0].head, &c->g->schema, n, e);
 	if (r < 0 || (r = gather_read(c->g, contrib_group, c, e)) < 0 ||
 	    (r = contrib_judge(c, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_BY_RATIO, ROBUST_REPEATS, "left-out",
