@@ -81,7 +81,7 @@ static const struct packing filters[] = {
 	{ "Z", "compress" }, { NULL, NULL }
 };
 
-/* If name[0 .. *n) ends with ".word", shorten *n by that and return 1. */
+/* If name[0 .. *n) ends with ".word", subtract that ending from *n and return 1. */
 static int
 ends(const char *name, size_t *n, const char *word)
 {

@@ -1,6 +1,6 @@
 /*
  * ace-policy: decides how much to compress (equation 5 of ACE-Sync) and how often to
- * synchronise (equation 9), and writes this as an annotation into every shard.
+ * synchronise (equation 9), and writes both as an annotation into every shard.
  */
 #include "stage/stage_policy.h"
 

@@ -186,7 +186,7 @@ serve(struct run *x, int from, struct err *e)
 		fd_linger(from);
 	(void)signal(SIGPIPE, was);
 	if (r <= 0 && k < 0 && e->quiet && was != SIG_IGN)
-		(void)raise(SIGPIPE);	/* end as if it were not ignored */
+		(void)raise(SIGPIPE);	/* end as if SIGPIPE were not ignored */
 	return k;
 }
 

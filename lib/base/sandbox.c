@@ -42,9 +42,9 @@ enum {
 	LL_READ_DIR = 1 << 3, LL_REMOVE_DIR = 1 << 4, LL_REMOVE = 1 << 5,
 	LL_MAKE_DIR = 1 << 7, LL_MAKE_REG = 1 << 8, LL_MAKE_SYM = 1 << 12,
 	LL_ALL_1 = (1 << 13) - 1,
-	LL_REFER = 1 << 13,	/* 2: renaming between directories */
-	LL_TRUNCATE = 1 << 14,	/* 3 */
-	LL_IOCTL_DEV = 1 << 15,	/* 5 */
+	LL_REFER = 1 << 13,	/* version 2: renaming between directories */
+	LL_TRUNCATE = 1 << 14,	/* version 3 */
+	LL_IOCTL_DEV = 1 << 15,	/* version 5 */
 	LL_OF_FILE = LL_EXECUTE | LL_WRITE | LL_READ | LL_TRUNCATE | LL_IOCTL_DEV
 };
 enum { LL_TCP = 3, LL_SCOPE = 3 };	/* 4: bind and connect; 6: abstract

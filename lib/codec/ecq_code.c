@@ -341,7 +341,7 @@ ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j)
 static void
 centroids(const struct ecq_in *in, int8_t delta[ECQ_CENTROIDS])
 {
-	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integer sums: any order */
+	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integers: any order is exact */
 	uint32_t count[ECQ_CENTROIDS] = { 0 };
 	unsigned j;
 

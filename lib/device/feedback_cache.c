@@ -124,7 +124,7 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 	return 0;
 }
 
-/* Open the history to which a shard is a difference. For a shard without one, h is all
+/* Open the history to which a shard is a difference. If the shard needs none, h is all
  * zeros; a sender may begin with zeros again at any step. */
 static int
 feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err *e)

@@ -69,7 +69,7 @@ struct link {
 	struct link_span {
 		double spell;		/* value of `rested', which changes only at a pause */
 		double from, to;
-		uint64_t before, after;	/* `total' at from, at to */
+		uint64_t before, after;	/* `total' at `from' and at `to' */
 	} w[LINK_SPANS];
 	/* round trips */
 	double rtt, jitter;	/* 0: not known */

@@ -22,7 +22,7 @@ struct receipts {
 };
 
 int receipts_load(struct receipts *q, const struct statedir *s, struct err *e);
-/* Add r.  It replaces an older receipt for the same shard, unless that says
+/* Add r. It replaces an older receipt for the same shard, unless the older one says
  * accepted. */
 void receipts_add(struct receipts *q, const struct receipt *r);
 int receipts_save(const struct receipts *q, const struct statedir *s,

@@ -162,7 +162,7 @@ dtype_put_f16(uint32_t u, unsigned char *p)
 	} else if (a >= 0x38800000) {		/* 2^-14: normal */
 		h = (a + 0xfff + (a >> 13 & 1)) >> 13;
 		h -= 112 << 10;
-	} else {				/* both steps are exact */
+	} else {				/* subnormal: only rintf rounds */
 		h = (uint32_t)rintf(bytes_f32(a) * 0x1p24f);
 	}
 	bytes_set16(p, (uint16_t)(sign | h));

@@ -24,7 +24,7 @@ enum {
 	FORMAT_MAX_TENSORS = 1 << 17	/* most tensors of a file: limits the memory */
 };
 
-/* Called with two texts of a file that belong together. */
+/* Called with each pair of texts, a key and its value, of a file. */
 typedef int format_pair_fn(void *arg, const char *key, const char *value,
     struct err *e);
 
@@ -70,7 +70,7 @@ uint64_t format_where(const struct format_source *s);
  * `about', unless NULL, for each text in its metadata. */
 int safetensors_index(const char *path, format_pair_fn *fn,
     format_pair_fn *about, void *arg, struct err *e);
-/* A tensor of a file that is a slice of another, according to an index. */
+/* A tensor that is a slice, according to an index, of a larger one of shape `of'. */
 struct format_slice {
 	const char *name;
 	int ndim;

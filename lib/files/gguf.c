@@ -293,7 +293,7 @@ gguf_shape(struct gguf *g, struct schema_tensor *t, struct err *e)
 	return 0;
 }
 
-/* Set the type; for blocks the last dimension becomes bytes. */
+/* Set the dtype. If the type has blocks, the last dimension then counts bytes. */
 static int
 gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 {

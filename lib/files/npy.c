@@ -7,7 +7,7 @@
 #include "files/format_impl.h"
 #include "files/npy.h"
 
-/* Text with the parser's position and its end. */
+/* A text that is being parsed: the next character and the end. */
 struct npy_text {
 	const char *p, *end;
 	const char *what;

@@ -187,8 +187,8 @@ child_cause(const struct children *c)
 	size_t at = c->first >= 0 ? (size_t)c->first : 0, i;
 	int s;
 
-	/* if the first program succeeded, the second got all its input, so it is the
-	 * cause */
+	/* if the first program succeeded, the second got all its input, so the second is
+	 * the cause */
 	s = child_status(&c->child[1]);
 	if (c->circle && s != ERR_SYS && child_failed(&c->child[1]) &&
 	    child_status(&c->child[0]) == 0)

@@ -29,7 +29,7 @@ struct agreement {
 	uint64_t rounds;	/* the run ends after this many; 0: never */
 	uint64_t devices;	/* number of devices; 0: not given */
 	uint64_t quorum;	/* number of shards at which the deadline starts */
-	double deadline;	/* seconds from there; 0: wait for all devices */
+	double deadline;	/* seconds after the quorum; 0: wait for all devices */
 	uint64_t tolerate;	/* number of bad devices that the average must tolerate */
 };
 
@@ -50,7 +50,7 @@ const char *place_agreed(const struct agreement *a, char out[64]);
  * zero in a new folder. make: create a missing folder. -ERR_REFUSED: another user
  * owns it or may write to it. */
 int place_open(struct place *f, const char *dir, int make, struct err *e);
-/* place_lock(f, what, e): lock it until place_close. -ERR_REFUSED: another `what'
+/* place_lock(f, what, e): lock the folder until place_close. -ERR_REFUSED: another `what'
  * uses it. */
 int place_lock(struct place *f, const char *what, struct err *e);
 void place_close(struct place *f);

@@ -181,7 +181,7 @@ tell_average(struct tell *t, uint64_t round)
 	t->missing[0] = '\0';
 }
 
-/* Return a count that an event has, or 0. */
+/* Return the event's count of this name, or 0. */
 static uint64_t
 tell_count(const json_t *ev, const char *name)
 {
@@ -319,8 +319,8 @@ tell_state(const struct tell *t)
 	return t->state == TELL_COMPUTES ? "has been computing" : "has been sending";
 }
 
-/* Describe in `wide' columns what the run is doing at a time, which device or program does
- * it, and for how long: names that are too long lose their end. */
+/* Describe in `wide' columns what the run is doing at a time, which device or program
+ * does it, and for how long. Names that are too long lose their end. */
 static void
 tell_doing(const struct tell *t, double clock, int wide, char out[TELL_LINE + 128])
 {
@@ -485,7 +485,7 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 	const char *slash = strrchr(p->word[0], '/');
 	const char *prog = slash != NULL ? slash + 1 : p->word[0];
 	const char *cause = NULL;
-	int best = 1, w;	/* 0: a line that only reports the effect of another failure */
+	int best = 1, w;	/* 0: a line that only reports another failure */
 	size_t i;
 
 	for (i = 0; i < t->nheld; i++) {

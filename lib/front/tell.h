@@ -34,7 +34,7 @@ struct tell {
 	/* the current round, from 1, and when each part of it ended */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
 	uint64_t round, begun;	/* begun: the last round whose beginning was written */
-	uint64_t rounds, done;	/* rounds done by this process; the last one */
+	uint64_t rounds, done;	/* rounds: done by this process; done: the last one */
 	int over;		/* 1: all rounds were done when this process began */
 	double now, began, sent, taken, since;	/* now: time of the current event */
 	uint64_t values, bytes;

@@ -26,7 +26,7 @@ enum event {
  * texts (NULL: ""). Write errors do not stop the program. */
 void event_say(const struct filter *f, enum event ev, ...);
 
-/* Return the value of the member "event". */
+/* Return the event's name, the value of its member "event". */
 const char *event_name(enum event ev);
 
 #endif

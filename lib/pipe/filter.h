@@ -49,7 +49,7 @@ void filter_line(const char *tool, int argc, char *const *argv,
 void filter_init(struct filter *f, const struct cli *c, char **argv);
 void filter_release(struct filter *f);
 
-/* Read the FILE of --schema; a function for opt_set of struct filter. */
+/* Set the schema of f, a struct filter, from the FILE of --schema. */
 int filter_schema(void *f, const struct opt *row, const char *path, struct err *e);
 
 /* Open the input. While it waits for input, the program also ends, silently with status

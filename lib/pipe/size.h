@@ -22,7 +22,7 @@ struct size {
 
 /* Start counting shard s. */
 int size_shard(struct size *z, const struct shard *s, struct err *e);
-/* Count a record with a body of len bytes; groups rise, as for writer_record. */
+/* Count a record with a body of len bytes; group numbers rise, as in writer_record. */
 void size_record(struct size *z, uint32_t group, uint32_t codec, uint8_t param,
     size_t len);
 /* Return what a record with a body of len bytes adds to a frame, without padding;

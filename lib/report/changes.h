@@ -16,7 +16,7 @@ struct reader;
 struct report;
 
 struct changes {
-	struct walk_sent *sent;	/* for the walk, [tensors]; NULL: not needed */
+	struct walk_sent *sent;	/* [tensors], filled by the walk; NULL: not needed */
 	uint64_t *changed;	/* [tensors]: changed words of each tensor */
 	struct model_note note;
 	int known;		/* 1: the shard is a patch */

@@ -50,7 +50,7 @@ struct conserve_run {
 	float *h, *made;
 };
 
-/* s += sign * x, x finite. */
+/* Add sign * x to s; x is finite. */
 static void
 conserve_add(struct conserve_sum *s, float x, int sign)
 {
@@ -274,7 +274,7 @@ conserve_made_add(struct conserve_run *x)
 	memcpy(x->h, x->made, n * sizeof(*x->h));
 }
 
-/* Return 1 if the shard at which r stands, an input, counts; else 0. */
+/* Return 1 if the input shard at which r stands counts, else 0. */
 static int
 conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 {

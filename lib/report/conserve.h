@@ -31,7 +31,7 @@ struct conserve {
 	char run[256], device[256];
 	uint64_t step;		/* step of the residual */
 	uint64_t steps;		/* number of inputs that were counted */
-	uint64_t accepted, pending;	/* shards: accepted; pending and not accepted */
+	uint64_t accepted, pending;	/* number of shards: accepted; pending */
 	uint64_t elements;
 	uint64_t off;		/* number of elements that are not bit-identical */
 	uint64_t violated;	/* number of elements beyond the bound */

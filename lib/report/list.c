@@ -383,7 +383,7 @@ list_policy(void *arg, const struct reader *r, struct err *e)
 	struct list_lines *x = arg;
 
 	(void)e;
-	(void)keys_add(&x->policy, r, NULL);	/* programs that use it report errors */
+	(void)keys_add(&x->policy, r, NULL);	/* users of the policy report errors */
 	return 0;
 }
 

@@ -38,7 +38,7 @@ enum render_type {
 	RENDER_CALL		/* the function `put' prints it, in each form */
 };
 
-enum { RENDER_WIDE = 1000 };	/* + N: the width is x->wide[N] */
+enum { RENDER_WIDE = 1000 };	/* RENDER_WIDE + N: the width is x->wide[N] */
 
 struct render_field {
 	const char *name;	/* NULL ends the table */

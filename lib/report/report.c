@@ -435,8 +435,8 @@ enum {
 #define VALUE64(field, member) FIELD_AS(field, F64, member, STATS | PLACE, \
 	.width = 12, .gap = 1, .text = "%.5g")
 
-/* In the order of columns: a shard's, then those of a tensor, of its values and of a
- * difference. */
+/* The fields in the order of columns: those of a shard, then of a tensor, of its values,
+ * and of a difference. */
 const struct render_field report_fields[] = {
 	FIELD("file", NAME, file, ALL),
 	FIELD("shard", U64, nth, ID | LIST),

@@ -80,8 +80,8 @@ void run_state_release(struct run_state *s);
 struct run_state_receiver {
 	const char *name, *is;
 	uint64_t step;		/* step of its model */
-	uint64_t behind;	/* steps from there to the newest model */
-	uint64_t patches, bytes;	/* patches from there to the newest; their bytes */
+	uint64_t behind;	/* steps from its model to the newest */
+	uint64_t patches, bytes;	/* from its model to the newest */
 	double ago;		/* seconds since its receipt */
 };
 enum { STATUS_HAS = 1, STATUS_FAR = 2, STATUS_WAY = 4 };

@@ -37,7 +37,7 @@ struct walk {
 	    const struct tally *y, struct err *e);
 	int (*note)(void *arg, const struct reader *r, struct err *e);
 	void *arg;
-	struct walk_sent *sent;	/* [tensors], added to; or NULL */
+	struct walk_sent *sent;	/* [tensors], increased by the walk; or NULL */
 	struct tally total;	/* totals of all tensors that matched */
 	uint64_t framed;	/* bytes of all the shard's frames */
 	/* below: private */

@@ -139,9 +139,9 @@ allot_search(struct allot_work *w)
 		a->price = (d0 - d1) / (r1 - r0);
 }
 
-/* Return the cost that an exception must beat if rate control halves the shared step. It
- * may do so because the estimates ignore what contexts save. Lambda is then a quarter,
- * since the error is proportional to the square of the step. */
+/* Rate control may halve the shared step, because the estimates ignore what contexts
+ * save. Return the cost that an exception must beat at that step. Lambda is a quarter
+ * there, since the error is proportional to the square of the step. */
 static double
 allot_finer(const struct allot_work *w, size_t g, const struct estimate *m)
 {

@@ -26,10 +26,10 @@ enum {
 	CLUSTER_GROUP = 2048		/* most devices grouped by distance */
 };
 
-/* Split n >= 1 times (>= 0, in any order) into *k tiers.  *k is the number from 1 to
- * `most' (at most CLUSTER_TIERS) with the least idle(*k) + lambda *k; ties go to the
- * smaller number.  lambda >= 0 is the time that one more tier must save.  tier[i] counts
- * from 0, the fastest first; *idle is the waiting time of all devices together.
+/* Split n >= 1 devices into *k tiers; device i takes the time t[i] >= 0. *k is the number
+ * from 1 to `most' (at most CLUSTER_TIERS) with the least idle(*k) + lambda *k; ties go
+ * to the smaller number. lambda >= 0 is the time that one more tier must save. tier[i]
+ * counts from 0, the fastest first; *idle is the waiting time of all devices together.
  * Return 0, -ERR_USAGE, -ERR_SYS, or -ERR_DATA (limit) if n times the largest time is
  * above 2^61. */
 int cluster_tiers(const int64_t *t, size_t n, size_t most, int64_t lambda,

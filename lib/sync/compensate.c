@@ -70,7 +70,7 @@ compensate_receive(const struct compensate *c, const float *h, int sent,
 {
 	size_t i;
 
-	if (c->kind == COMPENSATE_EF21)	/* the sender's order, h + dec, for equal bits */
+	if (c->kind == COMPENSATE_EF21)	/* sum in the sender's order, for equal bits */
 		c->kern->add_scaled(x, h, 1, x, n);
 	else
 		for (i = 0; i < n && !sent; i++)

@@ -59,7 +59,7 @@ deco_phi(const struct deco *d, enum deco_phi phi, struct deco_plan p)
 
 	switch (phi) {
 	case DECO_S2:
-		/* without the common factor 1 - x, which is 0 at x = 1 */
+		/* the common factor 1 - x is cancelled: it is 0 at x = 1 */
 		if (p.tau == 0)
 			return (1 - x) / x;
 		return 1 / (x * power(1 - x, p.tau - 1));

@@ -16,8 +16,7 @@
 
 struct err;
 
-/* Three estimates of how much (delta, tau) raises the number of steps to a
- * target. */
+/* Three estimates of how much d (delta) and tau raise the number of steps to a target. */
 enum deco_phi {
 	/* (1-d) / (d (1-d/2)^tau): derived by us from the standard argument;
 	 * probably the paper's form, but unconfirmed.  0 at d = 1. */
@@ -37,7 +36,7 @@ struct deco {
 	double size;		/* S in bits, > 0 */
 	double min;		/* the least delta, in (0, 1] */
 	int most;		/* the largest tau, 0 to DECO_MOST */
-	double kc, kd;		/* >= 0 */
+	double kc, kd;		/* for DECO_ADDITIVE, >= 0 */
 };
 enum { DECO_MOST = 1000 };
 #define DECO_LEAST 1e-15	/* shortest time of a step, in seconds */

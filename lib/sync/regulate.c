@@ -10,23 +10,22 @@
  * tests/bench-planner.c counts.
  */
 enum {
-	/* a shard at most this many bytes below the budget always is near enough, since
-	 * frames are padded to this size */
+	/* always near enough to the budget: frames are padded to multiples of this */
 	REGULATE_PAD = 8,
-	/* up to this many groups, each is a large part of the whole and may be
+	/* with at most this many groups, each is a large part of the whole and may be
 	 * coded twice as often */
 	REGULATE_FEW = 8,
-	/* above this many groups, an eighth of them is a good sample of all */
+	/* with more groups than this, an eighth of them is a good sample of all */
 	REGULATE_MANY = 256,
-	/* above this many groups, the first ones coded replace the estimates */
+	/* with more groups than this, sizes of coded ones replace the estimates */
 	REGULATE_SEVERAL = 64,
 	REGULATE_ENTRY = 4,	/* approximate bytes of a record's entry */
-	/* least groups in a pass */
+	/* least number of groups coded in a pass */
 	REGULATE_SOME = 12,
 	REGULATE_SOLVES = 6,
-	/* most passes that only code groups again */
+	/* after this many passes, none is made that only codes groups again */
 	REGULATE_PASSES = 16,
-	/* most rounds that code groups again; most in a row without a gain */
+	/* most rounds that code some groups again; most rounds in a row without a gain */
 	REGULATE_ROUNDS = 40,
 	REGULATE_STUCK = 4,
 	/* most times that one group is coded again to fill the remaining room */
@@ -41,22 +40,22 @@ enum {
 #define REGULATE_BAND 0.012
 #define REGULATE_WIDEST 0.002
 #define REGULATE_LEAST 0.0002
-#define REGULATE_WIDE 0.0045	/* accepted where sizes jump */
-/* Logarithms of factors.  A group's factor differs from the common one by at most
- * REGULATE_APART and REGULATE_APART_OF_E times the slope: where bytes respond least to
- * it, errors respond most. */
+#define REGULATE_WIDE 0.0045	/* share accepted at the end: sizes may jump */
+/* Differences of t. A group's t differs from r->all by at most REGULATE_APART, and by at
+ * most REGULATE_APART_OF_E times the slope: where bytes respond least to t, errors
+ * respond most. */
 #define REGULATE_APART 0.035
 #define REGULATE_APART_OF_E 0.07
-#define REGULATE_FAR 1.4	/* the largest move in one round */
+#define REGULATE_FAR 1.4	/* the largest move of t at once */
 #define REGULATE_TRUST 0.5	/* the largest |all| while groups are uncoded */
-#define REGULATE_TELLS 0.02	/* least distance in t of two codes that give a slope */
+#define REGULATE_TELLS 0.02	/* two codes give a slope if their t differ by more */
 /* The slope -d log bytes / d t of a group is about this number divided by its bits per
  * value.  On normal values we measured 1.2 at 1 bit and 4 at 1/3 bit. */
 #define REGULATE_SLOPE 1.25
 #define REGULATE_STEEP 6
-/* Bits per value are about proportional to log(1 + ABOVE x^2 / step^2). */
+/* Bits per value are about c log(1 + REGULATE_ABOVE mean(x^2) / step^2), c a constant. */
 #define REGULATE_ABOVE 6
-#define REGULATE_PRIOR 0.05	/* weight of the estimates, as a share of the codings */
+#define REGULATE_PRIOR 0.05	/* the estimates count as codings of this share of all */
 
 enum { PHASE_START, PHASE_FIXED, PHASE_PASS, PHASE_SETTLE, PHASE_CHOSEN };
 
@@ -150,7 +149,7 @@ regulate_guess(struct regulate *r)
 		rough += regulate_rough(&r->g[r->order[j]]);
 		n += r->g[r->order[j]].n;
 	}
-	/* above two bits per value, an octave of the step takes about one bit */
+	/* above two bits per value, an octave of the step takes one bit */
 	if (r->k > REGULATE_SEVERAL)
 		r->bend = regulate_clamp(0.8 + 0.8 * aim / n, 1, 1.15);
 	share = regulate_clamp(0.72 + 0.115 * detmath_log(8 * aim / n), 0.45, 1);
@@ -162,7 +161,7 @@ regulate_guess(struct regulate *r)
 	}
 }
 
-/* ---- all of them ---- */
+/* ---- all groups together ---- */
 
 /* Add up the bytes of all groups at t = r->all, estimated for coded groups by their
  * slopes and for uncoded ones in proportion to their weights. */
@@ -200,7 +199,7 @@ regulate_sums(struct regulate *r)
 	r->sent += r->open;
 }
 
-/* Set r->all to the t at which all groups together take the aim. */
+/* Set r->all to the t at which all groups together take as many bytes as the aim. */
 static void
 regulate_solve(struct regulate *r)
 {
@@ -251,7 +250,7 @@ regulate_both(const struct regulate *r)
 	return r->within.t - r->over.t < HUGE_VAL;
 }
 
-/* Interpolate r->all between the two sides of the budget. */
+/* Interpolate r->all between r->over and r->within. */
 static void
 regulate_inside(struct regulate *r)
 {
@@ -332,7 +331,7 @@ regulate_pass(struct regulate *r)
 	regulate_sums(r);
 	t = regulate_beside(r);
 	/* first code an eighth of the groups (`several': in two halves), then half of the
-	 * rest or all of it; recode groups too far off while others can still compensate */
+	 * rest or all; recode groups far off while uncoded ones can make up for it */
 	left /= several && r->passes <= 2 ? 16 : fresh == r->k ? 8 :
 	    r->k > REGULATE_MANY && fresh < r->k / 2 ? 1 : 2;
 	again = fresh == 0 || (several && r->passes == 3) ||
@@ -444,8 +443,8 @@ regulate_move(const struct regulate *r, const struct regulate_group *g,
 	return 1;
 }
 
-/* Queue the smallest group that can take all `need' bytes, to code it again, or else as
- * many groups as are needed.  Return 0 if all of them cannot take half of these bytes. */
+/* Queue for coding again the smallest group that can take all `need' bytes, or else as
+ * many as are needed. Return 0 if all groups together cannot take half of `need'. */
 static int
 regulate_settle(struct regulate *r, double need)
 {
@@ -476,7 +475,7 @@ regulate_settle(struct regulate *r, double need)
 	}
 	if (fabs(sum) >= fabs(need) / 2)
 		return 1;
-	while (r->many > 0) {		/* too few: undo these moves; regulate_whole is next */
+	while (r->many > 0) {		/* not enough: undo these moves */
 		g = &r->g[r->which[--r->many]];
 		g->code = g->other;
 		g->other.t = HUGE_VAL;
@@ -484,8 +483,8 @@ regulate_settle(struct regulate *r, double need)
 	return 0;
 }
 
-/* Queue all groups to code them again, at a t between r->over and r->within while these are far
- * apart, and otherwise by steps that double.  Return 0 if there is nothing left to try. */
+/* Queue all groups for coding again: at a t between r->over and r->within while these are
+ * far apart, otherwise at distances from r->all that double. Return 0 at the end. */
 static int
 regulate_whole(struct regulate *r, int fits)
 {
@@ -532,7 +531,7 @@ regulate_round(struct regulate *r)
 	return regulate_whole(r, room >= 0);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole search ---- */
 
 /* Learn from the groups that were coded twice how much steeper slopes are than
  * assumed. */
@@ -589,7 +588,7 @@ regulate_next(struct regulate *r, uint64_t bytes)
 		r->slack = 0;
 		r->chosen = regulate_choose(r);
 		return 1;
-	default:			/* the choice ignored the frames' bytes */
+	default:			/* the choice ignores the bytes of frames */
 		if (r->bytes > r->budget && r->chosen > 0) {
 			r->slack += 2;
 			r->chosen = regulate_choose(r);

@@ -68,17 +68,17 @@ struct regulate {
 	/* private */
 	int phase;
 	uint32_t *order;		/* [k] groups with a rate parameter */
-	size_t k;			/* groups with a rate parameter */
-	double all;			/* t at which all groups should fill the aim */
+	size_t k;
+	double all;			/* t at which all groups together take the aim */
 	double e;			/* -d log bytes / d t at `all' */
-	double bend;			/* measured slopes over assumed slopes */
+	double bend;			/* ratio of measured to assumed slopes */
 	double band, slack;
 	double now, sent, open;		/* bytes: of the codes so far; of all groups at
 					 * `all'; of uncoded groups at `all' */
 	double before;			/* room left in the previous round */
 	struct regulate_end {		/* bytes: log of the bytes of all groups coded at t */
 		double t, bytes;
-	} over, within;			/* nearest t above the budget; nearest within it */
+	} over, within;			/* the nearest one over the budget; within it */
 	int passes, rounds, stuck, whole;
 	int even;			/* 1: all groups were coded near `all' */
 	size_t chosen;			/* groups that got the longer of two codes */

@@ -108,10 +108,10 @@ int robust_counts(const struct robust_one *o);
  * rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
-/* Clip once more as center does; far2 then has squared distances over many steps.  It
- * multiplies scale by min(1, tau / far), with tau the median far; tmp is f64[k].  These
- * are the weights of one Weiszfeld step for the geometric median (Pillutla, Kakade and
- * Harchaoui 2022), except that all devices within tau have the same weight. */
+/* Clip once more as center does, but by distances over many steps, whose squares far2
+ * then holds. Multiply scale by min(1, tau / far), with tau the median far; tmp is
+ * f64[k]. These factors are the weights of one Weiszfeld step for the geometric median
+ * (Pillutla, Kakade and Harchaoui 2022), except that within tau all are equal. */
 void robust_past(struct robust_step *t, double *tmp);
 
 /* Return why a contribution is left out: "norm-ratio", "repeats", ... */
