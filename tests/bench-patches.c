@@ -3,8 +3,8 @@
  *
  *   bench-patches train SEED DIR TEXT     train with the example trainer and write to
  *       DIR: old, and new0 to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5,
- *       4 of 3e-6 and 8 of 1e-5.  All are bf16; fp8-... and nvfp4-... are quantised
- *       as DeepSeek and NVIDIA do, q8_0-... are GGUF files quantised as llama.cpp does
+ *       4 of 3e-6 and 8 of 1e-5.  All are bf16; f32-... are the same models before
+ *       they were rounded, for bench-patches-quantise.py
  *   bench-patches synthetic RATE N DIR    N weights, before and after a step like Adam's
  *   bench-patches beside OLD NEW SIZE XOR    write the exclusive or of the values, which
  *       have SIZE bytes, to XOR; print the percentage that changed, and the bytes if each
@@ -23,8 +23,6 @@
 #include "../examples/train_data.h"
 #include "../examples/train_optim.h"
 
-enum { BLOCK = 128, PART = 16, Q8 = 32, Q8_BYTES = 34, ALIGN = 32 };
-
 static void
 fail(const char *what)
 {
@@ -42,30 +40,6 @@ room(size_t n)
 	return p;
 }
 
-/* Make a safetensors file in two passes over the tensors: first their names, then
- * their bytes. */
-struct file {
-	FILE *f;
-	char *text;
-	size_t len, at;
-	int bytes;		/* 1: the second pass */
-};
-
-static void
-tensor(struct file *o, const char *name, const char *dtype, size_t rows,
-    size_t cols, const void *p, size_t n)
-{
-	if (o->bytes && fwrite(p, 1, n, o->f) != n)
-		fail("write");
-	if (o->bytes)
-		return;
-	o->text = realloc(o->text, o->len + 300);
-	o->len += (size_t)sprintf(o->text + o->len, "%s\"%s\":{\"dtype\":\"%s\","
-	    "\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}", o->len > 0 ? "," :
-	    "{", name, dtype, rows, cols, o->at, o->at + n);
-	o->at += n;
-}
-
 static uint16_t
 bf16(float x)
 {
@@ -74,268 +48,49 @@ bf16(float x)
 	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* Round to the nearest of the 127 magnitudes of f8e4m3. */
-static unsigned char
-f8(float x)
-{
-	float a = fminf(fabsf(x), 448);
-	int e;
-	unsigned m;
-
-	(void)frexpf(a, &e);
-	e = e < -5 ? -5 : e;		/* subnormal below 2^-6 */
-	m = (unsigned)lrintf(ldexpf(a, 4 - e));
-	m += (unsigned)(e + 5) * 8;	/* 8 if normal: rounding up carries into the exponent */
-	return (unsigned char)((m > 0x7e ? 0x7e : m) | (x < 0 ? 0x80 : 0));
-}
-
-static float
-f8_value(unsigned char c)
-{
-	unsigned e = c >> 3 & 15, m = c & 7;
-
-	return e == 0 ? ldexpf((float)m, -9) : ldexpf((float)(8 + m), (int)e - 10);
-}
-
-/* Return the code of the nearest of 0 0.5 1 1.5 2 3 4 6. */
-static unsigned
-f4(float x)
-{
-	static const float above[] = { .25f, .75f, 1.25f, 1.75f, 2.5f, 3.5f, 5 };
-	unsigned k = 0;
-
-	while (k < 7 && fabsf(x) > above[k])
-		k++;
-	return k | (x < 0 ? 8u : 0u);
-}
-
-static void
-as_bf16(struct file *o, const struct tensor *t, const float *x)
-{
-	unsigned char *p = room(2 * t->n);
-	size_t i;
-
-	for (i = 0; i < t->n; i++)
-		bytes_set16(p + 2 * i, bf16(x[i]));
-	tensor(o, t->name, "BF16", t->ndim > 1 ? t->dim[0] : 1,
-	    t->ndim > 1 ? t->dim[1] : t->n, p, 2 * t->n);
-	free(p);
-}
-
-/* Quantise blocks of 128x128 with one f32 scale each. Vectors are not quantised. */
-static void
-as_fp8(struct file *o, const struct tensor *t, const float *x)
-{
-	size_t rows = t->dim[0], cols = t->dim[1], i, j, b, wide, high;
-	unsigned char *p, *s;
-	char name[64];
-	float *most;
-
-	if (t->ndim < 2) {
-		as_bf16(o, t, x);
-		return;
-	}
-	wide = (cols + BLOCK - 1) / BLOCK;
-	high = (rows + BLOCK - 1) / BLOCK;
-	p = room(t->n);
-	s = room(4 * wide * high);
-	most = room(wide * high * sizeof(*most));
-	for (i = 0; i < rows; i++)
-		for (j = 0; j < cols; j++) {
-			b = i / BLOCK * wide + j / BLOCK;
-			most[b] = fmaxf(most[b], fabsf(x[i * cols + j]));
-		}
-	for (b = 0; b < wide * high; b++) {
-		most[b] = most[b] > 0 ? most[b] / 448 : 1;
-		bytes_set32(s + 4 * b, bytes_u32(most[b]));
-	}
-	for (i = 0; i < rows; i++)
-		for (j = 0; j < cols; j++)
-			p[i * cols + j] = f8(x[i * cols + j] /
-			    most[i / BLOCK * wide + j / BLOCK]);
-	tensor(o, t->name, "F8_E4M3", rows, cols, p, t->n);
-	(void)sprintf(name, "%s_scale", t->name);
-	tensor(o, name, "F32", high, wide, s, 4 * wide * high);
-	free(most);
-	free(s);
-	free(p);
-}
-
-/* Quantise blocks of sixteen values with one f8e4m3 scale each and one f32 scale
- * for the tensor; a byte holds two values. */
-static void
-as_nvfp4(struct file *o, const struct tensor *t, const float *x)
-{
-	size_t i, k, parts = t->n / PART;
-	unsigned char *p, *s, all[4];
-	float most = 0, part, scale;
-	char name[64];
-
-	if (t->ndim < 2 || t->n % PART != 0) {
-		as_bf16(o, t, x);
-		return;
-	}
-	p = room(t->n / 2);
-	s = room(parts);
-	for (i = 0; i < t->n; i++)
-		most = fmaxf(most, fabsf(x[i]));
-	most = most > 0 ? most / (448 * 6) : 1;
-	for (i = 0; i < parts; i++) {
-		for (part = 0, k = 0; k < PART; k++)
-			part = fmaxf(part, fabsf(x[i * PART + k]));
-		s[i] = f8(part / 6 / most);
-		scale = f8_value(s[i]) * most;
-		for (k = 0; k < PART; k++)
-			p[(i * PART + k) / 2] |= (unsigned char)(f4(scale > 0 ?
-			    x[i * PART + k] / scale : 0) << k % 2 * 4);
-	}
-	bytes_set32(all, bytes_u32(most));
-	tensor(o, t->name, "U8", t->dim[0], t->dim[1] / 2, p, t->n / 2);
-	(void)sprintf(name, "%s_scale", t->name);
-	tensor(o, name, "F8_E4M3", t->dim[0], t->dim[1] / PART, s, parts);
-	(void)sprintf(name, "%s_scale_2", t->name);
-	tensor(o, name, "F32", 1, 1, all, 4);
-	free(s);
-	free(p);
-}
-
+/* Write weights as a safetensors file, in values of 2 bytes (bf16) or 4 (f32). */
 static void
 put(const char *dir, const char *name, const struct tensor *t, size_t n,
-    const float *theta, void (*as)(struct file *, const struct tensor *, const float *))
+    const float *theta, size_t size)
 {
-	struct file o = { 0 };
-	unsigned char head[8];
-	char path[4096];
-	size_t i;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if ((o.f = fopen(path, "wb")) == NULL)
-		fail(path);
-	for (i = 0; i < n; i++)
-		as(&o, &t[i], theta + t[i].at);
-	o.text[o.len++] = '}';
-	bytes_set64(head, o.len);
-	if (fwrite(head, 1, 8, o.f) != 8 || fwrite(o.text, 1, o.len, o.f) != o.len)
-		fail(path);
-	o.bytes = 1;
-	for (i = 0; i < n; i++)
-		as(&o, &t[i], theta + t[i].at);
-	if (fclose(o.f) != 0)
-		fail(path);
-	free(o.text);
-}
-
-/* ---- GGUF ---- */
-
-/* Append text to the file's head, which has room for it. */
-struct gguf {
-	unsigned char *p;
-	size_t n;
-};
-
-static void
-gguf_number(struct gguf *g, uint64_t v, size_t size)
-{
-	for (; size > 0; size--, v >>= 8)
-		g->p[g->n++] = (unsigned char)v;
-}
-
-static void
-gguf_text(struct gguf *g, const char *s)
-{
-	gguf_number(g, strlen(s), 8);
-	memcpy(g->p + g->n, s, strlen(s));
-	g->n += strlen(s);
-}
-
-/* Convert to f16 a number that is not negative, not subnormal and not too large. */
-static uint16_t
-f16(float x)
-{
-	uint32_t u = bytes_u32(x);
-
-	u += 0xfff + (u >> 13 & 1);
-	return u < 0x38800000 ? 0 : (uint16_t)((u - 0x38000000) >> 13);
-}
-
-/* Quantise blocks of 32 to an f16 scale and 32 numbers of 8 bits, rounded as ggml
- * does. Vectors are f32. */
-static size_t
-gguf_values(const struct tensor *t, const float *x, unsigned char *p)
-{
-	size_t i, k;
-	float most, scale;
-
-	if (t->ndim < 2 || t->dim[1] % Q8 != 0) {
-		for (i = 0; i < t->n; i++)
-			bytes_set32(p + 4 * i, bytes_u32(x[i]));
-		return 4 * t->n;
-	}
-	for (i = 0; i < t->n; i += Q8, p += Q8_BYTES) {
-		for (most = 0, k = 0; k < Q8; k++)
-			most = fmaxf(most, fabsf(x[i + k]));
-		scale = most / 127;
-		bytes_set16(p, f16(scale));
-		for (k = 0; k < Q8; k++)
-			p[2 + k] = (unsigned char)(signed char)lrintf(roundf(
-			    scale > 0 ? x[i + k] / scale : 0));
-	}
-	return t->n / Q8 * Q8_BYTES;
-}
-
-static void
-put_gguf(const char *dir, const char *name, const struct tensor *t, size_t n,
-    const float *theta)
-{
-	struct gguf g = { room(n * 128 + 256), 0 };
-	unsigned char *all;
-	char path[4096];
-	size_t i, k, at = 0, size, blocks;
+	char *text = room(300 * n + 2), path[4096];
+	unsigned char head[8], *p;
+	size_t i, k, at = 0, len = 0;
 	FILE *f;
 
-	(void)snprintf(path, sizeof(path), "%s/q8_0-%s", dir, name);
-	memcpy(g.p, "GGUF", 4);
-	g.n = 4;
-	gguf_number(&g, 3, 4);
-	gguf_number(&g, n, 8);
-	gguf_number(&g, 1, 8);
-	gguf_text(&g, "general.architecture");
-	gguf_number(&g, 8, 4);
-	gguf_text(&g, "bench");
-	for (i = size = 0; i < n; size += t[i++].n)
-		;
-	all = room(4 * size + n * ALIGN);
-	for (i = 0; i < n; i++) {
-		blocks = t[i].ndim > 1 && t[i].dim[1] % Q8 == 0;
-		gguf_text(&g, t[i].name);
-		gguf_number(&g, t[i].ndim, 4);
-		for (k = t[i].ndim; k > 0; k--)
-			gguf_number(&g, t[i].dim[k - 1], 8);
-		gguf_number(&g, blocks ? 8 : 0, 4);
-		gguf_number(&g, at, 8);
-		at += gguf_values(&t[i], theta + t[i].at, all + at);
-		at = (at + ALIGN - 1) / ALIGN * ALIGN;
-	}
-	g.n = (g.n + ALIGN - 1) / ALIGN * ALIGN;
-	if ((f = fopen(path, "wb")) == NULL ||
-	    fwrite(g.p, 1, g.n, f) != g.n || fwrite(all, 1, at, f) != at || fclose(f) != 0)
+	for (i = 0; i < n; at += size * t[i++].n)
+		len += (size_t)sprintf(text + len, "%s\"%s\":{\"dtype\":\"%s\","
+		    "\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}", i > 0 ? "," :
+		    "{", t[i].name, size == 2 ? "BF16" : "F32", t[i].ndim > 1 ?
+		    t[i].dim[0] : 1, t[i].ndim > 1 ? t[i].dim[1] : t[i].n, at,
+		    at + size * t[i].n);
+	text[len++] = '}';
+	bytes_set64(head, len);
+	(void)snprintf(path, sizeof(path), "%s/%s%s", dir, size == 2 ? "" : "f32-", name);
+	if ((f = fopen(path, "wb")) == NULL || fwrite(head, 1, 8, f) != 8 ||
+	    fwrite(text, 1, len, f) != len)
 		fail(path);
-	free(all);
-	free(g.p);
+	for (i = 0; i < n; i++) {
+		p = room(size * t[i].n);
+		for (k = 0; k < t[i].n; k++)
+			if (size == 2)
+				bytes_set16(p + 2 * k, bf16(theta[t[i].at + k]));
+			else
+				bytes_set32(p + 4 * k, bytes_u32(theta[t[i].at + k]));
+		if (fwrite(p, size, t[i].n, f) != t[i].n)
+			fail(path);
+		free(p);
+	}
+	if (fclose(f) != 0)
+		fail(path);
+	free(text);
 }
 
 static void
-put_all(const char *dir, const char *name, const struct tensor *t, size_t n,
-    const float *theta)
+put_both(const char *dir, const char *name, const struct model *m)
 {
-	char other[64];
-
-	put(dir, name, t, n, theta, as_bf16);
-	(void)snprintf(other, sizeof(other), "fp8-%s", name);
-	put(dir, other, t, n, theta, as_fp8);
-	(void)snprintf(other, sizeof(other), "nvfp4-%s", name);
-	put(dir, other, t, n, theta, as_nvfp4);
-	put_gguf(dir, name, t, n, theta);
+	put(dir, name, m->tensor, m->ntensors, m->theta, 2);
+	put(dir, name, m->tensor, m->ntensors, m->theta, 4);
 }
 
 /* ---- trained ---- */
@@ -389,7 +144,7 @@ train(uint64_t seed, const char *dir, char *text)
 	model_init(t.m, seed);
 	steps(&t, 3e-3, 150);
 	steps(&t, 1e-5, 20);
-	put_all(dir, "old", t.m->tensor, t.m->ntensors, t.m->theta);
+	put_both(dir, "old", t.m);
 	live[0] = t.m->theta;
 	live[1] = t.o->m;
 	live[2] = t.o->v;
@@ -406,7 +161,7 @@ train(uint64_t seed, const char *dir, char *text)
 		t.step = was;
 		steps(&t, later[i].rate, later[i].steps);
 		(void)snprintf(name, sizeof(name), "new%zu", i);
-		put_all(dir, name, t.m->tensor, t.m->ntensors, t.m->theta);
+		put_both(dir, name, t.m);
 	}
 	for (k = 0; k < 3; k++)
 		free(kept[k]);
@@ -431,12 +186,12 @@ synthetic(double rate, size_t n, const char *dir)
 		pair(1, (uint32_t)i, &a, &b, &u);
 		x[i] = (float)(0.02 * a);
 	}
-	put(dir, "old", &t, 1, x, as_bf16);
+	put(dir, "old", &t, 1, x, 2);
 	for (i = 0; i < n; i++) {
 		pair(1, (uint32_t)i, &a, &b, &u);
 		x[i] -= (float)(rate * fmax(-1, fmin(1, b)));
 	}
-	put(dir, "new", &t, 1, x, as_bf16);
+	put(dir, "new", &t, 1, x, 2);
 	free(x);
 }
 

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""bench-patches-quantise.py DIR: quantise each model f32-NAME in DIR, which bench-patches
+made, to fp8-NAME as DeepSeek does, nvfp4-NAME as NVIDIA does, and q8_0-NAME, a GGUF file,
+as llama.cpp does.  Vectors, which the models have as one row, are not quantised."""
+import os
+import struct
+import sys
+
+import numpy
+
+sys.dont_write_bytecode = True
+import tensorfile  # noqa: E402
+
+BLOCK, PART, Q8, ALIGN = 128, 16, 32, 32
+F32 = numpy.float32
+
+
+def bf16(x):
+    u = x.view(numpy.uint32)
+    return (u + 0x7fff + (u >> 16 & 1) >> 16).astype('<u2')
+
+
+def f8(x):
+    """Round to the nearest of the 127 magnitudes of f8e4m3."""
+    a = numpy.minimum(numpy.abs(x), F32(448))
+    # subnormal below 2^-6
+    e = numpy.where(a == 0, -5, numpy.maximum(numpy.frexp(a)[1], -5))
+    # 8 if normal: rounding up carries into the exponent
+    m = numpy.rint(numpy.ldexp(a, 4 - e)).astype(int) + (e + 5) * 8
+    return (numpy.minimum(m, 0x7e) | (x < 0) * 0x80).astype(numpy.uint8)
+
+
+def f8_value(c):
+    e, m = (c >> 3 & 15).astype(int), (c & 7).astype(F32)
+    return numpy.ldexp(m + F32(8) * (e > 0), numpy.maximum(e, 1) - 10)
+
+
+def f4(x):
+    """Return the code of the nearest of 0 0.5 1 1.5 2 3 4 6."""
+    above = numpy.array([.25, .75, 1.25, 1.75, 2.5, 3.5, 5], F32)
+    return (numpy.searchsorted(above, numpy.abs(x)) | (x < 0) * 8).astype(numpy.uint8)
+
+
+def fp8(name, x):
+    """Quantise blocks of 128x128 with one f32 scale each."""
+    rows, cols = x.shape
+    high, wide = -(-rows // BLOCK), -(-cols // BLOCK)
+    most = numpy.zeros((high * BLOCK, wide * BLOCK), F32)
+    most[:rows, :cols] = numpy.abs(x)
+    most = most.reshape(high, BLOCK, wide, BLOCK).max((1, 3))
+    scale = numpy.where(most > 0, most / F32(448), F32(1))
+    each = scale.repeat(BLOCK, 0).repeat(BLOCK, 1)[:rows, :cols]
+    yield name, 'F8_E4M3', f8(x / each)
+    yield name + '_scale', 'F32', scale
+
+
+def nvfp4(name, x):
+    """Quantise blocks of sixteen values with one f8e4m3 scale each and one f32 scale for
+    the tensor; a byte holds two values."""
+    parts = x.reshape(x.shape[0], -1, PART)
+    most = numpy.abs(x).max()
+    most = most / F32(448 * 6) if most > 0 else F32(1)
+    scale = f8(numpy.abs(parts).max(2) / F32(6) / most)
+    value = f8_value(scale) * most
+    code = f4(numpy.divide(parts, value[:, :, None], where=value[:, :, None] > 0,
+                           out=numpy.zeros_like(parts)))
+    yield name, 'U8', (code[:, :, ::2] | code[:, :, 1::2] << 4).reshape(len(x), -1)
+    yield name + '_scale', 'F8_E4M3', scale
+    yield name + '_scale_2', 'F32', numpy.array([[most]])
+
+
+def quantised(model, kind, cols):
+    for name, x in model:
+        if len(x) > 1 and x.shape[1] % cols == 0:
+            yield from kind(name, x)
+        else:
+            yield name, 'BF16', bf16(x)
+
+
+def put(path, some):
+    tensorfile.write(path, [(name, dtype, x.shape, x.tobytes()) for name, dtype, x in some])
+
+
+def text(s):
+    return struct.pack('<Q', len(s)) + s.encode()
+
+
+def q8_0(x):
+    """Quantise blocks of 32 to an f16 scale and 32 numbers of 8 bits, rounded as ggml
+    does; scales are not negative, and those below f16's normal ones become 0."""
+    x = x.reshape(-1, Q8)
+    scale = numpy.abs(x).max(1, keepdims=True) / F32(127)
+    value = numpy.divide(x, scale, where=scale > 0, out=numpy.zeros_like(x)).astype(float)
+    value = numpy.copysign(numpy.floor(numpy.abs(value) + .5), value)
+    u = scale.view(numpy.uint32)
+    u = u + 0xfff + (u >> 13 & 1)
+    half = numpy.where(u < 0x38800000, 0, u - 0x38000000 >> 13).astype('<u2')
+    return numpy.hstack([half.view(numpy.uint8), value.astype(numpy.int8).view(
+        numpy.uint8)]).tobytes()
+
+
+def put_gguf(path, model):
+    head = struct.pack('<4sIQQ', b'GGUF', 3, len(model), 1)
+    head += text('general.architecture') + struct.pack('<I', 8) + text('bench')
+    data = b''
+    for name, x in model:
+        blocks = len(x) > 1 and x.shape[1] % Q8 == 0
+        shape = x.shape[::-1] if len(x) > 1 else x.shape[1:]
+        head += text(name) + struct.pack('<I%dQIQ' % len(shape), len(shape), *shape,
+                                         8 if blocks else 0, len(data))
+        data += q8_0(x) if blocks else x.tobytes()
+        data += bytes(-len(data) % ALIGN)
+    with open(path, 'wb') as f:
+        f.write(head + bytes(-len(head) % ALIGN) + data)
+
+
+def main():
+    for name in os.listdir(sys.argv[1]):
+        if not name.startswith('f32-'):
+            continue
+        path = os.path.join(sys.argv[1], '%s' + name[3:])
+        model = [(n, numpy.frombuffer(raw, F32).reshape(shape))
+                 for n, _, shape, raw in tensorfile.read(path % 'f32')]
+        put(path % 'fp8', quantised(model, fp8, 1))
+        put(path % 'nvfp4', quantised(model, nvfp4, PART))
+        put_gguf(path % 'q8_0', model)
+
+
+main()
