@@ -201,7 +201,7 @@ run_state_each_shard(void *arg, const char *path, const char *name, struct err *
 {
 	struct run_state_dir *x = arg;
 	const size_t n = strlen(name);
-	struct receipt_list no;
+	struct receipt_list no = { .n = 0 };
 	struct stat st;
 	int k;
 
@@ -211,7 +211,6 @@ run_state_each_shard(void *arg, const char *path, const char *name, struct err *
 		return run_state_shard(x, name, &st, e);
 	if (n < 4 || strcmp(name + n - 3, ".no") != 0)
 		return 0;
-	memset(&no, 0, sizeof(no));
 	if ((k = receipt_list_read(&no, path, e)) > 0)
 		k = run_state_refused(x, name, &no, e);
 	receipt_list_release(&no);

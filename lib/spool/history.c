@@ -76,9 +76,9 @@ history_end(struct history *m, const struct spool *s, const struct schema *sc,
 }
 
 struct history_old {
-	const char *was;
-	int any;		/* 1: an average was made, so `last' is set */
-	uint64_t last, step;	/* steps of the last average, of the new history */
+	const char *was;	/* the history to which the new shard is a difference */
+	const uint64_t *last;	/* step of the last average, or NULL */
+	uint64_t step;		/* of the new history */
 };
 
 /* Remove the history called `name' if it is not needed any more. */
@@ -90,7 +90,7 @@ history_forget(void *arg, const char *path, const char *name, struct err *e)
 
 	(void)e;
 	if (sscanf(name, HISTORY_STEP, &step) == 1 && step != o->step &&
-	    o->any && step <= o->last && strcmp(name, o->was) != 0)
+	    o->last != NULL && step <= *o->last && strcmp(name, o->was) != 0)
 		(void)unlinkat(AT(path), 0);
 	return 0;
 }
@@ -99,8 +99,7 @@ int
 history_keep(struct history *m, const struct spool *s, const struct shard *sh,
     const uint64_t *last, struct err *e)
 {
-	struct history_old o = { .any = last != NULL,
-	    .last = last != NULL ? *last : 0, .step = sh->step };
+	struct history_old o = { .last = last, .step = sh->step };
 	char path[SPOOL_PATH], *name;
 	int k;
 

@@ -38,14 +38,6 @@ struct receive_said {
 				   an aborted stream */
 };
 
-static int
-receive_say(struct io *to, const struct receive_said *a, struct err *e)
-{
-	int r = io_write(to, a, sizeof(*a), e);
-
-	return r < 0 ? r : io_flush(to, e);
-}
-
 /* ---- reading ---- */
 
 /* A shard above the limit of size is read to its end, so that its device gets the reason,
@@ -161,19 +153,25 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 	return k < 0 ? k : 0;
 }
 
-/* Tell the answering process about a shard or, if asks is 1, about a question. */
+/* Tell the answering process about a shard or, if asks is 1, about a question; r NULL:
+ * that all was read. */
 static int
 receive_tell(struct receive *x, const struct receipt *r, const struct shard *sh,
     int asks, struct err *e)
 {
 	struct receive_said a;
+	int k;
 
 	memset(&a, 0, sizeof(a));
-	a.r = *r;
-	a.asks = asks;
-	(void)snprintf(a.run, sizeof(a.run), "%s", spool_run_of(sh));
-	(void)snprintf(a.device, sizeof(a.device), "%s", spool_device_of(sh));
-	return receive_say(x->to, &a, e);
+	a.end = r == NULL;
+	if (r != NULL) {
+		a.r = *r;
+		a.asks = asks;
+		(void)snprintf(a.run, sizeof(a.run), "%s", spool_run_of(sh));
+		(void)snprintf(a.device, sizeof(a.device), "%s", spool_device_of(sh));
+	}
+	k = io_write(x->to, &a, sizeof(a), e);
+	return k < 0 ? k : io_flush(x->to, e);
 }
 
 /* Receive the shard into the spool; its verdict is on disk when this returns. */
@@ -280,18 +278,14 @@ receive_all(const struct spool *s, struct reader *in,
 {
 	struct receive x = { .o = o, .spool = s, .in = in, .v = VALUES_INIT,
 	    .history = HISTORY_INIT };
-	struct receive_said a;
 	int r;
 
 	x.v.differences = 1;
 	if ((x.kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
 	if ((r = io_create_fd(&x.to, to, "<answers>", e)) == 0 &&
-	    (r = receive_take(&x, e)) == 0) {
-		memset(&a, 0, sizeof(a));
-		a.end = 1;
-		r = receive_say(x.to, &a, e);
-	}
+	    (r = receive_take(&x, e)) == 0)
+		r = receive_tell(&x, NULL, NULL, 0, e);
 	io_free(x.to);
 	values_release(&x.v);
 	return r;

@@ -15,7 +15,6 @@
 #include "format/reader.h"
 #include "spool/spool.h"
 
-#define SPOOL_SYNCED ".synced"
 #define SPOOL_DEVICE "device/"
 
 static int spool_settle(const struct spool *s, const char *dir, int top,
@@ -148,7 +147,7 @@ spool_device(const char *file, char out[SHARD_NAME + 1],
 	memset(id, 0, SHARD_ID);
 	out[0] = '\0';
 	/* a short name has at most 127 bytes; a longer one ends with its hash */
-	if (n > 127 + 1 + 2 * SHARD_ID || (n > 127 && n < 3 + 2 * SHARD_ID))
+	if (n > 127 + 1 + 2 * SHARD_ID)
 		return 0;
 	if (n > 127) {
 		spool_unescape(file, n - 1 - 2 * SHARD_ID, out);
@@ -239,16 +238,6 @@ spool_made(const struct spool *s, const char *dir, struct err *e)
 	if (mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", dir);
 	return s->sync == IO_SYNC_FULL ? spool_settle(s, dir, 0, e) : 0;
-}
-
-void
-spool_unmake(const char *dir)
-{
-	char path[SPOOL_PATH + sizeof(SPOOL_SYNCED)];
-
-	(void)snprintf(path, sizeof(path), "%s" SPOOL_SYNCED, dir);
-	(void)unlinkat(AT(path), 0);
-	(void)unlinkat(AT(dir), AT_REMOVEDIR);
 }
 
 int

@@ -54,6 +54,7 @@ struct waiting;
 
 #define SPOOL_SCHEMA "schema.aceg"
 #define SPOOL_AVERAGE "aggregate.aceg"
+#define SPOOL_SYNCED ".synced"
 
 /* Room for a device in a file name, for such a name, and for the path of any file in the
  * spool: the path of a directory that was opened is shorter than PATH_MAX. */
@@ -121,8 +122,6 @@ int spool_begin(const struct spool *s, const uint64_t *step, struct err *e);
 /* spool_made(s, dir, e): make one directory in the same way.  dir is its path with a
  * slash at the end. */
 int spool_made(const struct spool *s, const char *dir, struct err *e);
-/* spool_unmake(dir): remove a directory that has no files left but .synced. */
-void spool_unmake(const char *dir);
 /* spool_durable(s, step, e): sync the names in DIR/STEP; step NULL: those in
  * DIR.  Call it before anything relies on a file, since the process that made the
  * file may have been killed before it synced the name. */

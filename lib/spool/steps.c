@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,14 +172,15 @@ steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
 
 /* ---- removing ---- */
 
-/* Remove a file of a step's directory if it is ours: *.aceg* or *.no. */
+/* Remove a file of a step's directory if it is ours: *.aceg*, *.no or .synced. */
 static int
 steps_remove_file(void *arg, const char *path, const char *name, struct err *e)
 {
 	const size_t n = strlen(name);
 
 	(void)arg;
-	if (strstr(name, ".aceg") == NULL &&
+	if (name[0] == '.' ? strcmp(name, SPOOL_SYNCED) != 0 :
+	    strstr(name, ".aceg") == NULL &&
 	    (n < 4 || strcmp(name + n - 3, ".no") != 0))
 		return 0;
 	return unlinkat(AT(path), 0) < 0 && errno != ENOENT ?
@@ -195,8 +197,8 @@ steps_remove(const struct spool *s, uint64_t before, struct err *e)
 
 	for (i = 0; k == 0 && i < l.n && l.step[i] < before; i++) {
 		spool_path(s, &l.step[i], "", dir);
-		if ((k = scan(dir, 0, steps_remove_file, NULL, e)) == 0)
-			spool_unmake(dir);
+		if ((k = scan(dir, 1, steps_remove_file, NULL, e)) == 0)
+			(void)unlinkat(AT(dir), AT_REMOVEDIR);
 	}
 	steps_release(&l);
 	return k;
