@@ -20,8 +20,8 @@ enum {
 	POOL_LITTLE = 1 << 17	/* number of values below which a job is not shared */
 };
 
-/* Create a pool of at most `threads' threads, 1 to POOL_MOST, including the caller. 0: one per
- * processor that this process may use, at most POOL_USUAL. */
+/* Create a pool of at most `threads' threads, 1 to POOL_MOST, including the caller.
+ * threads 0: one per processor that this process may use, at most POOL_USUAL. */
 int pool_new(struct pool **out, unsigned threads, struct err *e);
 void pool_free(struct pool *p);
 /* Return how many items may run at the same time. */

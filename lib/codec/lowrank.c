@@ -411,9 +411,9 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 }
 
 /* Estimate the error. From a random v, the two rounds capture one direction of an R x C
- * matrix of independent values. It has |M^T M M^T M v|^2 / |M M^T M v|^2 = R m4 / m3 of
- * the energy, where m3 and m4 are moments of M^T M / R for C / R = g (Marchenko, Pastur
- * 1967). Rounding the columns adds an error. */
+ * matrix of independent values. Its share of the energy is |M^T M M^T M v|^2 / |M M^T M
+ * v|^2 = R m4 / m3, where m3 and m4 are moments of M^T M / R for C / R = g (Marchenko,
+ * Pastur 1967). Rounding the columns adds an error. */
 static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

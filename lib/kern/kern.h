@@ -44,8 +44,8 @@ struct kern {
 	uint32_t (*max_bits)(const float *x, size_t n);
 	/* return the index of the first value that is not finite, or n */
 	size_t (*first_nonfinite)(const float *x, size_t n);
-	/* list in at the rising positions of values whose bits without the sign are at
-	 * least t; at has room for n + 1 */
+	/* store in `at' the rising positions of values whose bits without the sign are at
+	 * least t; `at' has room for n + 1 */
 	size_t (*at_least)(uint32_t *at, const float *x, size_t n, uint32_t t);
 	/* acc[i] += w * x[i] in f64, the product rounded before the sum */
 	void (*axpy64)(double *acc, double w, const float *x, size_t n);

@@ -263,8 +263,8 @@ find(const struct kern_ecq *m, const int32_t l[LANES], int same,
 	return f;
 }
 
-/* Return the states of half of the lanes after a symbol each; *p has a word for each
- * lane. */
+/* Return the states of half of the lanes, each after one more symbol; *p has a word for
+ * each lane. */
 INLINE __m256i
 next(__m256i x, __m256i slot, __m256i first, __m256i end, const unsigned char **p)
 {

@@ -264,11 +264,11 @@ extreme(const float *x, size_t n)
 	return -lo >= hi ? lo : hi;
 }
 
-/* Return x / s to nearest even, limited to -codes .. codes - 1. */
+/* Return x / s rounded to nearest even, limited to -codes .. codes - 1. */
 static int
 quantise(float x, float s, float codes)
 {
-	const float magic = 12582912.0f;	/* 1.5 * 2^23 */
+	const float magic = 12582912.0f;	/* 1.5 * 2^23: adding it rounds */
 	float v = x / s;
 
 	v = v < -codes ? -codes : v;

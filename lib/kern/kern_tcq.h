@@ -20,7 +20,7 @@ enum {
 	KERN_TCQ_ESCAPE = 14,		/* this symbol and the next are escapes */
 	KERN_TCQ_CENTERS = 3,		/* for k = 1, k = 2, and k >= 3 */
 	KERN_TCQ_WAYS = 4,		/* a way is 2 u + k % 2 */
-	KERN_TCQ_FINE = 512,		/* positions of values: units per step */
+	KERN_TCQ_FINE = 512,		/* units of a position per step */
 	KERN_TCQ_AHEAD = 451,		/* a cell begins so many units below its step */
 	KERN_TCQ_LAST = 32,		/* all four ways are alike from this step on */
 	KERN_TCQ_CELLS = 40,

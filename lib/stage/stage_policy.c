@@ -464,8 +464,8 @@ policy_rate(struct stage_policy *p, double *v, struct err *e)
 	return memory_number(&p->state, MEMORY_LINK, MEMORY_BANDWIDTH, v, e);
 }
 
-/* Decide the cuts (DynaComm).  The shard is expected to be as large, relative to its
- * dense size, as the last coded shard in the state, or else as the ratio just decided. */
+/* Decide the cuts (DynaComm). The shard is expected to be as large, relative to its dense
+ * size, as the last coded shard in the state, or else to have the decided ratio. */
 static int
 policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err *e)
 {
