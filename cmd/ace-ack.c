@@ -119,8 +119,8 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 	(void)sscanf(r->reason, "incarnation %*u, %10llu is known", &known);
 	if (known < x->owner.incarnation)
 		known = x->owner.incarnation;
-	return err_set(e, ERR_REFUSED, "%s (the device has a second state, or this "
-	    "state is new or from a backup: if so, run ace-ack -S %s --restart %llu)",
+	return err_set(e, ERR_REFUSED, "%s (if this state is new or from a backup, run "
+	    "ace-ack -S %s --restart %llu; if not, the device has a second state)",
 	    said, x->o->dir, known + 1);
 }
 
@@ -216,16 +216,16 @@ restart(const struct opts *o, struct err *e)
 	if ((r = open_state(&s, o, e)) == 0 && (r = statedir_lock(&s, e)) == 0 &&
 	    (r = feedback_restart(&s, n, &l, e)) == 0) {
 		if (l.what == LOST_RESIDUAL)
-			cli_say(o->f->cli, 0, "incarnation %llu begins; lost: the "
-			    "residual of step %llu (norm %.3g); shards without a "
-			    "receipt: %zu", n, (unsigned long long)l.step,
+			cli_say(o->f->cli, 0, "incarnation %llu begins: the "
+			    "residual of step %llu (norm %.3g) is lost; shards "
+			    "without a receipt: %zu", n, (unsigned long long)l.step,
 			    l.norm, l.pending);
 		else if (l.what == LOST_BEFORE)
 			cli_say(o->f->cli, 0, "incarnation %llu has begun already: the "
 			    "state has sent nothing since", n);
 		else
-			cli_say(o->f->cli, 0, "incarnation %llu begins; lost: all "
-			    "updates not delivered before, an unknown amount, since "
+			cli_say(o->f->cli, 0, "incarnation %llu begins: all updates "
+			    "not delivered before are lost, an unknown amount, since "
 			    "the residual %s", n,
 			    l.what == LOST_UNREADABLE ? "is damaged" : "is absent");
 	}

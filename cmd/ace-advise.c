@@ -58,10 +58,10 @@ show(struct opts *o, const char *path, int (*advise)(const struct opts *,
 	if (o->format != 0)
 		return advise(o, path, e);
 	if ((o->out = open_memstream(&text, &n)) == NULL)
-		return err_sys(e, "table");
+		return err_sys(e, "cannot keep the table");
 	r = advise(o, path, e);
 	if (fclose(o->out) != 0 && r == 0)
-		r = err_sys(e, "table");
+		r = err_sys(e, "cannot keep the table");
 	if (r == 0)
 		render_columns(stdout, text);
 	free(text);
@@ -368,7 +368,7 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 	*v = x[0] + 8 * x[3] / x[1] + x[2];
 	if (*v > ROUND)
 		return err_set(e, ERR_DATA, "limit: line %zu: a round would take %.3g s, "
-		    "at most %g s: check its times and bandwidth",
+		    "expected at most %g s: check its times and bandwidth",
 		    t->line[row + 1], *v, ROUND);
 	return 0;
 }
@@ -666,7 +666,8 @@ profile_shard(struct profile *x, const struct reader *r, struct err *e)
 		for (i = 0; i < sc->n; i++)
 			x->bytes[i] = x->seconds[i] = 0;
 	} else if (schema_diff(&x->sc, sc, why) != 0) {
-		return reader_place(r, err_set(e, ERR_DATA, "mismatch: %s", why), e);
+		return reader_place(r, err_set(e, ERR_DATA, "mismatch: the "
+		    "shards have different tensors: %s", why), e);
 	}
 	x->heard = 0;
 	return 0;

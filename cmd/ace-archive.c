@@ -138,7 +138,7 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 		(void)by_name(o->f->output, &format, &filter);
 	}
 	if (format == NULL)
-		return err_set(e, ERR_USAGE, "the archive's format is missing: "
+		return err_set(e, ERR_USAGE, "the archive's format is missing: give "
 		    "--format, or -o with a name such as run.tar.zst");
 	if (filter != NULL && (*format == 'z' || *format == '7'))
 		return err_set(e, ERR_USAGE, "format %s compresses its entries "
@@ -440,8 +440,8 @@ extract(void *arg, char **path, size_t n, struct err *e)
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
 	if (o->into == NULL)
-		return err_set(e, ERR_USAGE, "the folder to extract into is "
-		    "missing: -o DIR");
+		return err_set(e, ERR_USAGE, "no folder to extract into was "
+		    "given: add -o DIR");
 	if (mkdir(o->into, 0777) < 0 && errno != EEXIST)
 		return err_sys(e, "'%s'", o->into);
 	o->f->mute = 1;
@@ -525,8 +525,8 @@ choose_way(struct makings *x, const struct pick *pick, struct err *e)
 		    (best != NULL && m->step != best->step))
 			continue;
 		if (best != NULL && memcmp(m->after, best->after, MODEL_HASH) != 0)
-			return err_set(e, ERR_REFUSED, "two models of step %llu: "
-			    "choose one device with --device",
+			return err_set(e, ERR_REFUSED, "the archive has two models "
+			    "of step %llu: choose one device with --device",
 			    (unsigned long long)m->step);
 		if (best == NULL || m->cost < best->cost)
 			best = m;

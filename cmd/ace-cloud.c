@@ -131,7 +131,7 @@ agree(struct opts *x, struct err *e)
 		had->bits = 1.3;
 		if (now->devices == 0)
 			return err_set(e, ERR_USAGE, "the number of devices is "
-			    "missing: --devices N");
+			    "missing: add --devices N");
 	} else if (now->bits > 0 && now->bits != had->bits) {
 		return err_set(e, ERR_REFUSED, "--bits %g differs from the run in "
 		    "'%s', which began with %g: leave --bits out, or give another "
@@ -265,8 +265,8 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n != 1)
-		return err_set(e, ERR_USAGE, n == 0 ? "the run's folder is missing: "
-		    "ace-cloud DIR --devices N" : "expected one folder: leave out "
+		return err_set(e, ERR_USAGE, n == 0 ? "no folder of a run was given: "
+		    "expected ace-cloud DIR --devices N" : "expected one folder: leave out "
 		    "'%s'", path[1]);
 	if ((r = place_open(&x->folder, path[0], 1, e)) == 0 &&
 	    (r = place_lock(&x->folder, "ace-cloud", e)) == 0 &&
@@ -289,7 +289,7 @@ relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 
 	if (devices == 0)
 		return err_set(e, ERR_USAGE, "the number of the relay's devices is "
-		    "missing: --devices N");
+		    "missing: add --devices N");
 	if ((r = furnish(x, 1, e)) < 0 || (r = cloud_hello(&x->above, &x->folder,
 	    where, n, e)) < 0)
 		return r;
@@ -372,7 +372,7 @@ allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
 	    "contributors %llu %s\n", (unsigned long long)n, name,
 	    (unsigned long long)n, name) >= sizeof(text) - at)
 		return err_set(e, ERR_DATA, "limit: 'spool/limits' would have more "
-		    "than %zu bytes", sizeof(text) - 1);
+		    "than %zu bytes: remove lines from it", sizeof(text) - 1);
 	return place_put(&x->folder, "spool/limits", text, e);
 }
 
@@ -410,7 +410,7 @@ run_add(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n < 2 || n > 3)
-		return err_set(e, ERR_USAGE, "expected DIR NAME [KEY.pub]");
+		return err_set(e, ERR_USAGE, "expected DIR NAME [KEY.pub], found %zu operands", n);
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
 	    (r = furnish(x, 1, e)) == 0)
@@ -436,7 +436,7 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n != 2)
-		return err_set(e, ERR_USAGE, "expected DIR NAME");
+		return err_set(e, ERR_USAGE, "expected DIR NAME, found %zu operands", n);
 	(void)snprintf(in, sizeof(in), "devices/%s", path[1]);
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&

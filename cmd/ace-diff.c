@@ -325,8 +325,7 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 
 	d->whole = n == 1;
 	if (n < 1 || n > 2)
-		return err_set(e, ERR_USAGE, "expected two models, OLD and NEW, or "
-		    "one");
+		return err_set(e, ERR_USAGE, "expected two models, OLD and NEW, or one");
 	if ((r = delta_head(path[n - 1], &d->head, e)) < 0)
 		return r;
 	if (d->head.is && d->o->part != NULL)

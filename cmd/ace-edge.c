@@ -267,8 +267,8 @@ run(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n == 0)
-		return err_set(e, ERR_USAGE, "the cloud's folder is missing: "
-		    "[[USER@]HOST:]DIR");
+		return err_set(e, ERR_USAGE, "no folder of a cloud was given: "
+		    "expected [[USER@]HOST:]DIR");
 	x->command = path + 1;
 	x->cloud.through = x->through;
 	x->cloud.name = x->name != NULL ? x->name : name;

@@ -306,8 +306,8 @@ diff(void *arg, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n == 0 || n > 2)
-		return err_set(e, ERR_USAGE, "the stream to compare with is "
-		    "missing: diff OTHER FILE");
+		return err_set(e, ERR_USAGE, "diff: expected OTHER and FILE, "
+		    "found %zu operands", n);
 	o->other = path[0];
 	if (strcmp(o->other, "-") == 0 && (n == 1 || strcmp(path[1], "-") == 0))
 		return err_set(e, ERR_USAGE, "diff: both streams are '-', standard "
@@ -381,8 +381,8 @@ audit(void *arg, char **path, size_t n, struct err *e)
 	if (k < 0)
 		return k;
 	if (o->state == NULL || o->spool == NULL)
-		return err_set(e, ERR_USAGE, "the state or the spool is "
-		    "missing: audit -S DIR --spool DIR FILE...");
+		return err_set(e, ERR_USAGE, "audit needs both -S DIR, the "
+		    "device's state, and --spool DIR");
 	k = conserve_check(&c, &in, e);
 	if (o->p.s.form == RENDER_JSON) {
 		audit_json(&o->p.s.json, &c, k, e);

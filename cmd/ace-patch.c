@@ -263,12 +263,12 @@ other_model(const struct patch *x, struct err *e)
 	if (x->s.parts) {
 		model_span(&x->m, x->odd, &span);
 		return err_set(e, ERR_REFUSED, "the patch to step %llu is for "
-		    "another model%s: tensor '%.80s' differs from the one of rank "
-		    "%u; '%s' is %s%s", (unsigned long long)p->step, of,
+		    "another model%s: tensor '%.80s' differs from that of rank "
+		    "%u; '%s' is model %s%s", (unsigned long long)p->step, of,
 		    x->m.schema.t[span.tensor].name, p->rank, x->m.path, have, step);
 	}
 	return err_set(e, ERR_REFUSED, "the patch to step %llu is for model %s%s, "
-	    "but '%s' is %s%s", (unsigned long long)p->step, want, of, x->m.path,
+	    "but '%s' is model %s%s", (unsigned long long)p->step, want, of, x->m.path,
 	    have, step);
 }
 
@@ -656,10 +656,10 @@ run(void *opts, char **path, size_t n, struct err *e)
 	int r = 0;
 
 	if (n != 1)
-		return err_set(e, ERR_USAGE, "expected one operand: MODEL");
+		return err_set(e, ERR_USAGE, "expected one operand, MODEL, found %zu", n);
 	if (o->act == STAGE && o->way == SWAP_PLACE)
-		return err_set(e, ERR_USAGE, "--way in-place and --stage: a "
-		    "model that is changed in place cannot be staged");
+		return err_set(e, ERR_USAGE, "--way in-place and --stage exclude "
+		    "each other: a model changed in place cannot be staged");
 	if (o->act == COMMIT && o->delta != NULL)
 		return err_set(e, ERR_USAGE, "--output and --commit exclude each "
 		    "other: give --output with --stage");

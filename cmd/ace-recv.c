@@ -209,8 +209,7 @@ check(const struct opts *o, const char *path, struct err *e)
 	const int reads = o->act == RECEIVE || o->act == PUBLISH;
 
 	if (o->spool == NULL)
-		return err_set(e, ERR_USAGE, "the spool is missing: --spool "
-		    "DIR");
+		return err_set(e, ERR_USAGE, "no spool was given: add --spool DIR");
 	if (o->act != RECEIVE && (o->aggregate || o->shard.run != NULL))
 		return err_set(e, ERR_USAGE, "--reply and --run exclude --create, "
 		    "--publish, --join and --leave: leave one out");
@@ -226,8 +225,7 @@ check(const struct opts *o, const char *path, struct err *e)
 		return err_set(e, ERR_USAGE, "--create, --join and --leave read no "
 		    "input: leave out '%s'", path);
 	if (o->act != INIT && o->shard.device == NULL)
-		return err_set(e, ERR_USAGE, "the device is missing: --device "
-		    "NAME");
+		return err_set(e, ERR_USAGE, "no device was given: add --device NAME");
 	if (o->act == INIT && o->shard.device != NULL)
 		return err_set(e, ERR_USAGE, "--create is for all devices: leave "
 		    "--device out");

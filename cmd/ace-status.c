@@ -213,9 +213,9 @@ status_waits(const struct status *x, const struct run_state *r)
 		line(x, "step %llu is closed with %llu shards; its average is not "
 		    "there yet (ace-aggregate)", step, here);
 	else if (r->now == STATUS_OPEN && !r->run.has_last && !r->listed)
-		line(x, "step %llu: %llu shards are there, for %s; the devices "
-		    "of a first step are known only after ace-recv --join, or "
-		    "ace-aggregate does not run", step, here, age);
+		line(x, "step %llu: %llu shards are there, for %s; ace-aggregate waits "
+		    "for devices that are not known yet (see ace-recv --join), or "
+		    "it does not run", step, here, age);
 	else if (r->now == STATUS_OPEN && r->missing == 0)
 		line(x, "step %llu: all %llu shards are there, for %s; ace-aggregate "
 		    "has not closed it", step, here, age);
@@ -692,7 +692,7 @@ run(void *arg, char **dir, size_t n, struct err *e)
 	int r = 0;
 
 	if (n == 0)
-		return err_set(e, ERR_USAGE, "the directory is missing: a "
+		return err_set(e, ERR_USAGE, "no directory was given: expected a "
 		    "spool or a device's state");
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;

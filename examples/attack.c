@@ -284,10 +284,10 @@ room(struct attack *a, struct ace_error *e)
 		n += t[i].numel;
 	for (i = 0; i < a->files; i++)
 		if ((a->x[i] = malloc((n + 1) * sizeof(float))) == NULL)
-			return fail(e, 4, "no memory for", "the values");
+			return fail(e, 4, "out of memory for array", "values");
 	a->last = calloc(n + 1, sizeof(float));
 	if (a->last == NULL || (a->mine = malloc((n + 1) * sizeof(float))) == NULL)
-		return fail(e, 4, "no memory for", "the values");
+		return fail(e, 4, "out of memory for array", "values");
 	a->n = n;
 	return ace_write_tensors_of(a->out, a->in[0], e);
 }
@@ -357,10 +357,10 @@ remember(struct attack *a, const struct view *v, struct ace_error *e)
 		return 0;
 	old = realloc(a->old, (a->steps + 1) * sizeof *old);
 	if (old == NULL)
-		return fail(e, 4, "no memory for", "the steps");
+		return fail(e, 4, "out of memory for array", "steps");
 	a->old = old;
 	if ((old[a->steps] = malloc((a->n + 1) * sizeof(float))) == NULL)
-		return fail(e, 4, "no memory for", "the steps");
+		return fail(e, 4, "out of memory for array", "steps");
 	memcpy(old[a->steps++], a->x[0], a->n * sizeof(float));
 	return 0;
 }
@@ -402,7 +402,7 @@ run(struct attack *a, char **file, struct ace_error *e)
 	a->shard = calloc(a->files, sizeof *a->shard);
 	a->x = calloc(a->files, sizeof *a->x);
 	if (a->in == NULL || a->shard == NULL || a->x == NULL)
-		return fail(e, 4, "no memory for", "the devices");
+		return fail(e, 4, "out of memory for array", "devices");
 	for (i = 0; i < a->files; i++) {
 		if ((fd = open(file[i], O_RDONLY)) < 0)
 			return fail(e, 4, "cannot open", file[i]);
@@ -430,17 +430,17 @@ settle(struct attack *a, int argc, char **argv)
 		if (strcmp(kinds[i].name, argv[1]) == 0)
 			a->kind = &kinds[i];
 	if (a->kind == NULL)
-		return "no such attack";
+		return "KIND is unknown: see the head of attack.c";
 	a->bad = strtoul(argv[2], &end1, 10);
 	a->factor = strtod(argv[3], &end2);
 	a->files = (size_t)argc - 4;
 	if (*end1 != '\0' || *end2 != '\0' || a->bad > 10000 ||
 	    !isfinite(a->factor) || (a->bad > 0) == (a->kind == kinds))
-		return "bad number";
+		return "expected numbers BAD, 0 only for none, at most 10000, and FACTOR";
 	computed = a->kind->computed == EACH ? a->bad :
 	    a->kind->computed == ONE;
 	if (a->files <= computed)
-		return "no honest device";
+		return "no honest device is left: give more FILEs";
 	a->honest = a->files - computed;
 	return NULL;
 }

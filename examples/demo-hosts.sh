@@ -183,7 +183,7 @@ reached() { [ -e "cloud/run/spool/$1/aggregate.aceg" ]; }
 until_reached() {
 	local n=1200 step was=
 	until reached "$1"; do
-		[ $((n -= 1)) -gt 0 ] || die "round $1 was not reached"
+		[ $((n -= 1)) -gt 0 ] || die "round $1 was not reached: nothing changed for 2 minutes"
 		if [ $((n % 5)) -eq 0 ]; then
 			now
 			[ ! -s edge1/progress ] || read -r step _ <edge1/progress
@@ -238,7 +238,7 @@ verdicts() {
 balance() {
 	[ "$1" != relay ] || relay_inputs
 	ace-inspect audit -S "$1/run/state" --spool "${above[$1]}/run/spool" \
-	    "$1"/in/* || die "the values of $1 do not balance"
+	    "$1"/in/* || die "the inputs of $1 are not all in its spool or state, see above"
 }
 
 # relay_inputs: make the relay's inputs, which are the means of the shards in its spool.
@@ -285,9 +285,9 @@ trap '[ $? -eq 0 ] || tail -n 5 */messages >&2' EXIT
 text=${CORPUS:-text}
 [ -n "${CORPUS:-}" ] || "$here/examples/text.sh" >text || exit
 # shellcheck disable=SC2086 # word splitting is intended
-netns_up cloud relay $edges || die 'cannot make networks'
+netns_up cloud relay $edges || die 'cannot make the network namespaces'
 for h in relay $edges; do
-	connect "$h" || die "cannot connect $h"
+	connect "$h" || die "cannot set up ssh for host $h"
 done
 for h in relay $edges; do
 	wire "$h" >"$h/wire"
@@ -318,11 +318,11 @@ pause 7
 start relay
 say 'the relay is back'
 for h in $edges; do
-	wait_for "${pid[$h]}" || die "$h failed"
+	wait_for "${pid[$h]}" || die "host $h failed: its messages follow"
 done
 say "done: $(of end 2) rounds"
 for h in edge2 edge3 edge4; do
-	cmp edge1/model $h/model || die 'the models differ'
+	cmp edge1/model $h/model || die "edge1 and $h have different models"
 done
 say 'all hold the same model; does every value balance?'
 for h in $edges relay; do

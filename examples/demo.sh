@@ -115,7 +115,7 @@ learnt() {
 	    -v start="$(of "$work/$1/log" start 4)" \
 	    -v unigram="$(of "$work/$1/log" unigram 4)" \
 	    'BEGIN { exit !(end + 0 > 0 && end < start && end < unigram) }' ||
-	    die "$1: nothing was learnt"
+	    die "$1: nothing was learnt: the loss did not fall enough"
 }
 
 # one TEXT RATE MUON: print a line of the sweep
@@ -130,7 +130,7 @@ one() {
 saved() {
 	tail -n 2 "$1" | awk -F '\t' '{ all[NR] = $4 + $5 }
 	    END { exit !(all[1] >= 10 * all[2]) }' ||
-	    die "the compression ratio is below 10"
+	    die "the compression ratio is below 10: expected 10 or more"
 }
 
 sweep() {

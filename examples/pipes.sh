@@ -143,10 +143,10 @@ find_text() {
 	text=${CORPUS:-$1}
 	shift
 	[ -n "${CORPUS:-}" ] || "$@" ||
-	    status=$? die "there is no text to train on"
+	    status=$? die "there is no text to train on: give one with CORPUS=FILE"
 	[ -r "$text" ] || die "cannot read '$text'"
 	[ "$(wc -c <"$text")" -ge 100000 ] ||
-	    die "too little text in '$text': give some with CORPUS=FILE"
+	    die "'$text' has less than 100 kB of text: give more with CORPUS=FILE"
 	echo "$name: matrix products by $(train --blas)" >&2
 }
 

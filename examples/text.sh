@@ -28,7 +28,7 @@ files() {
 cd "$(dirname "$0")" || exit 4
 case ${1:-} in
 '')
-	command -v xz >/dev/null || die 4 'program missing: xz'
+	command -v xz >/dev/null || die 4 'program missing: xz (package xz-utils)'
 	[ -r text.xz ] || die 4 "cannot read '$PWD/text.xz'"
 	# verify all of it before any of it is printed
 	[ "$(xz -dc text.xz | cksum)" = "$sum" ] ||

@@ -410,7 +410,7 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	    (r->alone || r->delay > 0))
 		*why = "--resume and --catch-up exclude --local and --delay";
 	else if (!o->check && !r->alone && isatty(STDOUT_FILENO))
-		*why = "standard output is a terminal: a shard stream is binary; redirect it";
+		*why = "standard output is a terminal, but shards are binary: use a file or pipe";
 	if (*why != NULL)
 		return -1;
 	(void)snprintf(device, room, "edge%zu", r->share.index);

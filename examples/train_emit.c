@@ -76,7 +76,7 @@ emit_init(struct emit *x, struct link *link, struct model *m,
 	x->took = calloc(m->ntensors, sizeof *x->took);
 	if (x->order == NULL || x->cut == NULL || x->next_cut == NULL ||
 	    x->secs == NULL || x->took == NULL)
-		return fail(e, 4, "no memory for", "the cuts");
+		return fail(e, 4, "out of memory for array", "cuts");
 	model_order(m, x->order);
 	link->order = x->order;
 	return set_cuts(x, cuts, e);

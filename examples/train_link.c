@@ -25,7 +25,7 @@ tensors_put(struct ace_writer *w, const struct model *m, const size_t *order,
 	int r;
 
 	if (t == NULL)
-		return fail(e, 4, "no memory for", "the model's tensors");
+		return fail(e, 4, "out of memory for array", "tensors");
 	for (i = 0; i < m->ntensors; i++) {
 		const struct tensor *s = tensor_at(m, order, i);
 

@@ -16,8 +16,8 @@ sense_init(struct sense *s, const struct model *m, const char *const *file,
 	if (file[0] == NULL)
 		return 0;
 	s->square = calloc(m->n, sizeof *s->square);
-	return s->square != NULL ? 0 : fail(e, 4, "no memory for",
-	    "the second moments");
+	return s->square != NULL ? 0 : fail(e, 4, "out of memory for array",
+	    "second moments");
 }
 
 void

@@ -98,8 +98,8 @@ ace_loose(void *arg, const struct reader *r, struct err *e)
 	if (a->out != NULL)
 		return writer_loose(a->out->w, r, e);
 	if (a->held.n + f->raw_len > ACE_HELD)
-		return err_set(e, ERR_DATA, "limit: more than %d bytes before "
-		    "the first shard", ACE_HELD);
+		return err_set(e, ERR_DATA, "limit: the frames before the first "
+		    "shard have more than %d bytes", ACE_HELD);
 	bytes_set32(head, f->type);
 	bytes_set32(head + 4, (uint32_t)f->raw_len);
 	k = buf_put(&a->held, head, sizeof(head), e);
@@ -291,7 +291,7 @@ ace_writer_new(int fd, const char *program, struct ace_error *out)
 
 	if (isatty(fd)) {
 		(void)ace_fail(out, err_set(&e, ERR_USAGE, "the output is a "
-		    "terminal: a shard stream is binary"), &e);
+		    "terminal, but a shard stream is binary"), &e);
 		alloc_free(a);
 		return NULL;
 	}
@@ -408,8 +408,8 @@ ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
 	if (!isfinite(from->weight) || from->weight <= 0 ||
 	    (unsigned)from->kind >= SHARD_NKIND || from->contributors == 0)
 		return err_set(e, ERR_USAGE,
-		    "the weight, kind or number of contributors of the shard is out "
-		    "of range");
+		    "a shard needs a finite weight above 0, a known kind and at least "
+		    "1 contributor");
 	s->step = from->step;
 	s->base_version = from->base_version;
 	s->weight = from->weight;

@@ -54,7 +54,7 @@ headers() {
 			case $f in
 			*.safetensors) k=$(($(od -An -tu8 -N8 "./$f") + 8)) ;;
 			*.json | *.txt | *.model | *.jinja) k=$n ;;
-			*) echo "catch-up.sh: '$f' stays on the trainer" >&2; continue ;;
+			*) echo "catch-up.sh: file '$f' is not copied to the receiver" >&2; continue ;;
 			esac
 			echo "$f $k $n"
 			head -c "$k" "./$f"

@@ -61,7 +61,7 @@ main(void)
 	    name, (unsigned long long)m.round);
 	if ((out = popen(line, "w")) == NULL ||
 	    (back = popen("exec ace-export --many", "r")) == NULL)
-		die("popen");
+		die("cannot start ace-import or ace-export");
 	for (; all == 0 || m.round < all; m.round++) {
 		uint64_t seed = m.round;
 
@@ -76,14 +76,14 @@ main(void)
 		    "\"shape\":[%d],\"data_offsets\":[0,%d]}}", N, 4 * N);
 		if (fwrite(&n, 8, 1, out) != 1 || fwrite(head, n, 1, out) != 1 ||
 		    fwrite(sent, sizeof(sent), 1, out) != 1 || fflush(out) != 0)
-			die("ace-import");
+			die("cannot write to ace-import");
 		/* skip the head: the file has one array */
 		if (fread(&n, 8, 1, back) != 1)
 			return 1;
 		while (n-- > 0)
 			(void)getc(back);
 		if (fread(mean, sizeof(mean), 1, back) != 1)
-			die("ace-export");
+			die("cannot read from ace-export");
 		for (int i = 0; i < N; i++)
 			m.p[i] += mean[i];
 		m.round++;

@@ -120,8 +120,8 @@ arc_in_ahead(struct arc *a, size_t got)
 
 	a->ahead = place == a->place ? a->ahead + got : got;
 	a->place = place;
-	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: %s has "
-	    "a compressed head of more than %d bytes", a->what, ARC_AHEAD);
+	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: the head "
+	    "of compressed file %s has more than %d bytes", a->what, ARC_AHEAD);
 }
 
 /* Used instead of libarchive's reader of descriptors, which would report a failed read
@@ -178,8 +178,8 @@ arc_fail(const struct arc *a, const char *what, struct err *e)
 	/* libarchive discards the filter's message when it looks for the format */
 	if (strncmp(why, "Unrecognized", 12) == 0 &&
 	    archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE)
-		why = a->ended ? "it cannot be unpacked, or was truncated" :
-		    "it cannot be unpacked";
+		why = a->ended ? "the compressed data is damaged or incomplete" :
+		    "the compressed data is damaged";
 	if (strstr(why, "runcated") != NULL)
 		kind = "truncated";
 	else if (strstr(why, "nsupported") != NULL)
@@ -507,15 +507,16 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 	int k;
 
 	if (arc_leaves(en->name))
-		return err_set(e, ERR_DATA, "unsupported: the name of %s points "
-		    "outside the folder of extraction", en->what);
+		return err_set(e, ERR_DATA, "unsupported: the name of %s begins with "
+		    "'/' or has '..': pack it under another name", en->what);
 	if (en->link)
-		return err_set(e, ERR_DATA, "unsupported: %s is a link", en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is a link: pack the file "
+		    "itself", en->what);
 	if (en->locked)
-		return err_set(e, ERR_DATA, "unsupported: %s is encrypted", en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is encrypted: decrypt it first", en->what);
 	if (!en->file && !en->folder && !en->second)
-		return err_set(e, ERR_DATA, "unsupported: %s is neither a file nor a "
-		    "folder", en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is not a file or folder",
+		    en->what);
 	if (!en->file)
 		return 0;
 	if ((k = arc_again(a, en->name, e)) <= 0)

@@ -147,7 +147,7 @@ cli_help(const struct cli_line *l)
 		cli_wrap(k->about, 15, 15);
 	}
 	if (c->command == NULL && c->commands != NULL)
-		(void)printf("\n%s COMMAND --help says more.\n\n", c->prog);
+		(void)printf("\n%s COMMAND --help describes a command.\n\n", c->prog);
 	for (p = l->opt; p < l->opt + l->n; p++)
 		if (cli_first(l, p))
 			cli_help_one(p->row);
@@ -581,7 +581,7 @@ cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o)
 
 	if (r == 0 && c->kernels != NULL && c->kernels() == NULL)
 		r = err_set(&e, ERR_USAGE, "ACE_KERNEL=%s: this processor or build "
-		    "has no such kernels: unset it", getenv("ACE_KERNEL"));
+		    "has no kernels of that name: unset ACE_KERNEL", getenv("ACE_KERNEL"));
 	if (r == 0 && n > 1 && (c->command != NULL ? c->command->one : c->one))
 		r = err_set(&e, ERR_USAGE, "at most one FILE is read: leave out '%s'",
 		    path[1]);

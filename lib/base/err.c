@@ -190,7 +190,7 @@ err_format(const struct err *e, char buf[ERR_LINE])
 		n += (size_t)snprintf(buf + n, ERR_LINE - n,
 		    ", at byte %llu", (unsigned long long)e->byte);
 	if (e->file[0] != '\0')
-		(void)snprintf(buf + n, ERR_LINE - n, ", of '%s'", e->file);
+		(void)snprintf(buf + n, ERR_LINE - n, ", file '%s'", e->file);
 	for (s = buf; *s != '\0';) {
 		n = bytes_unseen((unsigned char *)s, strlen(s));
 		memset(s, '?', n);

@@ -177,7 +177,7 @@ io_open_with(struct io **out, int fd, const struct stat *st, const char *name,
 	}
 	if (S_ISCHR(st->st_mode) && fd_is_terminal(fd))
 		return err_set(e, ERR_USAGE,
-		    "'%s' is a terminal: a shard stream is binary; redirect it",
+		    "'%s' is a terminal, but a shard stream is binary: give a file",
 		    name);
 	r = io_new(out, S_ISREG(st->st_mode) ? &io_file : &io_stream, fd, name, e);
 	if (r < 0)
@@ -306,8 +306,8 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	if (fd < 0)
 		return err_sys(e, "'%s'", path);
 	if (!force && fd_is_terminal(fd))
-		r = err_set(e, ERR_USAGE, "'%s' is a terminal: a shard stream is "
-		    "binary; redirect it", path);
+		r = err_set(e, ERR_USAGE, "'%s' is a terminal, but a shard stream is "
+		    "binary: write to a file or a pipe", path);
 	else
 		r = io_create_fd(out, fd, path, e);
 	if (r < 0)
@@ -353,8 +353,8 @@ io_create_with(struct io **out, const char *path, int force, const char *spare,
 	*out = NULL;
 	if (path == NULL || (path[0] == '-' && path[1] == '\0')) {
 		if (!force && isatty(STDOUT_FILENO))
-			return err_set(e, ERR_USAGE, "standard output is a terminal: "
-			    "a shard stream is binary; redirect it");
+			return err_set(e, ERR_USAGE, "standard output is a terminal, "
+			    "but a shard stream is binary: write to a file or a pipe");
 		return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
 	}
 	r = fstatat(AT(path), &st, 0);
@@ -623,7 +623,7 @@ io_seek(struct io *io, uint64_t to, struct err *e)
 	int r;
 
 	if (!io_can_seek(io))
-		return err_set(e, ERR_USAGE, "'%s' cannot seek: give a regular file",
+		return err_set(e, ERR_USAGE, "'%s' is a pipe or device: give a regular file",
 		    io->name);
 	if (to >= first && to <= end) {
 		io->at = (size_t)(to - first);

@@ -60,7 +60,7 @@ limits_file_line(const struct limits_file *x, char *line, struct err *e)
 		return err_set(e, ERR_USAGE, "'%.40s' is not the name of a limit: see "
 		    "the program's page for the names", name);
 	if ((val = limits_file_word(&line)) == NULL)
-		return err_set(e, ERR_USAGE, "%s: expected %s", name, p.row->arg);
+		return err_set(e, ERR_USAGE, "%s has no value: expected %s", name, p.row->arg);
 	line += strspn(line, " \t\r");
 	for (end = line + strlen(line); end > line && strchr(" \t\r", end[-1]) !=
 	    NULL; end--)
@@ -103,7 +103,7 @@ limits_file_write(const char *path, const char *head, const struct opt *rows,
 	int n, r;
 
 	if (faccessat(AT(path), F_OK, 0) == 0)
-		return err_set(e, ERR_REFUSED, "'%s' exists already", path);
+		return err_set(e, ERR_REFUSED, "'%s' exists already: edit it, or remove it first", path);
 	if ((r = io_create(&io, path, 0, e)) == 0)
 		r = io_write(io, head, strlen(head), e);
 	for (o = rows; r == 0 && o->type != OPT_IS_END; o++) {

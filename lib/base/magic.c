@@ -29,10 +29,10 @@ static const struct {
 	{ 0, 6, "070707", "a cpio archive", 1 },
 	{ 0, 2, "\xc7\x71", "a cpio archive", 1 },
 	{ 0, 4, "PK\5\6", "an empty zip archive", 1 },
-	{ 0, 6, "\x93NUMPY", "an npy array (ace-import -f npy)", 0 },
+	{ 0, 6, "\x93NUMPY", "an npy array (ace-import reads it)", 0 },
 	{ 0, 4, "\x89HDF", "an HDF5 file", 0 },
 	{ 0, 5, "\x80\x02\x8a\nl", TORCH, 0 },
-	{ 0, 4, "\xac" "ACE", "a stream of shards (ace-export, ace-inspect)", 0 },
+	{ 0, 4, "\xac" "ACE", "a stream of shards (ace-export reads it)", 0 },
 	{ 0, 4, "GGUF", "a GGUF file (ace-diff reads it)", 0 },
 	{ 0, 4, "tjgg", "a GGML file, from before GGUF", 0 },
 	{ 0, 4, "PAR1", "a Parquet file", 0 },
@@ -48,8 +48,8 @@ enum { TAR = 0, SKIPPABLE = 5, NMAGIC = sizeof(magic) / sizeof(magic[0]) };
 static const struct {
 	const char *begin, *name;
 } text[] = {
-	{ "version https://git-lfs", "a pointer of Git LFS, which stands for the file "
-	    "(git lfs pull)" },
+	{ "version https://git-lfs", "a Git LFS pointer in place of the file (run "
+	    "'git lfs pull')" },
 	{ "<!doctype html", "a page of HTML, maybe a server's answer in place of the "
 	    "file" },
 	{ "<html", "a page of HTML, maybe a server's answer in place of the file" },
@@ -84,8 +84,7 @@ magic_json(const unsigned char *p, size_t n)
 		return NULL;
 	for (q = p; q + sizeof(index) - 1 <= end; q++)
 		if (memcmp(q, index, sizeof(index) - 1) == 0)
-			return "the index of a model in several files (give the "
-			    "folder)";
+			return "the index of a model in several files (give the folder)";
 	return "JSON, maybe a server's answer in place of the file";
 }
 
@@ -213,7 +212,7 @@ magic_name(const unsigned char *p, size_t n)
 	if ((i = magic_find(p, n)) < NMAGIC)
 		return magic[i].name;
 	if (magic_safetensors(p, n))
-		return "a safetensors file (ace-import)";
+		return "a safetensors file (ace-import reads it)";
 	if (magic_pickle(p, n))
 		return "a Python pickle, which is not read here since it can run "
 		    "programs (ace-import reads what safetensors.torch.save_file "

@@ -84,7 +84,7 @@ num_size(uint64_t *v, const char *s, const char *what, struct err *e)
 	if (r < 0)
 		return r;
 	if (x >= 9e18)
-		return err_set(e, ERR_USAGE, "%s '%s': expected less than 9e18", what, s);
+		return err_set(e, ERR_USAGE, "%s '%s': expected less than 9e18 bytes", what, s);
 	*v = (uint64_t)x;
 	return 0;
 }

@@ -404,9 +404,9 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 	if (files && calls)
 		(void)snprintf(says, n, "Landlock %d and seccomp", s->level);
 	else
-		(void)snprintf(says, n, "%s", files ? "Landlock alone" :
-		    calls ? "seccomp alone, the kernel has no Landlock" :
-		    "none, the kernel has neither Landlock nor seccomp");
+		(void)snprintf(says, n, "%s", files ? "incomplete, the "
+		    "kernel lacks seccomp" : calls ? "incomplete, the kernel lacks "
+		    "Landlock" : "none, the kernel lacks Landlock and seccomp");
 	if (want == SANDBOX_REQUIRE && !(files && calls))
 		return err_set(e, ERR_SYS, "--sandbox require: this system has no "
 		    "complete sandbox: %s", says);

@@ -30,7 +30,7 @@ statedir_ours(int fd, const char *dir, struct err *e)
 		    (unsigned long)geteuid());
 	if ((st.st_mode & 022) != 0)
 		return err_set(e, ERR_REFUSED, "state '%s' can be changed by other "
-		    "users (mode %03o): if all files in it are yours, chmod go-w it",
+		    "users (mode %03o): if all files are yours, run chmod go-w on it",
 		    dir, (unsigned)st.st_mode & 0777);
 	return 0;
 }

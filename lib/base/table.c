@@ -123,8 +123,8 @@ table_read(struct table *t, const char *path, struct err *e)
 	if (r == 0)
 		r = check_names(t, e);
 	if (r == 0 && t->rows == 0)
-		r = err_set(e, ERR_DATA, "truncated: the table has no row after line "
-		    "%zu", x.line);
+		r = err_set(e, ERR_DATA, "truncated: the table has no row after the "
+		    "column names in line %zu", t->line[0]);
 	if (r < 0)
 		table_release(t);
 	return r;
@@ -174,6 +174,6 @@ table_value(const struct table *t, size_t row, size_t col,
 		    "rate" : "number");
 	if (*v >= lo && *v <= hi)
 		return 0;
-	return err_set(e, ERR_DATA, "corrupt: line %zu: %.40s '%.40s' is not "
-	    "from %g to %g", t->line[row + 1], table_name(t, col), s, lo, hi);
+	return err_set(e, ERR_DATA, "corrupt: line %zu: %.40s '%.40s': expected "
+	    "%g to %g", t->line[row + 1], table_name(t, col), s, lo, hi);
 }

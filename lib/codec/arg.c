@@ -13,7 +13,7 @@ arg_number(const char *s, float lo, float hi, float *v, struct err *e)
 	int r;
 
 	if (s == NULL)
-		return err_set(e, ERR_USAGE, "expected an argument after ':'");
+		return err_set(e, ERR_USAGE, "expected ':' and a number after the name");
 	if ((r = num_f64(&d, s, (double)lo, (double)hi, "argument", e)) < 0)
 		return r;
 	*v = (float)d;
@@ -35,7 +35,7 @@ arg_fraction(const char *s, float *v, struct err *e)
 	} else
 		r = arg_number(s, 0, 1, v, e);
 	if (r == 0 && !(*v > 0))
-		return err_set(e, ERR_USAGE, "expected a fraction above 0");
+		return err_set(e, ERR_USAGE, "expected a fraction above 0, at most 1");
 	return r;
 }
 

@@ -344,7 +344,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	if (in.kern == NULL)
 		return -ERR_USAGE;
 	if (c->name == NULL)
-		return err_set(e, ERR_USAGE, "codec %lu is unknown",
+		return err_set(e, ERR_USAGE, "codec number %lu is unknown",
 		    (unsigned long)plan->codec);
 	if (!codec_takes(plan->codec, plan->param))
 		return err_set(e, ERR_USAGE, "codec %s: parameter %u is out of range",
@@ -355,7 +355,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	    bytes_u32(in.seen->max_abs) : in.kern->max_bits(x, n);
 	if (in.max_bits >= 0x7f800000)
 		return err_set(e, ERR_DATA,
-		    "corrupt: value %zu of a group is not finite",
+		    "corrupt: value %zu of a group is NaN or infinite",
 		    in.kern->first_nonfinite(x, n));
 	*param = c->open != 0 ? 0 : plan->param;
 	if (n == 0)

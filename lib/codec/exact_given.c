@@ -615,7 +615,7 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 		if (new != old)
 			memcpy(new, old, n * f->size);
 		get_levels(&o, f, new, n, &t, levels, c, k);
-		r = ended(&o) ? 0 : codec_corrupt("exact", "the changes do not decode", e);
+		r = ended(&o) ? 0 : codec_corrupt("exact", "the coded changes are damaged", e);
 	}
 	alloc_free(t.list);
 	alloc_free(t.changed);

@@ -393,7 +393,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	exp = (int16_t)bytes_u16(b);
 	body = bytes_take(b, size_of(&s, o->param));
 	if (body == NULL || exp < -MAX_E || exp > MAX_E)
-		return codec_corrupt("lowrank", "the head is cut short or out of range", e);
+		return codec_corrupt("lowrank", "the head is incomplete or out of range", e);
 	p = alloc_get(s.rank * (s.rows + s.cols), sizeof(*p), e);
 	if (p == NULL)
 		return -ERR_SYS;

@@ -58,12 +58,12 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct er
 	const unsigned char *p;
 
 	if (b->bad || k > o->n || o->n > INT32_MAX)
-		return codec_corrupt("nonzero", "the count is cut short or too large", e);
+		return codec_corrupt("nonzero", "the count is incomplete or too large", e);
 	if (codec_list_room(l, (size_t)k, e) < 0)
 		return -ERR_SYS;
 	rice_get_positions(&in, l->pos, l->k, o->n);
 	if (rice_close(&in, b) < 0 || (p = bytes_take(b, 4 * l->k)) == NULL)
-		return codec_corrupt("nonzero", "the positions or values are cut short", e);
+		return codec_corrupt("nonzero", "the positions or values are incomplete", e);
 	bytes_get_f32(l->x, p, l->k);
 	return 0;
 }

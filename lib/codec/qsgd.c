@@ -133,7 +133,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 		return r;
 	plan->param = (uint8_t)plan->arg;
 	if ((float)plan->param != plan->arg)
-		return err_set(e, ERR_USAGE, "expected a whole number of levels");
+		return err_set(e, ERR_USAGE, "expected a whole number of levels, 1 to 255");
 	plan->arg += mse ? MSE : 0;
 	return 0;
 }
@@ -374,7 +374,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	int r;
 
 	if (b->bad || bits >= 0x7f800000)
-		return codec_corrupt("qsgd", "the norm is cut short or not finite", e);
+		return codec_corrupt("qsgd", "the norm is incomplete or not finite", e);
 	if (bits == 0) {
 		memset(o->x, 0, o->n * sizeof(*o->x));
 		return 0;

@@ -90,7 +90,7 @@ get_form(const char *name, const struct codec_out *o, struct bytes *b,
 		return 1;
 	}
 	if (*bits < STEP_MIN || *bits > STEP_MAX)
-		return codec_corrupt(name, "the head is cut short or out of range", e);
+		return codec_corrupt(name, "the quantiser step is out of range", e);
 	return 0;
 }
 
@@ -150,12 +150,12 @@ stepped_decode(const char *name, unsigned two, const struct codec_out *o,
 	if ((r = get_form(name, o, b, &step, e)) != 0)
 		return r < 0 ? r : 0;
 	if (stepped_side(b, &s, two) < 0)
-		return codec_corrupt(name, "the head is cut short or out of range", e);
+		return codec_corrupt(name, "the head is incomplete or out of range", e);
 	out.step = bytes_f32(step << 8);
 	r = ecq_code_get(&out, &s, two, b->p + b->at, b->n - b->at, e);
 	b->at = b->n;
 	if (r == 0)
-		return codec_corrupt(name, "the codes do not decode", e);
+		return codec_corrupt(name, "the coded values are damaged", e);
 	return r < 0 ? r : 0;
 }
 

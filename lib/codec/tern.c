@@ -38,8 +38,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 	for (plan->param = MSE; plan->param > MAXIMUM; plan->param--)
 		if (arg != NULL && strcmp(arg, name[plan->param]) == 0)
 			return 0;
-	return arg == NULL ? 0 :
-	    err_set(e, ERR_USAGE, "expected no argument, 'clip' or 'mse'");
+	return arg == NULL ? 0 : err_set(e, ERR_USAGE, "expected clip or mse after ':'");
 }
 
 static void

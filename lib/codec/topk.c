@@ -174,7 +174,8 @@ parse_rest(const char *s, struct codec_plan *plan, struct err *e)
 			    memcmp(kind_name[i], s, len) == 0)
 				break;
 		if (i > TOPK_KIND)
-			return err_set(e, ERR_USAGE, "unknown kind '%.*s'", (int)len, s);
+			return err_set(e, ERR_USAGE, "'%.*s' is unknown: expected f16, "
+			    "q4, q2 or mag after the fraction", (int)len, s);
 		plan->param = (uint8_t)((plan->param & ~(unsigned)TOPK_KIND) | i);
 	}
 	return 0;
@@ -429,7 +430,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	int r = 0;
 
 	if (in->n > INT32_MAX)
-		return err_set(e, ERR_DATA, "limit: topk needs fewer than 2^31 values");
+		return err_set(e, ERR_DATA, "limit: codec topk needs fewer than 2^31 values");
 	*param = in->plan->param & TOPK_KIND;
 	s.width = kind_width[*param];
 	s.pos = alloc_raw(in->n + 1, sizeof(*s.pos), e);
@@ -469,7 +470,7 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct er
 	int r = 0;
 
 	if (b->bad || k > o->n || o->n > INT32_MAX)
-		return codec_corrupt("topk", "the count is cut short or too large", e);
+		return codec_corrupt("topk", "the count is incomplete or too large", e);
 	if (k == 0)
 		return 0;
 	if (codec_list_room(l, (size_t)k, e) < 0)
@@ -480,7 +481,7 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct er
 	if ((s.code = alloc_get(s.k, sizeof(*s.code), e)) == NULL)
 		return -ERR_SYS;
 	if (list_kept(o, b, &s, l->x) < 0)
-		r = codec_corrupt("topk", "the positions or values do not decode", e);
+		r = codec_corrupt("topk", "the coded positions or values are damaged", e);
 	alloc_free(s.code);
 	return r;
 }

@@ -239,9 +239,9 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 		if (pending_count(&f->pending) < window)
 			return 0;
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
-	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s': shards without a "
-	    "receipt: %zu, after a wait of %g s: pass their receipts to ace-ack, or "
-	    "resend them", f->state.dir, pending_count(&f->pending), f->o.wait);
+	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s' has shards without a "
+	    "receipt after a wait of %g s (%zu in all): pass their receipts to ace-ack, "
+	    "or resend them", f->state.dir, f->o.wait, pending_count(&f->pending));
 }
 
 /* Open the rejected shards, whose values are added back to the next target. */
@@ -643,8 +643,8 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e
 	if (r > 0)
 		r = residual_send(&q, w, e);
 	else if (r == 0)
-		r = err_set(e, ERR_REFUSED, "step %llu is not pending in the state, so "
-		    "it cannot be resent", (unsigned long long)step);
+		r = err_set(e, ERR_REFUSED, "step %llu has its receipt, or was not "
+		    "sent from this state: it cannot be resent", (unsigned long long)step);
 	residual_close(&q);
 	return r;
 }
@@ -728,8 +728,8 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 	if (memory_number(s, MEMORY_RESTART, MEMORY_INCARNATION, &before, NULL) <= 0)
 		before = 0;
 	if (n <= incarnation || (double)n < before)
-		return err_set(e, ERR_REFUSED, "state '%s' has incarnation %llu "
-		    "already: give a larger number", s->dir,
+		return err_set(e, ERR_REFUSED, "state '%s' already has "
+		    "incarnation %llu: give --restart a larger number", s->dir,
 		    (unsigned long long)(incarnation > before ? incarnation : before));
 	if (!((double)n > before) && l->what == LOST_NOTHING_THERE)
 		l->what = LOST_BEFORE;

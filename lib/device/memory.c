@@ -51,7 +51,8 @@ memory_list(const struct memory *h, const char *key, double *v, size_t n, struct
 		if (end == p)
 			break;
 	}
-	return i == n && *p == '\0' ? 1 : err_set(e, ERR_DATA, "corrupt: %s", key);
+	return i == n && *p == '\0' ? 1 : err_set(e, ERR_DATA, "corrupt: key %s does "
+	    "not hold %zu numbers", key, n);
 }
 
 void
@@ -254,8 +255,7 @@ memory_name(const struct reader *r, const char **name, struct err *e)
 		return err_set(e, ERR_DATA, "corrupt: the shard is not of kind history");
 	if ((own = text_get(&sh->kv, MEMORY_KEY)) != NULL)
 		*name = own;
-	return *name != NULL ? 0 : err_set(e, ERR_DATA,
-	    "corrupt: the history has no name");
+	return *name != NULL ? 0 : err_set(e, ERR_DATA, "corrupt: a history has no name");
 }
 
 static int

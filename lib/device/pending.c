@@ -93,7 +93,7 @@ pending_compare(const struct residual *q, const struct pending *p,
 		;
 	if (i == heard->n && pending_find(p, sh->step) == NULL)
 		return err_set(e, ERR_DATA, "mismatch: the average is of step %llu, "
-		    "but this state sent step %llu last",
+		    "which this state did not send (its last step is %llu)",
 		    (unsigned long long)sh->step, (unsigned long long)q->step);
 	if (schema_diff(reader_schema(q->d.r), sc, why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of another "

@@ -215,7 +215,7 @@ format_read(struct format_source *s, float *x, size_t n, struct err *e)
 			return r;
 		if (s->cur == s->schema.n)
 			return err_set(e, ERR_DATA,
-			    "truncated: '%s' has fewer values than its tensors",
+			    "truncated: '%s' has fewer values than its shapes need",
 			    s->name);
 		if ((r = format_some(s, x, n, &k, e)) < 0)
 			return r;
@@ -324,9 +324,9 @@ format_put(struct format_sink *s, const float *x, size_t n, struct err *e)
 
 	if (k < n)
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' at index %llu: "
-		    "%.9g is %s %s: write f32 with --f32", s->schema->t[s->cur].name,
-		    (unsigned long long)(s->at + k), (double)x[k],
-		    schema_exact(dtype) ? "no" : "beyond", schema_dtype_name(dtype));
+		    "%.9g does not fit %s: write f32 with --f32",
+		    s->schema->t[s->cur].name, (unsigned long long)(s->at + k),
+		    (double)x[k], schema_dtype_name(dtype));
 	return s->out->bytes(s, s->raw, n * dtype_size(dtype), e);
 }
 
@@ -342,7 +342,7 @@ format_write(struct format_sink *s, const float *x, size_t n, struct err *e)
 			return r;
 		if (s->cur == s->schema->n)
 			return err_set(e, ERR_DATA,
-			    "mismatch: more values than the schema has");
+			    "mismatch: the shard has more values than its schema");
 		t = &s->schema->t[s->cur];
 		k = BACKEND_CHUNK / dtype_size(s->dtype[s->cur]);
 		if (k > n)
@@ -367,7 +367,7 @@ format_finish(struct format_sink *s, struct err *e)
 		return r;
 	if (s->cur < s->schema->n)
 		return err_set(e, ERR_DATA,
-		    "mismatch: fewer values than the schema has");
+		    "mismatch: the shard has fewer values than its schema");
 	return s->out->finish != NULL ? s->out->finish(s, e) : 0;
 }
 

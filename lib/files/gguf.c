@@ -63,7 +63,7 @@ gguf_take(struct gguf *g, void *p, size_t n, struct err *e)
 	int r = io_read(g->io, p, n, &got, e);
 
 	if (r == 0 && got < n)
-		return err_data(e, io_bytes(g->io), "truncated: '%s' ends in %s",
+		return err_data(e, io_bytes(g->io), "truncated: '%s' ends inside %s",
 		    g->path, g->what);
 	if (r == 0 && g->sum != NULL)
 		hash_sum_add(g->sum, p, n);
@@ -305,7 +305,7 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 	if (r < 0)
 		return r;
 	if ((type = ggml_type(n)) == NULL)
-		return err_data(e, io_bytes(g->io), "unsupported: %s of '%s' is of "
+		return err_data(e, io_bytes(g->io), "unsupported: %s of '%s' has "
 		    "unknown type %lu", g->what, g->path, (unsigned long)n);
 	if (type->values == 1) {	/* a plain type has the same name here */
 		while (strcmp(schema_dtype_name(t->dtype), type->name) != 0)
@@ -315,7 +315,7 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 	t->dtype = SCHEMA_U8;
 	row = t->ndim > 0 ? &t->dim[t->ndim - 1] : NULL;
 	if (row == NULL || *row % type->values != 0)
-		return gguf_bad(g, "has rows that are not a whole number of blocks",
+		return gguf_bad(g, "has rows that are not whole blocks of values",
 		    e);
 	if (*row > SCHEMA_MAX_TOTAL)
 		return err_set(e, ERR_DATA, "limit: %s of '%s' has rows of more "
@@ -404,7 +404,7 @@ gguf_place(struct gguf *g, uint64_t base, struct err *e)
 		end = s->at + s->bytes;
 		at = gguf_up(g, end);
 		if (s->bytes > 0 && base + end > g->size)
-			return err_set(e, ERR_DATA, "truncated: '%s' ends in "
+			return err_set(e, ERR_DATA, "truncated: '%s' ends inside "
 			    "tensor '%s'", g->path, s->t.name);
 	}
 	if (g->size > base && g->size - base > at)

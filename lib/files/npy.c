@@ -141,7 +141,7 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 		return r;
 	if (strchr(s, 'O') != NULL)
 		return err_set(e, ERR_DATA, "unsupported: %s holds pickled Python "
-		    "objects (dtype '%s'): save numbers", t->what, s);
+		    "objects (dtype '%s'): save an array of numbers", t->what, s);
 	/* no byte order, or "=", means that of little-endian machines */
 	name = s + (s[0] != '\0' && strchr("<>=|", s[0]) != NULL);
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -239,8 +239,7 @@ npy_read(struct npy_head *h, npy_get *get, void *from, const char *what, struct 
 	if ((r = npy_exact(get, from, b, 10, what, e)) < 0)
 		return r;
 	if (memcmp(b, "\x93NUMPY", 6) != 0)
-		return err_set(e, ERR_DATA, "corrupt: %s is not an npy "
-		    "array", what);
+		return err_set(e, ERR_DATA, "corrupt: %s is not an npy array", what);
 	if (b[6] < 1 || b[6] > 3 || b[7] != 0)
 		return err_set(e, ERR_DATA, "unsupported: %s has npy version %u.%u, "
 		    "expected 1.0 to 3.0", what, b[6], b[7]);

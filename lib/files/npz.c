@@ -63,7 +63,7 @@ struct npz_record {
 static int
 npz_end_bad(const char *name, struct err *e)
 {
-	return err_set(e, ERR_DATA, "corrupt: the zip directory of '%s' is not valid",
+	return err_set(e, ERR_DATA, "corrupt: the zip directory of '%s' is damaged",
 	    name);
 }
 
@@ -273,7 +273,7 @@ npz_begin(struct format_source *s, struct err *e)
 			return 0;
 	}
 	return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was read: try "
-	    "again", s->name);
+	    "again when nothing writes it", s->name);
 }
 
 static int

@@ -263,8 +263,9 @@ static int
 safetensors_span(struct safetensors_spans *s, const uint64_t at[2], size_t tensor,
     struct err *e)
 {
-	int r = at[0] > at[1] ? err_set(e, ERR_DATA, "corrupt: data_offsets of a "
-	    "tensor are swapped") : alloc_grow(&s->p, &s->cap, s->n + 1, sizeof(*s->p), e);
+	int r = at[0] > at[1] ? err_set(e, ERR_DATA, "corrupt: a tensor has "
+	    "its end before its beginning (data_offsets)") : alloc_grow(&s->p, &s->cap,
+	    s->n + 1, sizeof(*s->p), e);
 
 	if (r == 0)
 		s->p[s->n++] = (struct safetensors_span){ at[0], at[1], tensor };
@@ -294,7 +295,7 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 		return safetensors_span(spans, span, SIZE_MAX, e);
 	if (d.dtype == SCHEMA_NDTYPE || (schema_bits(d.dtype) && !t->o->bits))
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' has "
-		    "unknown dtype '%.32s'", name, t->s->name, dtype);
+		    "dtype '%.32s', which cannot be read", name, t->s->name, dtype);
 	if (json_array_size(shape) > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor '%s' in '%s' has "
 		    "%zu dimensions, at most %d", name, t->s->name,
@@ -398,7 +399,7 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 			return err_set(e, ERR_DATA, "corrupt: '%s' has %s before "
 			    "tensor '%s'", s->name, p->begin > at ? "a hole" :
 			    "an overlap", p->tensor != SIZE_MAX ?
-			    from->t[p->tensor].name : "(left out)");
+			    from->t[p->tensor].name : "(one that is left out)");
 		at = p->end;
 	}
 	to.group_size = from->group_size;
@@ -537,7 +538,7 @@ safetensors_index(const char *path, format_pair_fn *fn, format_pair_fn *about,
 		return r;
 	t.left = io_size(s.io);
 	if (t.left > SAFETENSORS_MAX_HEADER)
-		r = err_set(e, ERR_DATA, "limit: '%s' has %llu bytes, at most %d",
+		r = err_set(e, ERR_DATA, "limit: index '%s' has %llu bytes, at most %d",
 		    path, (unsigned long long)t.left, SAFETENSORS_MAX_HEADER);
 	else if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
 		r = -ERR_SYS;
@@ -595,15 +596,15 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 	else if (io_size(io) == 0)
 		r = err_set(e, ERR_DATA, "truncated: '%s' is empty", path);
 	else if (io_size(io) > SAFETENSORS_MAX_HEADER)
-		r = err_set(e, ERR_DATA, "limit: '%s' has more than %d bytes",
+		r = err_set(e, ERR_DATA, "limit: index '%s' has more than %d bytes",
 		    path, SAFETENSORS_MAX_HEADER);
 	else if ((r = buf_room(&b, (size_t)io_size(io), e)) == 0 &&
 	    (r = io_read(io, b.p, (size_t)io_size(io), &got, e)) == 0 &&
 	    (all = json_loadb((char *)b.p, got, JSON_REJECT_DUPLICATES, &je)) == NULL)
-		r = err_set(e, ERR_DATA, "corrupt: '%s': %s", path, je.text);
+		r = err_set(e, ERR_DATA, "corrupt: '%s' is not valid JSON: %s",
+		    path, je.text);
 	else if (r == 0 && !json_is_object(all))
-		r = err_set(e, ERR_DATA, "corrupt: '%s' is not a JSON "
-		    "object", path);
+		r = err_set(e, ERR_DATA, "corrupt: '%s' is not a JSON object", path);
 	json_object_foreach(all, name, v)
 		if (r == 0)
 			r = safetensors_slice(path, name, v, rank, fn, arg, e);
@@ -690,8 +691,8 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 	unsigned d;
 
 	if (strcmp(t->name, SAFETENSORS_META) == 0)
-		return err_set(e, ERR_DATA, "unsupported: rename the tensor, because "
-		    "safetensors reserves the name '" SAFETENSORS_META "'");
+		return err_set(e, ERR_DATA, "unsupported: a tensor is named '" SAFETENSORS_META
+		    "', which safetensors reserves: rename the tensor");
 	if ((r = safetensors_quote(b, t->name, e)) < 0)
 		return r;
 	n = snprintf(text, sizeof(text), ":{\"dtype\":\"%s\",\"shape\":[",

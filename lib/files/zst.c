@@ -186,7 +186,7 @@ zst_begin(struct zst_out *z, uint64_t at, uint64_t size, struct err *e)
 	if (ZSTD_isError(ZSTD_CCtx_reset(z->c, ZSTD_reset_session_only)) ||
 	    ZSTD_isError(ZSTD_CCtx_setParameter(z->c, ZSTD_c_compressionLevel,
 	    ZST_LEVEL)) || ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(z->c, size)))
-		return err_set(e, ERR_SYS, "zstd cannot start");
+		return err_set(e, ERR_SYS, "zstd cannot be set up");
 	return 0;
 }
 

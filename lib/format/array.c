@@ -44,8 +44,8 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n, struct 
 	int r = 0;
 
 	if (!bytes_zero(&b, 4))
-		return err_set(e, ERR_DATA, "corrupt: the list of contributors is "
-		    "not well formed");
+		return err_set(e, ERR_DATA, "corrupt: the head of the list of "
+		    "contributors is damaged");
 	for (i = 0; i < count && r == 0; i++) {
 		len = bytes_u16(&b);
 		if ((s = bytes_take(&b, len)) == NULL || b.bad)
@@ -55,8 +55,8 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n, struct 
 			break;
 	}
 	if (r == 0 && (i < count || b.bad || b.at != b.n))
-		r = err_set(e, ERR_DATA, "corrupt: the list of contributors is not "
-		    "well formed");
+		r = err_set(e, ERR_DATA, "corrupt: the list of contributors is "
+		    "incomplete, too long or not sorted");
 	return r;
 }
 

@@ -65,11 +65,11 @@ static int
 chain_truncated(const struct chain *c, struct err *e)
 {
 	if (!c->pos.open && io_bytes(c->io) == 0 && io_is_pipe(c->io))
-		return err_set(e, ERR_DATA, "truncated: empty input: the program "
-		    "before this one wrote nothing, see its message");
-	return err_data(e, c->pos.offset, "truncated: %s",
-	    c->pos.open ? "the stream has no end" : io_bytes(c->io) == 0 ? "empty input" :
-	    "the stream's head is incomplete");
+		return err_set(e, ERR_DATA, "truncated: the input is empty: the "
+		    "program before this one wrote nothing, see its message");
+	return err_data(e, c->pos.offset, "truncated: the %s", c->pos.open ?
+	    "stream has no end" : io_bytes(c->io) == 0 ? "input is empty" :
+	    "stream's head is incomplete");
 }
 
 /* Set the error for input that is not a stream. For the message, guess the input's format
@@ -287,8 +287,8 @@ chain_on_head(struct chain *c, struct err *e)
 	(void)bytes_u16(&b);			/* minor version: never a reason to refuse */
 	if (bytes_next32(&b) != 0)
 		return err_data(e, c->pos.offset,
-		    "unsupported: the stream needs a feature of a newer release of "
-		    "ace");
+		    "unsupported: the stream needs a feature that a newer release of "
+		    "ace reads");
 	c->unknown = 0;
 	(void)bytes_next32(&b);			/* optional features */
 	max = bytes_next32(&b);
@@ -298,7 +298,7 @@ chain_on_head(struct chain *c, struct err *e)
 	c->pos.announced = bytes_next64(&b);
 	kv_len = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad || b.n - b.at != kv_len)
-		return chain_corrupt(c, e, "the payload is not valid");
+		return chain_corrupt(c, e, "the payload has a wrong length or field");
 	if (max > FRAME_MAX)
 		return err_data(e, c->pos.offset, "limit: the stream announces "
 		    "frames of up to %lu bytes, at most %d", (unsigned long)max,
@@ -323,13 +323,13 @@ chain_begin(struct chain *c, struct err *e)
 		return off == 0 ? chain_truncated(c, e) : 0;
 	if (c->head.type != FRAME_HEAD)
 		return err_data(e, off, "corrupt: %s", off == 0 ?
-		    "not the beginning of a stream" :
-		    "bytes after the end of the stream");
+		    "the input does not begin with the head of a stream" :
+		    "bytes follow the end of the stream");
 	if ((r = chain_payload(c, e)) < 0)
 		return r;
 	if (c->head.seq != 0 || c->head.offset != 0 || c->head.shard_key != 0 ||
 	    c->head.stream_id == 0 || (c->head.flags & FRAME_LZ4) != 0)
-		return chain_corrupt(c, e, "the stream head is not valid");
+		return chain_corrupt(c, e, "the fields of its header are wrong");
 	memset(p, 0, sizeof(*p));
 	p->start = p->offset = off;
 	p->stream_id = c->head.stream_id;
@@ -358,7 +358,7 @@ chain_on_tail(struct chain *c, struct err *e)
 	status = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad || b.at != b.n ||
 	    status > SHARD_ABORTED || (c->frame.flags & FRAME_LZ4) != 0)
-		return chain_corrupt(c, e, "the payload is not valid");
+		return chain_corrupt(c, e, "the payload has a wrong length or field");
 	if (c->frame.shard_key != 0)
 		return chain_corrupt(c, e, "the frame names a shard, but belongs to none");
 	if (status == SHARD_ABORTED)
@@ -370,7 +370,7 @@ chain_on_tail(struct chain *c, struct err *e)
 	if (frames != c->pos.seq || shards != c->pos.n_shards ||
 	    before != c->pos.offset - c->pos.start || raw != c->pos.raw_total ||
 	    (c->pos.announced != 0 && c->pos.announced != shards))
-		return chain_corrupt(c, e, "the stream's totals do not match");
+		return chain_corrupt(c, e, "the totals differ from those of the stream");
 	c->pos.open = 0;
 	return 0;
 }

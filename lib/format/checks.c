@@ -37,8 +37,8 @@ checks_difference(const struct shard *s, struct err *e)
 	double rho;
 
 	if (is != (how != NULL) || is != (of != NULL))
-		return err_set(e, ERR_DATA, "corrupt: a difference needs its flag and "
-		    "both of its keys, but the shard lacks one");
+		return err_set(e, ERR_DATA, "corrupt: a difference needs its flag, key "
+		    "predict and key history, but the shard lacks one");
 	if (how == NULL || strcmp(how, "ef21") == 0 ||
 	    strcmp(how, SHARD_PREDICT_PATCH) == 0 ||
 	    (strncmp(how, "cache:", 6) == 0 &&
@@ -164,9 +164,9 @@ checks_sign(const struct reader *r, struct err *e)
 
 	if (!b.bad && scheme != 1)
 		return err_set(e, ERR_DATA, "unsupported: signature scheme %lu is "
-		    "unknown", (unsigned long)scheme);
+		    "unknown, expected 1", (unsigned long)scheme);
 	return zero && !b.bad && f->raw_len == 104 ? 0 :
-	    err_set(e, ERR_DATA, "corrupt: the signature frame is not valid");
+	    err_set(e, ERR_DATA, "corrupt: the signature frame is damaged");
 }
 
 /* Check that p[len] is empty or has n varints, one per record. */
@@ -198,7 +198,7 @@ checks_model(struct checks *c, const struct reader *r, struct err *e)
 	    !checks_changed(f->raw + sums, (size_t)(f->raw_len - sums),
 	    whole ? 0 : n))
 		return err_set(e, ERR_DATA, "corrupt: the counts in frame mODL, "
-		    "which names a patch's models, are not valid");
+		    "which names a patch's models, are wrong");
 	return 0;
 }
 

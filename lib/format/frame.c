@@ -32,8 +32,8 @@ frame_strange(const unsigned char *p, uint64_t at, struct err *e)
 		    "the stream passed a terminal or a text mode transfer "
 		    "(use ssh -T)");
 	return err_data(e, at, "corrupt: %s", at == 0 ?
-	    "not a gradient-shard stream" :
-	    "expected the beginning of a frame");
+	    "the input is not a gradient-shard stream" :
+	    "no frame begins where one is expected");
 }
 
 int
@@ -48,8 +48,8 @@ frame_unknown(const unsigned char p[64])
 int
 frame_version(unsigned v, uint64_t at, struct err *e)
 {
-	return err_data(e, at, "unsupported: format version %u, where version %d "
-	    "is expected (%s)", v, FRAME_VERSION, v > FRAME_VERSION ?
+	return err_data(e, at, "unsupported: the stream has format version %u, "
+	    "expected %d (%s)", v, FRAME_VERSION, v > FRAME_VERSION ?
 	    "a newer release of ace reads it" : "make the stream again");
 }
 
@@ -78,13 +78,13 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 		return frame_version(p[10], at, e);
 	if (p[11] != FRAME_HEAD_SIZE / 8 ||
 	    (h->flags & FRAME_CRITICAL & ~FRAME_LZ4) != 0)
-		return err_data(e, at, "unsupported: the header of frame %s has an "
-		    "unknown length or flag", frame_name(h->type, name));
+		return err_data(e, at, "unsupported: the header of a %s frame has "
+		    "an unknown length or flag", frame_name(h->type, name));
 	if (h->type != FRAME_HEAD && frame_name(h->type, name)[0] == '0')
 		return err_data(e, at, "corrupt: '%s' is not a frame type", name);
 	if (h->wire_len > max || h->raw_len > max)
-		return err_data(e, at, "limit: %s frame of %lu bytes, at most "
-		    "%lu", frame_name(h->type, name),
+		return err_data(e, at, "limit: a %s frame has %lu bytes, expected "
+		    "at most %lu", frame_name(h->type, name),
 		    (unsigned long)(h->raw_len > h->wire_len ? h->raw_len :
 		    h->wire_len), (unsigned long)max);
 	if ((h->flags & FRAME_LZ4) == 0 && h->raw_len != h->wire_len)

@@ -76,10 +76,9 @@ keys_one(const char *key, const char *s, const char *whose, struct err *e)
 
 	if (r == 0)
 		return 1;
-	return err_set(e, ERR_DATA, "corrupt: key %s%s%.200s%s: '%.40s' is not "
-	    "%s from %.10g to %.10g", key, whose != NULL ? " of '" : "",
-	    whose != NULL ? whose : "", whose != NULL ? "'" : "", s,
-	    type[k->type], k->lo, k->hi);
+	return err_set(e, ERR_DATA, "corrupt: key %s%s%.200s: '%.40s' is not "
+	    "%s from %.10g to %.10g", key, whose != NULL ? " of " : "",
+	    whose != NULL ? whose : "", s, type[k->type], k->lo, k->hi);
 }
 
 /* Find the text of a key and check it against the key's row. Return 1, or 0 if the key is

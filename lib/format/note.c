@@ -99,11 +99,11 @@ note_check_plan(const struct note *note, struct err *e)
 	for (i = 0; i < note->n; i++, p += NOTE_PLAN, g++) {
 		codec = bytes_le16(p);
 		if (!codec_known(codec) && codec != NOTE_PLAN_NONE)
-			return err_set(e, ERR_DATA, "unsupported: unknown codec %lu "
-			    "in the plan of group %lu", (unsigned long)codec, g);
+			return err_set(e, ERR_DATA, "unsupported: codec %lu in the "
+			    "plan of group %lu is unknown", (unsigned long)codec, g);
 		if (codec != NOTE_PLAN_NONE && !codec_takes(codec, p[2]))
-			return err_set(e, ERR_DATA, "unsupported: unknown parameter "
-			    "%u of codec %s in the plan of group %lu", p[2],
+			return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
+			    "%s in the plan of group %lu is unknown", p[2],
 			    codec_name(codec), g);
 		if (p[3] != 0 || !isfinite(bytes_f32(bytes_le32(p + 4))))
 			return err_set(e, ERR_DATA, "corrupt: in the plan of group "
@@ -125,15 +125,15 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 	note->n = bytes_next32(&b);
 	size = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad || size != entry || len - b.at < terms)
-		return err_set(e, ERR_DATA, "corrupt: the annotation's sizes do not agree");
+		return err_set(e, ERR_DATA, "corrupt: the annotation's head is damaged");
 	if (terms != 0) {
 		note->terms.budget = bytes_next64(&b);
 		note->terms.price = bytes_f64(&b);
 		if (!(note->terms.price >= 0 && note->terms.price <= DBL_MAX))
-			return err_set(e, ERR_DATA, "corrupt: the plan's lambda is not valid");
+			return err_set(e, ERR_DATA, "corrupt: the plan's lambda is negative or not finite");
 	}
 	if ((len - b.at) / entry != note->n || (len - b.at) % entry != 0)
-		return err_set(e, ERR_DATA, "corrupt: the annotation's sizes do not agree");
+		return err_set(e, ERR_DATA, "corrupt: the annotation has a wrong length");
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,
 		    "corrupt: the annotation covers groups %lu to %lu, but the shard "
@@ -212,8 +212,8 @@ note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
 		return r;
 	size = (size_t)note.n * NOTE_PLAN;
 	if (p->bytes + note_wait_cost(note.n) > NOTE_WAIT_MAX)
-		return err_set(e, ERR_DATA, "limit: plans of more than %d bytes "
-		    "wait for their data", NOTE_WAIT_MAX);
+		return err_set(e, ERR_DATA, "limit: the plans that come before their "
+		    "data have more than %d bytes", NOTE_WAIT_MAX);
 	if ((r = alloc_grow(&p->part, &p->cap, p->n + 1, sizeof(*p->part), e)) < 0)
 		return r;
 	part = &p->part[p->n];

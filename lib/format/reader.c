@@ -41,12 +41,12 @@ data_may(const struct schema *s, const struct record *rec, struct err *e)
 	schema_span(s, rec->group, &span);
 	dtype = s->t[span.tensor].dtype;
 	if (schema_bits(dtype) && rec->codec != CODEC_EXACT)
-		return err_set(e, ERR_DATA, "unsupported: codec %u of group %lu does "
-		    "not carry %s values", rec->codec, (unsigned long)rec->group,
+		return err_set(e, ERR_DATA, "unsupported: codec %u of group %lu cannot "
+		    "hold %s values", rec->codec, (unsigned long)rec->group,
 		    schema_dtype_name(dtype));
 	if (dtype < SCHEMA_U8 || codec_exact(rec->codec, rec->param))
 		return 0;
-	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu does not carry "
+	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu cannot hold "
 	    "%s values", rec->codec, (unsigned long)rec->group,
 	    schema_dtype_name(dtype));
 }
@@ -356,7 +356,7 @@ reader_on_schema(struct reader *r, struct err *e)
 	int k;
 
 	if (r->pos.at != AT_HEAD || r->have_schema)
-		return reader_corrupt(r, e, "the frame is out of place");
+		return reader_corrupt(r, e, "the frame is not at the stream's head");
 	if ((k = reader_on_table(r, e)) < 0 || !r->have_schema)
 		return k;
 	if (memcmp(r->own_schema.id, r->c.schema_id, 16) != 0) {
@@ -457,12 +457,12 @@ reader_on_prov(struct reader *r, struct err *e)
 	size_t n = r->c.frame.raw_len;
 
 	if (r->pos.at != AT_HEAD || r->table.n != 0)
-		return reader_corrupt(r, e, "the frame is out of place");
+		return reader_corrupt(r, e, "the frame is not at the stream's head");
 	if (n > TEXT_MAX_KV)
 		return err_set(e, ERR_DATA, "limit: the provenance is larger than 64 "
 		    "KiB");
 	if (!text_lines(s, n))
-		return reader_corrupt(r, e, "the text is not valid");
+		return reader_corrupt(r, e, "the text is not lines of UTF-8");
 	r->prov.n--;
 	if (buf_put(&r->prov, s, n, e) < 0 || buf_put(&r->prov, "", 1, e) < 0)
 		return -ERR_SYS;

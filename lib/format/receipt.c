@@ -63,7 +63,7 @@ receipt_decode(struct receipt *r, const unsigned char *p, size_t n, struct err *
 	if (n < RECEIPT_FIXED || bytes_le32(p + 40) != 0 ||
 	    n - RECEIPT_FIXED >= RECEIPT_REASON ||
 	    !text_clean((const char *)p + RECEIPT_FIXED, n - RECEIPT_FIXED))
-		return err_set(e, ERR_DATA, "corrupt: the receipt's fields are not valid");
+		return err_set(e, ERR_DATA, "corrupt: the receipt's fields are damaged");
 	memcpy(r->run, p, 16);
 	memcpy(r->device, p + 16, 16);
 	r->step = bytes_le64(p + 32);
@@ -73,8 +73,8 @@ receipt_decode(struct receipt *r, const unsigned char *p, size_t n, struct err *
 	r->version = bytes_le64(p + 72);
 	memcpy(r->reason, p + RECEIPT_FIXED, n - RECEIPT_FIXED);
 	if (r->verdict >= RECEIPT_NVERDICT)
-		return err_set(e, ERR_DATA, "unsupported: unknown verdict %lu in a "
-		    "receipt", (unsigned long)r->verdict);
+		return err_set(e, ERR_DATA, "unsupported: result %lu of a receipt is "
+		    "unknown", (unsigned long)r->verdict);
 	return 0;
 }
 

@@ -294,7 +294,7 @@ schema_diff(const struct schema *a, const struct schema *b, char why[256])
 			return 1;
 		}
 	}
-	(void)snprintf(why, 256, "%zu and %zu tensors, or other roles", a->n, b->n);
+	(void)snprintf(why, 256, "%zu and %zu tensors, or their roles differ", a->n, b->n);
 	return 1;
 }
 
@@ -392,7 +392,7 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 		return r;
 	if (s->t[i].numel != bytes_le64(q) || s->t[i].base != bytes_le64(q + 8))
 		return err_set(e, ERR_DATA,
-		    "corrupt: tensor '%s' has another size than its shape", name);
+		    "corrupt: the size of tensor '%s' does not match its shape", name);
 	return 0;
 }
 
@@ -440,8 +440,7 @@ schema_head(struct schema_wire *w, uint32_t *group, uint64_t *total,
 	w->nnames = bytes_next32(b);
 	w->ndims = bytes_next32(b);
 	if (!bytes_zero(b, 8) || b->bad)
-		return err_set(e, ERR_DATA, "corrupt: the schema's head is not "
-		    "valid");
+		return err_set(e, ERR_DATA, "corrupt: the schema's head is damaged");
 	if (w->ntensors > SCHEMA_MAX_TENSORS)
 		return err_set(e, ERR_DATA, "limit: the schema has %zu tensors, at most "
 		    "%d", w->ntensors, SCHEMA_MAX_TENSORS);

@@ -283,18 +283,18 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 	bits = bytes_next32(&b);
 	kv_len = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad)
-		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are not valid");
+		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are damaged");
 	if (bits >> SHARD_FIELDS != 0)
 		return err_set(e, ERR_DATA, "unsupported: frame SHRD has unknown fields "
 		    "%#lx: a newer release of ace may read it", (unsigned long)bits);
 	if (shard_take_fields(s, bits, &b) < 0 || b.bad || n - b.at != kv_len)
-		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are not valid");
+		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are damaged");
 	if (!isfinite(s->weight) || s->weight <= 0)
 		return err_set(e, ERR_DATA, "corrupt: the shard's weight %g is not a "
 		    "finite number above 0", s->weight);
 	if (s->kind >= SHARD_NKIND)
-		return err_set(e, ERR_DATA, "unsupported: unknown shard kind %lu",
-		    (unsigned long)s->kind);
+		return err_set(e, ERR_DATA, "unsupported: shard kind %lu is unknown: a "
+		    "newer release of ace may read it", (unsigned long)s->kind);
 	if ((r = text_decode(&s->kv, p + b.at, kv_len, e)) < 0)
 		return r;
 	if (!shard_named(s, s->run, SHARD_KEY_RUN) ||
@@ -343,7 +343,7 @@ shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n, struct e
 	s->status = bytes_next32(&b);
 	s->sums.dropped = bytes_next64(&b);
 	if (b.bad || b.at != n || s->status > SHARD_ABORTED)
-		return err_set(e, ERR_DATA, "corrupt: the fields of frame SEND are not valid");
+		return err_set(e, ERR_DATA, "corrupt: the fields of frame SEND are damaged");
 	return 0;
 }
 

@@ -228,12 +228,12 @@ text_append(struct text_kv *kv, const char *k, size_t klen, const char *v,
 	int r;
 
 	if (!text_is_key(k, klen) || !text_clean(v, vlen))
-		return err_set(e, ERR_DATA, "corrupt: the list of keys and values is not valid");
+		return err_set(e, ERR_DATA, "corrupt: the list of keys and values is damaged");
 	memcpy(key, k, klen);
 	key[klen] = '\0';
 	if (kv->n != 0 && strcmp(kv->p[kv->n - 1].key, key) >= 0)
 		return err_set(e, ERR_DATA,
-		    "corrupt: the keys are not sorted or not unique");
+		    "corrupt: the shard's keys are not sorted or not unique");
 	if ((value = alloc_get(vlen + 1, 1, e)) == NULL)
 		return -ERR_SYS;
 	memcpy(value, v, vlen);
@@ -258,7 +258,7 @@ text_decode(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 		const unsigned char *v = bytes_take(&b, vlen);
 
 		if (b.bad)
-			r = err_set(e, ERR_DATA, "corrupt: the list of keys and values is not valid");
+			r = err_set(e, ERR_DATA, "corrupt: the list of keys and values is damaged");
 		else
 			r = text_append(kv, (const char *)k, klen,
 			    (const char *)v, vlen, e);

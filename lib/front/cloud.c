@@ -99,8 +99,8 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 
 	if (strncmp(text, CLOUD_FIRST, first) != 0)
 		return err_set(e, ERR_DATA, "unsupported: '%s' answers '%.*s', "
-		    "expected '%.11s': a start-up file of its shell prints, or it "
-		    "has another version of ace", c->host != NULL ? c->host : c->dir,
+		    "expected '%.11s': let its shell's start-up files print nothing, "
+		    "and install the same version of ace there", c->host != NULL ? c->host : c->dir,
 		    (int)strcspn(text, "\n"), text, CLOUD_FIRST);
 	text += first;
 	if ((from = strsep(&text, "\n")) == NULL || text == NULL)

@@ -142,8 +142,8 @@ place_read(const char *path, struct agreement *a, struct err *e)
 	if ((r = limits_file_read(path, place_lines, a, a, NULL, e)) != -ERR_USAGE)
 		return r;
 	err_clear(e);
-	return err_set(e, ERR_DATA, "corrupt: '%s' is not what the cloud of a run writes "
-	    "there: restore it, or begin with another folder", path);
+	return err_set(e, ERR_DATA, "corrupt: '%s' does not describe a run, as ace cloud "
+	    "writes it: restore it, or begin with another folder", path);
 }
 
 void

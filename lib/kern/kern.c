@@ -62,8 +62,8 @@ kern_get(struct err *e)
 			if (strcmp(l[i]->name, want) == 0)
 				return l[i];
 		(void)err_set(e, ERR_USAGE,
-		    "ACE_KERNEL=%s: this processor or build has no such kernels: "
-		    "unset it", want);
+		    "ACE_KERNEL=%s: this processor or build has no kernels of that "
+		    "name: unset ACE_KERNEL", want);
 		return NULL;
 	}
 	for (i = 0; l[i + 1] != NULL; i++)

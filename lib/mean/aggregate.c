@@ -109,12 +109,12 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		x->total += contrib_weight(&x->c, i);
 		if (!isfinite(x->total) || !isfinite(out->weight))
 			return gather_blame(x->g, i, err_set(e, ERR_DATA,
-			    "limit: the weights overflow with weight %g of '%s'",
+			    "limit: weight %g of '%s' makes the sum of weights infinite",
 			    s->weight, shard_device(s)));
 	}
 	if (!(x->total > 0))
 		return err_set(e, ERR_REFUSED, "step %llu has no average, because its "
-		    "weights sum to 0: set them with ace-import --weight or --samples",
+		    "weights add up to 0: set them with ace-import --weight or --samples",
 		    (unsigned long long)out->step);
 	x->pull = contrib_pull(&x->c);
 	s = &x->g->in[0].head;
@@ -280,7 +280,7 @@ aggregate_put_group(struct aggregate *x, struct err *e)
 	/* cannot happen with shards that a spool admits (LIMITS_WEIGHT_MOST, spool/limits.h) */
 	if (y == NULL)
 		return err_set(e, ERR_DATA, "limit: the sum of tensor '%s' "
-		    "overflows f32", x->tensor->name);
+		    "exceeds the range of f32", x->tensor->name);
 	if (robust_centered(q))
 		center_make(&x->c.center, x->span->first, y, x->span->n);
 	return aggregate_write(x, y, e);
@@ -448,8 +448,8 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 
 	if (t->f != q->f)
 		cli_say(x->o->f->cli, 0, "step %llu: too few shards remain for rule "
-		    "'%s': using F %zu", (unsigned long long)x->g->in[0].head.step,
-		    x->o->who.rule_text, t->f);
+		    "'%s': it is used with F = %zu",
+		    (unsigned long long)x->g->in[0].head.step, x->o->who.rule_text, t->f);
 
 	for (i = 0; i < x->g->n; i++) {
 		const struct robust_one *one = &x->c.step.one[i];
@@ -649,7 +649,7 @@ aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 		}
 		cli_say(x->o->f->cli, 0, "step %llu: %zu of %zu shards %s: %s",
 		    (unsigned long long)x->step, count, n, verdict ==
-		    RECEIPT_DUPLICATE ? "wait for the next average" : "are deferred",
+		    RECEIPT_DUPLICATE ? "wait for the next average" : "are excluded",
 		    ERR_MSG(&bad));
 		r = closing_exclude(steps, at, count, verdict, ERR_MSG(&bad), e);
 		err_clear(&bad);

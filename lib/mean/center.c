@@ -91,14 +91,14 @@ center_read_both(struct center *p, struct dense *d, struct err *e)
 
 	if (r == 0 && (r = values_next(&d->v, e)) == 0 &&
 	    (r = reader_to_shard(d->r, e)) == 0)
-		r = err_set(e, ERR_DATA, "corrupt: the history has no rows of "
-		    "devices");
+		r = err_set(e, ERR_DATA, "corrupt: the state of rule center has no "
+		    "rows of devices");
 	if (r < 0)
 		return reader_blame(d->r, r, e);
 	sc = reader_schema(d->r);
 	if (sc->group_size != CENTER_VALUES || sc->total % CENTER_VALUES != 0)
-		return err_set(e, ERR_DATA, "corrupt: '%s' is not a history of "
-		    "devices", reader_name(d->r));
+		return err_set(e, ERR_DATA, "corrupt: '%s' is not the state of rule "
+		    "center", reader_name(d->r));
 	p->last.n = (size_t)sc->ngroups;
 	if ((r = alloc_grow(&p->last.row, &p->last.cap, p->last.n,
 	    sizeof(*p->last.row), e)) < 0 ||

@@ -284,7 +284,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 
 		if (s->kind == SHARD_SUM)
 			r = gather_blame(c->g, i, err_set(e, ERR_REFUSED,
-			    "shard of '%s' is a sum: expected a mean or a "
+			    "the shard of '%s' is a sum, expected a mean or a "
 			    "gradient", shard_device(s)));
 	}
 	if (r == 0 && robust_centered(&c->o->rule))

@@ -409,8 +409,8 @@ gather_head(struct gather *g, const struct reader *r, struct err *e)
 	if (k < 0)
 		return k;
 	if ((sh->flags & SHARD_RECOVERED) != 0)
-		return err_set(e, ERR_REFUSED, "step %llu of '%s' was recovered "
-		    "from a damaged file", (unsigned long long)sh->step,
+		return err_set(e, ERR_REFUSED, "step %llu of '%s' was recovered from "
+		    "a damaged file: resend it", (unsigned long long)sh->step,
 		    shard_device(sh));
 	if (g->once && (sh->flags & SHARD_PREDICTED) != 0)
 		g->opens = 2;
@@ -455,7 +455,7 @@ gather_collect(struct gather *g, struct err *e)
 	/* a surplus contribution would become a second aggregate of the same step */
 	if (g->was && g->step == s->step && memcmp(g->run, s->run, SHARD_ID) == 0)
 		return err_set(e, ERR_REFUSED, "'%.80s' is one contribution too "
-		    "many for step %llu, expected %llu", shard_device(s),
+		    "many for step %llu, expected %llu (--devices)", shard_device(s),
 		    (unsigned long long)s->step, (unsigned long long)g->expect);
 	g->was = 1;
 	g->step = s->step;
@@ -473,7 +473,7 @@ gather_collect(struct gather *g, struct err *e)
 		g->ahead = k > 0 && reader_shard(r)->step != g->step;
 	} while (k > 0 && !g->ahead);
 	return g->expect == 0 ? 1 : err_set(e, ERR_REFUSED, "found %zu contributions to "
-	    "step %llu, expected %llu", g->n, (unsigned long long)g->step,
+	    "step %llu, expected %llu (--devices)", g->n, (unsigned long long)g->step,
 	    (unsigned long long)g->expect);
 }
 
@@ -578,7 +578,7 @@ gather_sum_group(void *arg, uint32_t group, const struct schema_span *span, stru
 		return 0;
 	if ((x = robust_sum_round(&s->sum, 1)) == NULL)
 		return gather_blame(g, g->lo, err_set(e, ERR_REFUSED, "the sum of "
-		    "tensor '%s' of '%s' overflows f32", t->name,
+		    "tensor '%s' of '%s' exceeds the range of f32", t->name,
 		    shard_device(&g->in[g->lo].head)));
 	return writer_values(s->w, group, x, span->n, e);
 }

@@ -319,7 +319,7 @@ marks_next(struct make *k, struct marks *m, uint64_t least, struct err *e)
 	m->val = k->val[i];
 	return m->at >= least && m->at < k->all ? 0 : err_set(e, ERR_DATA,
 	    "corrupt: position %llu %s", (unsigned long long)m->at,
-	    m->at >= k->all ? "beyond the tensor" : "after a larger one");
+	    m->at >= k->all ? "is beyond the tensor" : "follows a larger one");
 }
 
 /* Make the tensor of an overwrite frame. */

@@ -35,7 +35,7 @@ journal_mark_read(const char *path, struct journal_mark *mark, struct err *e)
 	    "\nnext %" SCNx64 "\nfrom %32[0-9a-f]\n", hex, &mark->step,
 	    &mark->stamp, &mark->was, &mark->inode, &mark->next, from) != 7 ||
 	    !model_unhex(hex, mark->hash) || !model_unhex(from, mark->from)))
-		return err_set(e, ERR_DATA, "corrupt: marker file '%s'", path);
+		return err_set(e, ERR_DATA, "corrupt: damaged marker file '%s': remove it", path);
 	return r;
 }
 
@@ -180,7 +180,8 @@ journal_strange(const struct io *f, const struct model *m, struct err *e)
 static int
 journal_corrupt(const struct io *f, struct err *e)
 {
-	return err_set(e, ERR_DATA, "corrupt: journal '%s' is not valid", io_name(f));
+	return err_set(e, ERR_DATA, "corrupt: journal '%s' is damaged: remove it, and "
+	    "copy the whole model again", io_name(f));
 }
 
 static int

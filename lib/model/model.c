@@ -266,8 +266,8 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 		at += dtype_bytes(sc->t[k].dtype, sc->t[k].numel);
 	}
 	if (r == 0 && at != m->file[i].size)
-		r = err_set(e, ERR_DATA, "%s: '%s' has %llu bytes, its tensors "
-		    "need %llu", at > m->file[i].size ? "truncated" : "corrupt",
+		r = err_set(e, ERR_DATA, "%s: '%s' has %llu bytes, but its "
+		    "tensors need %llu", at > m->file[i].size ? "truncated" : "corrupt",
 		    m->file[i].path, (unsigned long long)m->file[i].size,
 		    (unsigned long long)at);
 	format_close(src);
@@ -488,7 +488,7 @@ model_read(const struct model *m, const struct model_span *s, unsigned char *p,
 			return r;
 		if (got == 0)
 			return err_set(e, ERR_REFUSED, "'%s' became shorter while "
-			    "it was read", f->path);
+			    "it was read: try again when nothing writes it", f->path);
 		done += got;
 	}
 	return 0;
@@ -727,7 +727,7 @@ folder_begin(struct format_source *s, const struct format_opts *o, struct err *e
 		t = sc->t[i];
 		if (schema_bits(t.dtype))
 			return err_set(e, ERR_DATA, "unsupported: tensor '%s' in "
-			    "'%s' has dtype '%s'", t.name, s->name,
+			    "'%s' has dtype '%s', which only ace-diff reads", t.name, s->name,
 			    schema_dtype_name(t.dtype));
 		if ((r = format_add(s, &t, sc->t[i].name, e)) == 0 &&
 		    (r = alloc_grow(&f->from, &f->cap, s->schema.n,

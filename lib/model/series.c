@@ -400,8 +400,8 @@ series_end(struct series *s, struct coming *c, struct reader *in,
 	if (c->p.ranks == 0 && (r = series_chains(s, p, e)) < 0)
 		return r;
 	if (s->n == SERIES_MOST)
-		return err_set(e, ERR_DATA, "limit: more than %d patches in a "
-		    "stream: apply them in several runs of ace-patch", SERIES_MOST);
+		return err_set(e, ERR_DATA, "limit: the stream has more than %d "
+		    "patches: apply them in several runs of ace-patch", SERIES_MOST);
 	for (i = 0; i < c->n; i++)
 		c->part[i].sum = c->note.sum[i];
 	p->n = c->n;

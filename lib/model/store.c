@@ -22,12 +22,12 @@
 #define STORE_DRAFT ".next"
 
 static const struct opt store_rows[] = {
-	{ 0, "patches", "N", "The oldest files of more than N are removed.",
+	{ 0, "patches", "N", "If there are more than N files, the oldest are removed.",
 	    OPT_U64(struct store_limits, patches, 2, 1024), .def = "64" },
-	{ 0, "bytes", "SIZE", "And of those with more bytes together, 0: any.",
+	{ 0, "bytes", "SIZE", "Also if all files have more bytes than this; 0: no limit.",
 	    OPT_SIZE(struct store_limits, bytes), .def = "0" },
-	{ 0, "anchor", "N", "A whole model every N patches, or sooner if they have its "
-	    "bytes; 0: never.",
+	{ 0, "anchor", "N", "A whole model is stored after N patches, or sooner if they "
+	    "have as many bytes; 0: never.",
 	    OPT_U64(struct store_limits, anchor, 0, 1024), .def = "16" },
 	OPT_END
 };
@@ -88,10 +88,10 @@ int
 store_create(const char *state, struct err *e)
 {
 	static const char head[] =
-	    "# What ace-diff -S keeps for those who missed something; it reads this "
-	    "when it\n# starts.  A line is NAME VALUE; where there is none, the "
-	    "default.  SIZE is bytes:\n# 64M, 2Gi.  The last whole model, and what "
-	    "leads from it to the newest, is kept.\n";
+	    "# The patches that ace-diff -S keeps for receivers that missed some; it "
+	    "reads this\n# when it starts.  A line is NAME VALUE; a name without a line "
+	    "has its default.\n# SIZE is bytes: 64M, 2Gi.  The last whole model, and what "
+	    "leads from it to the\n# newest, is kept.\n";
 	char *dir = alloc_path(state, "patches", e);
 	char *limits = alloc_path(state, LIMITS_FILE, e);
 	int r = dir == NULL || limits == NULL ? -ERR_SYS : 0;

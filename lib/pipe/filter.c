@@ -138,7 +138,7 @@ filter_schema(void *arg, const struct opt *row, const char *path, struct err *e)
 		return k;
 	k = reader_blame(r, reader_to_shard(r, e), e);
 	if (k >= 0 && reader_schema(r) == NULL)
-		k = err_set(e, ERR_DATA, "mismatch: '%s' has no schema", path);
+		k = err_set(e, ERR_DATA, "mismatch: '%s' has no schema: give a stream with one", path);
 	if (k >= 0)
 		k = schema_copy(&f->schema, reader_schema(r), e);
 	reader_free(r);

@@ -79,9 +79,9 @@ pick_tensor(const char *glob, const char *name)
 int
 pick_none(const char *glob, struct err *e)
 {
-	return glob == NULL ? err_set(e, ERR_NO, "no such shard in the input: "
-	    "'ace-inspect brief' lists its shards") : err_set(e, ERR_NO, "no tensor "
-	    "'%s' in the input: 'ace-inspect list' shows its tensors", glob);
+	return glob == NULL ? err_set(e, ERR_NO, "the input has no such shard: "
+	    "'ace-inspect brief' lists its shards") : err_set(e, ERR_NO, "no tensor of "
+	    "the input matches '%s': 'ace-inspect list' shows them", glob);
 }
 
 int

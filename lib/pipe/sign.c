@@ -29,7 +29,7 @@ static const unsigned char sign_public[12] = { 0x30, 0x2a, 0x30, 0x05, 0x06,
 static int
 sign_ready(struct err *e)
 {
-	return sodium_init() >= 0 ? 0 : err_set(e, ERR_SYS, "libsodium cannot start");
+	return sodium_init() >= 0 ? 0 : err_set(e, ERR_SYS, "libsodium cannot be set up");
 }
 
 /* ---- the signed data ---- */
@@ -108,8 +108,8 @@ sign_text(const char *path, int *r, struct err *e)
 			*r = err_set(e, ERR_DATA, "limit: the file of keys '%s' has "
 			    "1 MiB or more", path);
 		else if (strlen(text) != n)
-			*r = err_set(e, ERR_DATA, "'%s' is not a file of keys: "
-			    "expected lines NAME KEY", path);
+			*r = err_set(e, ERR_DATA, "'%s' has a zero byte: expected "
+			    "text, in lines NAME KEY", path);
 	}
 	io_free(io);
 	if (*r < 0) {
@@ -152,7 +152,7 @@ sign_private(const char *path, struct err *e)
 	if (stat(path, &st) < 0)
 		return err_sys(e, "'%s'", path);
 	return (st.st_mode & 077) == 0 ? 0 : err_set(e, ERR_REFUSED,
-	    "other users can read the secret key in '%s': chmod 600 it", path);
+	    "other users can read the secret key in '%s': run chmod 600 on it", path);
 }
 
 struct sign_key *
@@ -241,8 +241,8 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 	for (key = end; key > name && !sign_blank(key[-1]); key--)
 		;
 	if (key == name)
-		return err_set(e, ERR_DATA, "'%.80s' has no key after it: expected "
-		    "lines NAME KEY", name);
+		return err_set(e, ERR_DATA, "no key follows '%.80s': expected a "
+		    "line NAME KEY", name);
 	for (end = key; sign_blank(end[-1]); end--)
 		;
 	*end = '\0';
@@ -321,11 +321,11 @@ sign_check(const struct sign_ring *r, const char *device,
 
 	sign_sum_get(s, hash);
 	if (n != SIGN_SIZE || bytes_le32(p + 4) != 0)
-		return err_set(e, ERR_DATA, "corrupt: the signature of %zu bytes is not valid",
+		return err_set(e, ERR_DATA, "corrupt: the signature (%zu bytes) is damaged",
 		    n);
 	if (bytes_le32(p) != SIGN_SCHEME)
 		return err_set(e, ERR_DATA, "unsupported: signature scheme %lu is "
-		    "unknown", (unsigned long)bytes_le32(p));
+		    "unknown, expected 1", (unsigned long)bytes_le32(p));
 	for (i = 0; i < r->n; i++) {
 		if (strcmp(r->key[i].device, device) != 0)
 			continue;
@@ -338,7 +338,7 @@ sign_check(const struct sign_ring *r, const char *device,
 		return err_set(e, ERR_DATA, "mismatch: the signature is made with a "
 		    "key of '%.80s', but not for this shard", device);
 	}
-	return err_set(e, ERR_REFUSED, named ? "the shard of '%.80s' is signed "
-	    "with a key that is not among its own" : "the key ring has no key "
-	    "of '%.80s'", device);
+	return err_set(e, ERR_REFUSED, named ? "the shard of '%.80s' is signed with a "
+	    "key that the key ring does not list for it" : "the key ring has no key "
+	    "of '%.80s': add a line with its key", device);
 }

@@ -455,8 +455,8 @@ conserve_kind(struct conserve_run *x, struct err *e)
 	x->cached = how != NULL && strncmp(how, "cache:", 6) == 0;
 	if (how == NULL || strcmp(how, "ef") == 0 || x->cached)
 		return 0;
-	return err_set(e, ERR_DATA, "unsupported: feedback %.40s does not keep "
-	    "the sum of the inputs", how);
+	return err_set(e, ERR_DATA, "unsupported: feedback %.40s cannot be "
+	    "audited, expected ef or cache", how);
 }
 
 static int
@@ -554,8 +554,8 @@ conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e)
 	if (k < 0 || c->violated == 0)
 		return k;
 	return err_set(e, ERR_DATA, "mismatch: tensor '%.80s' at index %llu: "
-	    "the input is %.9g, but %.9g is delivered or kept, of '%.80s' up to step "
-	    "%llu; %llu elements differ", c->tensor, (unsigned long long)c->index,
-	    c->given, c->given - c->missing, c->device, (unsigned long long)c->step,
+	    "the inputs of '%.80s' up to step %llu add up to %.9g, but %.9g is delivered "
+	    "or kept; %llu elements differ", c->tensor, (unsigned long long)c->index,
+	    c->device, (unsigned long long)c->step, c->given, c->given - c->missing,
 	    (unsigned long long)c->violated);
 }

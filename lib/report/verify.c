@@ -82,7 +82,7 @@ verify_sums(const struct verify *v, const struct reader *r, struct err *e)
 	    (unsigned long long)v->shard, shard_device(s),
 	    (unsigned long long)s->step);
 	if (!verify_near(got->sum, want->sum, v->sumabs))
-		return err_set(e, ERR_NO, "the sum of the values is %.17g, but their "
+		return err_set(e, ERR_NO, "the sum of the values is %.17g, but the "
 		    "end record says %.17g, %s", got->sum, want->sum, where);
 	if (!verify_near(got->sumsq, want->sumsq, got->sumsq))
 		return err_set(e, ERR_NO, "the sum of squares is %.17g, but the end "
@@ -221,7 +221,7 @@ verify_recover(struct verify_saved *x, struct reader *r, struct writer *w,
 	memset(x, 0, sizeof(*x));
 	filter_loose(r, w, 0);
 	if (!io_can_seek(reader_io(r)))
-		return err_set(e, ERR_USAGE, "'%s' cannot seek: give a regular file",
+		return err_set(e, ERR_USAGE, "'%s' is a pipe or device: give a regular file",
 		    reader_name(r));
 	do {
 		/* an error at `from' or later will be found again */

@@ -61,40 +61,40 @@ limits_stale(void *arg, const struct opt *row, const char *val, struct err *e)
 }
 
 static const struct opt limits_rows[] = {
-	{ 0, "kind", "LIST", "Kinds let in, between commas: gradient, delta, "
-	    "sum, mean, residual,\n# model, history, and difference (to a "
-	    "history); others are invalid.", OPT_CALL(limits_kinds),
+	{ 0, "kind", "LIST", "Accepted kinds, separated by commas: gradient, delta,\n# "
+	    "sum, mean, residual, model, history, and difference (to a "
+	    "history); others\n# are invalid.", OPT_CALL(limits_kinds),
 	    .def = "gradient,delta,sum,mean,difference" },
-	{ 0, "shard", "SIZE", "Larger shards, on the wire, are invalid.",
+	{ 0, "shard", "SIZE", "Shards with more bytes than this are invalid.",
 	    OPT_SIZE(struct limits, shard), .def = "256Mi" },
-	{ 0, "weight", "X", "Heavier ones are invalid.  Where all devices weigh "
-	    "1, say 1.",
+	{ 0, "weight", "X", "Shards with a larger weight are invalid.  If all "
+	    "devices have weight 1, give 1.",
 	    OPT_F64(struct limits, weight, 1e-300, LIMITS_WEIGHT_MOST),
 	    .def = "1e6" },
-	{ 0, "contributors", "N", "Those of more devices are invalid: 1 for a "
-	    "device, for a relay its edges.",
+	{ 0, "contributors", "N", "Shards of more devices than this are invalid: "
+	    "1 for a device; a relay counts\n# its devices.",
 	    OPT_U64(struct limits, contributors, 1, 1 << 20), .def = "1024" },
-	{ 0, "ahead", "N", "Those more than N steps after the last closed one "
+	{ 0, "ahead", "N", "Shards more than N steps after the last closed step "
 	    "have to wait.", OPT_U64(struct limits, ahead, 1, LIMITS_STEP_MOST),
 	    .def = "10000" },
-	{ 0, "staleness", "N", "Those computed at a model more than N steps "
-	    "older are late; any: all come.", OPT_CALL(limits_stale),
+	{ 0, "staleness", "N", "Shards computed at a model more than N steps "
+	    "older are late; any: none are.", OPT_CALL(limits_stale),
 	    .def = "any" },
-	{ 0, "quota", "SIZE", "So have those of a device with so much in open "
-	    "steps,", OPT_SIZE(struct limits, quota), .def = "4Gi" },
-	{ 0, "open", "N", "and those of one with shards in so many open steps.",
+	{ 0, "quota", "SIZE", "Shards of a device with this many bytes in open "
+	    "steps have to wait.", OPT_SIZE(struct limits, quota), .def = "4Gi" },
+	{ 0, "open", "N", "Shards of a device with shards in this many open steps have to wait.",
 	    OPT_U64(struct limits, open, 1, 1 << 20), .def = "1024" },
-	{ 0, "timeout", "TIME", "A connection ends when nothing comes for so "
+	{ 0, "timeout", "TIME", "A connection ends when nothing comes for this "
 	    "long within a shard.",
 	    OPT_TIME(struct limits, silence), .def = "60s" },
-	{ 0, "idle", "TIME", "It ends when nothing comes for so long before "
-	    "a shard.",
+	{ 0, "idle", "TIME", "A connection ends when nothing comes for this long "
+	    "before a shard.",
 	    OPT_TIME(struct limits, idle), .def = "2h" },
-	{ 0, "time", "TIME", "It ends when no shard is whole, or no answer "
-	    "taken, after so long.", OPT_TIME(struct limits, time), .def = "24h" },
-	{ 0, "clients", "N", "More connections at a time are refused.",
+	{ 0, "time", "TIME", "A connection ends when a shard, or reading its "
+	    "answer, takes longer.", OPT_TIME(struct limits, time), .def = "24h" },
+	{ 0, "clients", "N", "More open connections than this are refused.",
 	    OPT_U64(struct limits, clients, 1, CLIENTS_LIMIT), .def = "256" },
-	{ 0, "each", "N", "And so are more of one device.",
+	{ 0, "each", "N", "More open connections of one device than this are refused.",
 	    OPT_U64(struct limits, each, 1, CLIENTS_LIMIT), .def = "16" },
 	OPT_END
 };
@@ -120,12 +120,11 @@ int
 limits_init(const struct spool *s, struct err *e)
 {
 	static const char head[] =
-	    "# What this spool lets in; ace-recv reads it when it starts.  A line "
+	    "# The limits of this spool; ace-recv reads them when it starts.  A line "
 	    "is\n# NAME VALUE, or NAME VALUE DEVICE for connections of that "
-	    "device alone\n# (ace-recv --device).  Of several lines the last one "
-	    "counts, and one of the\n# device before one of all; where there is "
-	    "none, the default.  SIZE is bytes:\n# 64M, 256Mi; TIME 500ms, 60s, "
-	    "2h.\n";
+	    "device alone\n# (ace-recv --device), which counts before a line for all.  "
+	    "If a name has several\n# lines, the last one counts; if it has none, its "
+	    "default.  SIZE is bytes: 64M,\n# 256Mi; TIME is 500ms, 60s, 2h.\n";
 	char path[SPOOL_PATH];
 
 	return limits_file_write(spool_path(s, NULL, LIMITS_FILE, path), head,
@@ -194,11 +193,11 @@ limits_head(const struct limits *a, const struct shard *sh,
 	if ((sh->flags & SHARD_RECOVERED) != 0)
 		limits_refuse(r, "the shard is from a damaged file: resend it");
 	if ((a->kinds >> sh->kind & 1) == 0)
-		limits_refuse(r, "mismatch: a shard of kind %s cannot be averaged "
+		limits_refuse(r, "mismatch: kind %s is not accepted here "
 		    "(limits: kind)", shard_kind_name(sh->kind));
 	if (!a->differences && (sh->flags & SHARD_PREDICTED) != 0)
-		limits_refuse(r, "mismatch: the shard is a difference to a history "
-		    "(limits: kind)");
+		limits_refuse(r, "mismatch: differences to a history are not "
+		    "accepted here (limits: kind)");
 	limits_numbers(a, sh, r);
 	if (checks_shard(sh, &e) < 0)
 		(void)limits_because(r, &e);
@@ -387,7 +386,7 @@ limits_took(const struct spool *s, const struct shard *sh, int alone,
 	if (k == 0)
 		k = fd_write_at(l.fd, 0, b.p, b.n, "open", e);
 	if (k == 0 && ftruncate(l.fd, (off_t)b.n) < 0)
-		k = err_sys(e, "open");
+		k = err_sys(e, "list of open steps");
 	buf_release(&b);
 	limits_shut(&l);
 	return k;
@@ -430,7 +429,7 @@ limits_room(const struct limits *a, const struct spool *s,
 		p.bytes += sc->total * sizeof(float);	/* see limits_step */
 	if (p.bytes >= a->quota)
 		return err_set(e, ERR_REFUSED, "limit: %llu bytes of this device "
-		    "wait for their steps (limits: quota)",
+		    "wait for an average (limits: quota)",
 		    (unsigned long long)p.bytes);
 	return 0;
 }

@@ -81,8 +81,8 @@ receive_check_run(const struct spool *s, const struct shard *sh, struct err *e)
 	int k = spool_run(s, &run, e);
 
 	if (k > 0 && strcmp(run, spool_run_of(sh)) != 0)
-		k = err_set(e, ERR_DATA, "mismatch: a shard of run '%.80s', and "
-		    "the spool is of run '%.80s'", spool_run_of(sh), run);
+		k = err_set(e, ERR_DATA, "mismatch: the shard is of run '%.80s', "
+		    "but the spool of run '%.80s'", spool_run_of(sh), run);
 	alloc_free(run);
 	return k < 0 ? k : 0;
 }
@@ -501,7 +501,7 @@ receive_publish(const struct spool *s, struct reader *in, struct err *e)
 		sh = reader_shard(in);
 		if (sh->kind != SHARD_MEAN && sh->kind != SHARD_SUM)
 			r = err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is "
-			    "not an average", shard_device(sh));
+			    "not an average, expected mean or sum", shard_device(sh));
 		else if ((r = receive_check_run(s, sh, e)) == 0)
 			r = receive_publish_shard(s, in, e);
 		if (r < 0)

@@ -162,7 +162,7 @@ roster_change(const struct spool *s, const char *device, int joins, struct err *
 		;
 	if (k >= 0 && i == t.n)
 		k = joins ? array_add(&t, device, e) : err_set(e, ERR_REFUSED,
-		    "'%s' has no device '%.80s'", s->state.dir, device);
+		    "the list of '%s' has no device '%.80s'", s->state.dir, device);
 	else if (k >= 0 && !joins) {
 		alloc_free(t.p[i]);
 		t.p[i] = t.p[--t.n];

@@ -372,7 +372,7 @@ spool_shard(const char *path, struct receipt *rc, char **run, struct err *e)
 	}
 	reader_free(r);
 	if (k == 0 && n != 1)
-		k = err_set(e, ERR_DATA, "corrupt: %d shards in '%s'", n, path);
+		k = err_set(e, ERR_DATA, "corrupt: '%s' has %d shards, expected 1", path, n);
 	return k < 0 ? k : 1;
 }
 

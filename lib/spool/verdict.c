@@ -48,8 +48,8 @@ verdict_link(const struct verdict *x, struct err *e)
 	if (errno == EEXIST)
 		return 0;
 	if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS)
-		return err_set(e, ERR_SYS, "'%s': the file system of "
-		    "the spool has no hard links", x->path);
+		return err_set(e, ERR_SYS, "'%s': the file system of the spool "
+		    "has no hard links: put the spool on another one", x->path);
 	return err_sys(e, "'%s'", x->path);
 }
 
@@ -85,7 +85,8 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 		    n++ == 0)
 			*x->r = l.line[i].r;
 	if (k > 0 && (l.n == 0 || n > 1))
-		k = err_set(e, ERR_DATA, "corrupt: receipts in '%s'", x->no);
+		k = err_set(e, ERR_DATA, "corrupt: '%s' has no receipt, or the same twice",
+		    x->no);
 	else if (k > 0 && n == 0) {
 		k = !closed && (l.n >= VERDICT_TRIES ||
 		    l.line[l.n - 1].r.verdict != RECEIPT_INVALID);
@@ -147,8 +148,8 @@ verdict_stranger(const struct verdict *x, struct err *e)
 	    (k == 0 || x->sh->step < from) && faccessat(AT(open), F_OK, 0) < 0) {
 		x->r->verdict = RECEIPT_INVALID;
 		(void)snprintf(x->r->reason, sizeof(x->r->reason), "this device is "
-		    "new here, and step %llu is the next: it has to ask for what "
-		    "the others know (ace-recv(1), Joining and leaving)",
+		    "new here, and step %llu is the next: it has to ask for the "
+		    "averages so far (ace-recv(1), Joining and leaving)",
 		    (unsigned long long)x->d.closed + 1);
 	}
 	return k < 0 ? k : 0;
@@ -227,8 +228,8 @@ verdict_schema(const char *path, const struct schema *sc,
 		first = reader_shard(r);
 		differs = schema_diff(reader_schema(r), sc, why);
 		if (memcmp(first->run, sh->run, SHARD_ID) != 0) {
-			k = err_set(e, ERR_DATA, "mismatch: a shard of run "
-			    "'%.80s', and the spool is of run '%.80s'",
+			k = err_set(e, ERR_DATA, "mismatch: the shard is of run "
+			    "'%.80s', but the spool of run '%.80s'",
 			    shard_run(sh), shard_run(first));
 			break;
 		}
@@ -311,8 +312,8 @@ verdict_judge(const struct verdict *x, struct err *e)
 	    x->d.last - base <= most)
 		return VERDICT_YES;
 	x->r->verdict = RECEIPT_LATE;
-	(void)snprintf(x->r->reason, sizeof(x->r->reason), "stale: model version "
-	    "%llu, now %llu", (unsigned long long)base,
+	(void)snprintf(x->r->reason, sizeof(x->r->reason), "stale: computed at model "
+	    "version %llu, but the newest is %llu", (unsigned long long)base,
 	    (unsigned long long)x->d.last);
 	return VERDICT_NO;
 }
@@ -393,8 +394,8 @@ verdict_shard(const struct spool *s, const struct shard *sh,
 	if (k == 0)
 		k = verdict_locked(&x, e);
 	if (r->verdict == RECEIPT_EQUIVOCATION)
-		(void)snprintf(r->reason, sizeof(r->reason), "other bytes came "
-		    "under this name before");
+		(void)snprintf(r->reason, sizeof(r->reason), "another shard of "
+		    "this device and step came before");
 	temp_remove(temp);
 	r->clock = spool_clock();
 	if (k == 0 && x.d.has_last)

@@ -687,8 +687,8 @@ coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err
 	char how[64];
 
 	if (bits > CODING_BITS)
-		(void)snprintf(how, sizeof(how), "no --bits is enough, -c CODEC "
-		    "needs none");
+		(void)snprintf(how, sizeof(how), "no --bits is enough: -c CODEC "
+		    "needs no budget");
 	else
 		(void)snprintf(how, sizeof(how), "--bits %llu is enough",
 		    (unsigned long long)bits);

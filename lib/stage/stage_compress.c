@@ -494,7 +494,7 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 		return r;
 	if (x->plan.any && note.terms.budget != x->budget)
 		return reader_place(x->sh.in, err_set(e, ERR_DATA,
-		    "mismatch: the plan has two budgets"), e);
+		    "mismatch: the plan names two different budgets"), e);
 	x->budget = note.terms.budget;
 	if ((r = note_wait_add(&x->plan, n->p, n->n, all, e)) < 0)
 		return r;
@@ -550,8 +550,8 @@ static int
 stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
 {
 	if (!x->plan.any)
-		return err_set(e, ERR_USAGE, "no plan in the stream: put "
-		    "ace-select before, or give -c CODEC");
+		return err_set(e, ERR_USAGE, "the stream has no plan: put "
+		    "ace-select before this program, or give -c CODEC");
 	return reader_place(x->sh.in, err_set(e, ERR_DATA,
 	    "mismatch: the stream has no plan for group %lu", (unsigned long)g), e);
 }
@@ -579,7 +579,7 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 			coding_plan(&x->coding, i - 1, &p);
 		else if (g >= x->left && p.codec != CODEC_NONE)
 			return reader_place(x->sh.in, err_set(e, ERR_DATA,
-			    "mismatch: the plan of group %lu has no values",
+			    "mismatch: group %lu has a plan, but no values",
 			    (unsigned long)g), e);
 	}
 	return 0;

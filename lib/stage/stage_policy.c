@@ -95,7 +95,7 @@ policy_set_ratio(void *arg, const struct opt *row, const char *val, struct err *
 	const int n = opt_items(policy_ratios, arg, val, "--ratio", e);
 
 	return n < 0 ? n : f->least <= f->most ? 0 : err_set(e, ERR_USAGE,
-	    "--ratio: MIN, %g, is above MAX, %g", f->least, f->most);
+	    "--ratio: MIN %g is above MAX %g", f->least, f->most);
 }
 
 /* Set a time; "auto" means that it is measured. */
@@ -180,8 +180,8 @@ static int
 policy_check(const struct stage_policy_opts *o, struct err *e)
 {
 	if (o->interval.min > o->interval.max)
-		return err_set(e, ERR_USAGE,
-		    "--interval: MIN is above MAX");
+		return err_set(e, ERR_USAGE, "--interval: MIN %.0f is above MAX %.0f",
+		    (double)o->interval.min, (double)o->interval.max);
 	if (o->stale.on && (o->factor.warmup > 0 || o->deadline >= 0))
 		return err_set(e, ERR_USAGE, "--deco excludes --deadline and a "
 		    "WARMUP of --ratio: leave them out");
@@ -270,7 +270,7 @@ policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 		return err_set(e, ERR_USAGE, "--target-divergence needs "
 		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
 	return *norm > 0 ? 0 : err_set(e, ERR_DATA, "corrupt: key "
-	    SHARD_KEY_NORM " of '%s': expected a norm above 0", shard_device(s));
+	    SHARD_KEY_NORM " of %s: expected a norm above 0", shard_device(s));
 }
 
 /* Decide the interval at the end of a shard whose values have these sums, and set o.steps
@@ -411,7 +411,8 @@ policy_memory(struct stage_policy *p, struct memory *h, struct err *e)
 	    &p->o.pace.rate, 1, e)) > 0 && !isfinite(p->o.pace.rate))
 		bad = POLICY_RATE;
 	return bad == NULL ? (r < 0 ? r : 0) : err_set(e, ERR_DATA,
-	    "corrupt: key %s in '%s/%s' is not valid", bad, p->o.dir, h->file);
+	    "corrupt: key %s in '%s/%s' is out of range: remove that file", bad,
+	    p->o.dir, h->file);
 }
 
 static int

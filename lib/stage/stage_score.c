@@ -248,7 +248,7 @@ stage_score_energy(struct stage_score *x, struct reader *r, float *energy,
 
 	if (schema_diff(x->sh.schema, reader_schema(r), why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: file '" STAGE_SCORE_TOLD
-		    "' of the state: %s", why);
+		    "' of the state is for another model: %s", why);
 	if ((k = values_begin(&v, r, e)) < 0)
 		goto out;
 	while ((k = values_next(&v, e)) > 0) {
@@ -320,8 +320,7 @@ stage_score_reload(struct stage_score *x, struct err *e)
 			r = err_set(e, ERR_SYS, "cannot read '%s': %s", name,
 			    strerror(errno));
 	} else if (!S_ISREG(st.st_mode))
-		r = err_set(e, ERR_DATA, "unsupported: '%s' is not a "
-		    "regular file", name);
+		r = err_set(e, ERR_DATA, "unsupported: '%s' is not a regular file", name);
 	else if (!stage_score_known(&st, &x->read)) {
 		/* a new file may reuse the inode, but then has a later time */
 		(void)clock_settle(st.st_ctim);

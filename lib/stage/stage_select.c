@@ -71,7 +71,7 @@ stage_select_level(struct stage_select_upto *u, char *word, struct err *e)
 		*codec++ = '\0';
 	if (every != NULL)
 		*every++ = '\0';
-	r = every != NULL ? num_u64(&n, every, 1, UINT32_MAX, "-p: every", e) : 0;
+	r = every != NULL ? num_u64(&n, every, 1, UINT32_MAX, "-p: N of @N", e) : 0;
 	u->every = (uint32_t)n;
 	if (r < 0 || (r = codec_parse(codec != NULL ? codec : "f16", &u->codec,
 	    e)) < 0)
@@ -313,8 +313,8 @@ stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
 		return k;
 	if (k == 0)
-		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
-		    "the stream: put ace-policy before this program"), e);
+		return reader_place(s->in, err_set(e, ERR_USAGE, "the stream has "
+		    "no policy: put ace-policy before this program"), e);
 	*bytes = ratio_budget(s->schema->total, v);
 	return 0;
 }
@@ -718,7 +718,7 @@ stage_select_make(struct stage *s, void *opts, const struct filter *f, struct er
 
 	x->survey = (struct survey)SURVEY_INIT;
 	if (o->mode == STAGE_SELECT_UNSAID)
-		return err_set(e, ERR_USAGE, "the budget is missing: -p, -b, "
+		return err_set(e, ERR_USAGE, "the budget is missing: give -p, -b, "
 		    "--bits, --policy or --plan");
 	if (o->effort != 0 && (o->mode != STAGE_SELECT_BUDGET || o->m > 0))
 		return err_set(e, ERR_USAGE, "--effort needs -b, --bits or --policy, "

@@ -38,7 +38,8 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 	size_t i;
 
 	if (n == 0 || n > CLUSTER_DEVICES || k == 0 || k > CLUSTER_TIERS)
-		return err_set(e, ERR_USAGE, "cannot form %zu tiers of %zu devices", k, n);
+		return err_set(e, ERR_USAGE, "cannot put %zu devices into %zu tiers: "
+		    "expected 1 to %d and 1 to %d", n, k, CLUSTER_DEVICES, CLUSTER_TIERS);
 	x->n = n;
 	x->k = k < n ? k : n;
 	if ((x->s = alloc_get(n, sizeof(*x->s), e)) == NULL ||
@@ -49,10 +50,10 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 		return -ERR_SYS;
 	for (i = 0; i < n; i++) {
 		if (t[i] < 0)
-			return err_set(e, ERR_USAGE, "device %zu: its time is negative", i + 1);
+			return err_set(e, ERR_USAGE, "device %zu has a negative time", i + 1);
 		if (t[i] > MOST / (int64_t)n)
-			return err_set(e, ERR_DATA, "limit: device %zu: its time of %.3g s "
-			    "is above %.3g s", i + 1, (double)t[i] * 1e-9,
+			return err_set(e, ERR_DATA, "limit: device %zu has a time of %.3g "
+			    "s, expected at most %.3g s", i + 1, (double)t[i] * 1e-9,
 			    (double)(MOST / (int64_t)n) * 1e-9);
 		x->s[i].t = t[i];
 		x->s[i].at = i;
@@ -120,8 +121,8 @@ cluster_tiers(const int64_t *t, size_t n, size_t most, int64_t lambda,
 	int r;
 
 	if (lambda < 0 || lambda > MOST / CLUSTER_TIERS)
-		return err_set(e, ERR_USAGE, "tiers: lambda %.3g s, expected 0 to "
-		    "2^55 ns", (double)lambda * 1e-9);
+		return err_set(e, ERR_USAGE, "the time of a tier (lambda) is %.3g s, "
+		    "expected 0 to 3.6e7 s", (double)lambda * 1e-9);
 	if ((r = tiers_init(&x, t, n, most, e)) == 0) {
 		tiers_solve(&x, all);
 		for (i = 2; i <= x.k; i++)

@@ -13,8 +13,8 @@ dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
 
 	*d = (struct dynacomm)DYNACOMM_INIT;
 	if (n == 0 || n >= SIZE_MAX / sizeof(*d->pt) || dt < 0)
-		return err_set(e, ERR_USAGE, "expected at least one layer, and dt from 0 "
-		    "on");
+		return err_set(e, ERR_USAGE, "expected at least one layer, and a start "
+		    "time (dt) of 0 or more");
 	if ((d->pt = alloc_get(n + 1, sizeof(*d->pt), e)) == NULL ||
 	    (d->fc = alloc_get(n + 1, sizeof(*d->fc), e)) == NULL) {
 		dynacomm_release(d);
@@ -25,14 +25,14 @@ dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
 	for (i = 0; i < n; i++) {
 		if (pt[i] < 0 || fc[i] < 0) {
 			dynacomm_release(d);
-			return err_set(e, ERR_USAGE, "layer %zu: a time is "
-			    "negative", i + 1);
+			return err_set(e, ERR_USAGE, "layer %zu has a negative "
+			    "time", i + 1);
 		}
 		if (pt[i] > MOST - sum || fc[i] > MOST - sum - pt[i] ||
 		    dt > MOST - sum - pt[i] - fc[i]) {
 			dynacomm_release(d);
-			return err_set(e, ERR_DATA, "limit: layer %zu: the "
-			    "times add up to more than 2^61 ns", i + 1);
+			return err_set(e, ERR_DATA, "limit: the times up to "
+			    "layer %zu add up to more than 2.3e9 s", i + 1);
 		}
 		sum += pt[i] + fc[i] + dt;
 		d->pt[i + 1] = d->pt[i] + pt[i];

@@ -245,8 +245,8 @@ robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	if (q->kind != ROBUST_TRIM || n > 2 * q->f)
 		return 0;
 	if (t->k <= 2 * q->f)
-		return err_set(e, ERR_REFUSED, "trim cuts %zu values at each end, "
-		    "which leaves none of %zu contributions", q->f, n);
+		return err_set(e, ERR_REFUSED, "trim:%zu removes all %zu contributions, "
+		    "from both ends: use a smaller number", q->f, n);
 	t->f = rest < most ? rest : most;
 	return 0;
 }
@@ -284,8 +284,8 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 	if (sparse <= n - sparse)
 		return 0;
 	return err_set(e, ERR_REFUSED, "%s of sparse shards would be near zero: %zu "
-	    "of %zu devices sent more zeros than other values; append :senders to "
-	    "average over nonzero values",
+	    "of %zu devices sent more zeros than other values: append :senders to the "
+	    "rule, to average over nonzero values",
 	    q->kind == ROBUST_TRIM ? "the trimmed mean" : "the median", sparse, n);
 }
 
@@ -321,8 +321,8 @@ robust_center(const struct robust_rule *q, struct robust_step *t, double *tmp,
 {
 	/* contributions already left out count as bad ones */
 	if (q->even && t->k < 2 * q->f + 1)
-		return err_set(e, ERR_REFUSED, "center with %zu bad devices "
-		    "needs %zu contributions, there are %zu", q->f, 2 * q->f + 1, t->k);
+		return err_set(e, ERR_REFUSED, "center:%zu needs "
+		    "at least %zu contributions, found %zu", q->f, 2 * q->f + 1, t->k);
 	robust_past(t, tmp);
 	return 0;
 }

@@ -469,12 +469,12 @@ select_budget(const struct select_level *level, size_t n, size_t m,
 
 	memset(res, 0, sizeof(*res));
 	if (m > SELECT_LEVELS)
-		return err_set(e, ERR_USAGE, "each group has %zu levels, at most %d", m,
+		return err_set(e, ERR_USAGE, "a group has %zu levels, expected at most %d", m,
 		    SELECT_LEVELS);
 	for (g = 0; g < n; g++)
 		if (select_price(level + g * m, m, 0) == m)
 			return err_set(e, ERR_USAGE,
-			    "group %zu has no level to choose", g);
+			    "group %zu has no level that can be chosen", g);
 	if (!select_at(level, n, m, SELECT_DEAR, budget, choice)) {
 		select_totals(level, n, m, choice, res);
 		return 1;

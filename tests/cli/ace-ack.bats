@@ -122,7 +122,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 		diff -r before state
 	}
 	average -s 2 >other
-	refused "the average is of step 2, but this state sent step 1 last" other
+	refused "the average is of step 2, which this state did not send .its last step is 1" other
 	average -s 1 -r other >other
 	refused "the shard of 'aggregate' is of run 'other', but this state of run 'test'" other
 	mkshards -d aggregate -s 1 >other
@@ -137,7 +137,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	step 2
 	rm -r before
 	cp -r state before
-	refused "the average is of step 1, but this state sent step 2 last" mean
+	refused "the average is of step 1, which this state did not send .its last step is 2" mean
 	ace-expand --omit provenance mean | cat receipts - >both
 	exits 0 ace-ack -S state both
 	[ -s out ]
@@ -149,7 +149,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	ace-recv --spool spool sent >receipt
 	cp state/residual before
 	exits 5 ace-ack -S state receipt
-	says "^ace-ack: step 0: equivocation: other bytes came under this name before"
+	says "^ace-ack: step 0: equivocation: another shard of this device and step came before"
 	[ "$(wc -l <err)" -eq 1 ]
 	same before state/residual
 	[ "$(pending)" = 0 ]
@@ -260,7 +260,7 @@ step 1: accepted" ]
 	says '^ace-ack: no answer: the receiver was not reached'
 	# an empty file is not a receipt
 	: >none
-	refuses 3 'truncated: empty input' ace-ack -S state none
+	refuses 3 'truncated: the input is empty' ace-ack -S state none
 	ace-recv --spool spool sent | head -c 100 | exits 3 ace-ack -S other
 	says '^ace-ack: truncated: '
 	[ "$(pending)" = 0 ]

@@ -289,28 +289,28 @@ slow2 11.000000000 2 1 " ]
 	dynacomm --cuts 1s|line 3 has 1 cell, but the table has 2 columns|pt fc\n1 1\n1\n
 	dynacomm --cuts 1s|line 2: fc 'x' is not a time|pt fc\n1 x\n
 	dynacomm --cuts 1s --bandwidth 1bit|limit: line 2: sending 'bytes' would take 8e\+14 s|bytes fc\n1e14 1\n
-	dynacomm --cuts 1s|line 2: fc '0' is not from|pt fc\n1 0\n
-	dynacomm --cuts 1s|line 4: pt '-1' is not from|# c\npt fc\n1 1\n-1 1\n
+	dynacomm --cuts 1s|line 2: fc '0': expected|pt fc\n1 0\n
+	dynacomm --cuts 1s|line 4: pt '-1': expected|# c\npt fc\n1 1\n-1 1\n
 	dynacomm --cuts 1s|line 2: pt 'nan' is not a time|pt fc\nnan 1\n
 	dynacomm --cuts 1s|column 'pt' is missing|fc\n1\n
 	dynacomm --cuts 1s|expected a column 'fc' or 'bc'|pt\n1\n
 	dynacomm --cuts 1s|columns 'bytes' and 'pt' exclude each other|pt fc bytes\n1 1 1\n
 	dynacomm --cuts 1s|column 'fc' twice|fc fc\n1 1\n
-	dynacomm --cuts 1s|no row after line 1|pt fc\n
+	dynacomm --cuts 1s|no row after the column names in line 1|pt fc\n
 	dynacomm --cuts 1s|no line of column names|
 	dynacomm --cuts 1s|add up to more than|pt fc\n1e9 1e9\n1e9 1e9\n
-	cluster|line 2: time '1e9' is not from 1e-09 to 1e\+07|time\n1e9\n
-	cluster|limit: line 2: a round would take 2e\+07 s, at most 1e\+07 s: check its times and bandwidth|compute bandwidth rtt bytes\n1e7 1bit 1e7 0\n
-	deco|line 2: values '3.2e13' is not from 1 to 3.125e\+13|compute bandwidth latency values\n1 1 1 3.2e13\n
-	deco|line 2: bandwidth '0' is not from|compute bandwidth latency values\n1 0 1 9\n
+	cluster|line 2: time '1e9': expected 1e-09 to 1e\+07|time\n1e9\n
+	cluster|limit: line 2: a round would take 2e\+07 s, expected at most 1e\+07 s: check its times and bandwidth|compute bandwidth rtt bytes\n1e7 1bit 1e7 0\n
+	deco|line 2: values '3.2e13': expected 1 to 3.125e\+13|compute bandwidth latency values\n1 1 1 3.2e13\n
+	deco|line 2: bandwidth '0': expected|compute bandwidth latency values\n1 0 1 9\n
 	deco|line 3: compute '-' is not a time|compute bandwidth latency values\n1 1 1 9\n- 1 1 9\n
-	deco|line 2: compute '0s' is not from|compute bandwidth latency values\n0s 1 1 9\n
-	deco|line 2: values '0' is not from|compute bandwidth latency values\n1s 1 1 0\n
+	deco|line 2: compute '0s': expected|compute bandwidth latency values\n0s 1 1 9\n
+	deco|line 2: values '0': expected|compute bandwidth latency values\n1s 1 1 0\n
 	deco|column 'bandwidth' is missing|compute\n1\n
 	deco|column 'values' is missing|compute bandwidth latency\n1 1 1\n
-	cluster|line 2: bandwidth '0Mbit' is not from|compute bandwidth rtt bytes\n1 0Mbit 0 1\n
+	cluster|line 2: bandwidth '0Mbit': expected|compute bandwidth rtt bytes\n1 0Mbit 0 1\n
 	cluster|expected a column 'time' or 'bytes'|compute bandwidth rtt\n1 1 1\n
-	cluster|line 2: time '0' is not from|time\n0\n
+	cluster|line 2: time '0': expected|time\n0\n
 	cluster --cluster 2|line 2: os 'linux' is not a number|time os\n1 linux\n
 	END
 	exits 4 ace-advise cluster nosuchfile

@@ -39,7 +39,7 @@ values() {
 	exits 0 ace-aggregate --rule median a b c d
 	[ "$(values)" = "1.125 2.125 3" ]
 	exits 5 ace-aggregate --rule trim:2 a b c d
-	says 'trim cuts 2 values at each end, which leaves none of 4 contributions'
+	says 'trim:2 removes all 4 contributions, from both ends'
 }
 
 @test "clip shortens large shards and names their devices" {
@@ -305,7 +305,7 @@ steps() {
 	[ "$(values)" = 3 ]
 	says "'c' left out: nonfinite"
 	exits 5 ace-aggregate --tolerate 1 a b
-	says 'center with 1 bad devices needs 3 contributions, there are 2'
+	says 'center:1 needs at least 3 contributions, found 2'
 	exits 2 ace-aggregate --tolerate 1 --devices 2 a b
 	says '--devices 2 --tolerate 1: any rule tolerates fewer than half of the devices, here at most 0'
 	exits 2 ace-aggregate --tolerate 0 a b c
@@ -372,7 +372,7 @@ steps() {
 		cp cut.aceg "$f"
 	done
 	exits 3 "${agg[@]}" --rounds 1
-	says 'corrupt: the history has no rows of devices.*past'
+	says 'corrupt: the state of rule center has no rows of devices.*past'
 }
 
 # part DEVICE STEP SEED [TIMES]: write a shard of 300 values of SEED, multiplied by TIMES
@@ -447,7 +447,7 @@ part() {
 		[[ "$(field left-out out)" = *loud:norm-ratio* ]]
 	done
 	exits 0 ace-aggregate --rule norm-ratio:2,trim:1 e1 e2 loud
-	says "too few shards remain for rule 'norm-ratio:2,trim:1': using F 0$"
+	says "too few shards remain for rule 'norm-ratio:2,trim:1': it is used with F = 0$"
 	# too few contributions even if none is left out
 	exits 5 ace-aggregate --rule norm-ratio:2,trim:2 e1 e2 e3 loud
 }
@@ -466,7 +466,7 @@ part() {
 	# in a spool the later shard is deferred, and the others are averaged
 	cat one two | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2 --quorum 1
-	says "1 of 2 shards are deferred: 'evil' would count twice: it contributed to 'relay[12]' and to"
+	says "1 of 2 shards are excluded: 'evil' would count twice: it contributed to 'relay[12]' and to"
 	ace-inspect list out | grep -q "^contributors  2$"
 	# a device that claims the contributions of others excludes nobody, whatever its name
 	for d in edge1 edge2 edge3; do
@@ -478,8 +478,8 @@ part() {
 			mkshards -d $e
 		done | cat claims - | ace-recv --spool spool$d >/dev/null
 		exits 0 ace-aggregate --spool spool$d --rounds 1 --devices 4
-		says "^ace-aggregate: step [0-9]+: 1 of 4 shards are deferred: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
-		[ "$(grep -c deferred err)" -eq 1 ]
+		says "^ace-aggregate: step [0-9]+: 1 of 4 shards are excluded: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
+		[ "$(grep -c excluded err)" -eq 1 ]
 		ace-inspect list out | grep -q "^contributors  3$"
 	done
 	# a device that claims the contribution of one other device does not exclude it
@@ -491,7 +491,7 @@ part() {
 		says "'edge1' would count twice: it contributed to 'edge1' and to '$d'"
 		cat claims edge1 | ace-recv --spool one$d >/dev/null
 		exits 0 ace-aggregate --spool one$d --rounds 1 --devices 2
-		says "^ace-aggregate: step [0-9]+: 1 of 2 shards are deferred: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
+		says "^ace-aggregate: step [0-9]+: 1 of 2 shards are excluded: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
 		ace-inspect diff out edge1
 	done
 	# it does not exclude a whole relay either: the aggregate of fewer devices is left out

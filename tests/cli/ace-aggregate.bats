@@ -62,7 +62,7 @@ ones() {
 	raw out >m
 	each '$v[0] == f(10 / 6)' m
 	exits 5 ace-aggregate --weight-by samples c
-	says 'step 1 has no average, because its weights sum to 0'
+	says 'step 1 has no average, because its weights add up to 0'
 }
 
 @test "files, pipes or one stream, in any order: the same bytes" {
@@ -245,7 +245,7 @@ ones() {
 	ones 3e38 | ace-import -f safetensors -d a >a
 	ones 2e38 | ace-import -f safetensors -d b >b
 	exits 3 ace-aggregate --rule sum a b
-	says "limit: the sum of tensor 'w' overflows f32"
+	says "limit: the sum of tensor 'w' exceeds the range of f32"
 	exits 0 ace-aggregate a b
 	raw out >m
 	each '$v[0] == f(2.5e38) || abs($v[0] - 2.5e38) < 1e32' m
@@ -519,7 +519,7 @@ interval.edge3=900' >e2
 	for i in 1 2 3; do mkshards -d "edge$i"; done |
 	    ace-recv --spool spool --sync none >receipts
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1 --sync none --rule trim:2
-	says "3 of 3 shards wait for the next average: trim cuts 2 values at each end, which leaves none of 3"
+	says "3 of 3 shards wait for the next average: trim:2 removes all 3 contributions, from both ends"
 	says "^ace-aggregate: step [0-9]+ has no average: too few shards remain$"
 	[ "$(wc -l <err)" -eq 2 ]
 	frames out >shown

@@ -63,7 +63,7 @@ digests() {
 	refuses 1 'no such shard' ace-archive extract -o none --step 9 all.cpio
 	for none in '--step 9' '--device x' '--kind model'; do
 		exits 1 ace-archive list $none all.cpio
-		says '^ace-archive: no such shard in the input: '
+		says '^ace-archive: the input has no such shard: '
 	done
 	exits 1 ace-archive create -o none.tar --device x spool
 	[ ! -e none.tar ]
@@ -208,7 +208,7 @@ long_name() {
 		exits 3 ace-inspect verify <$f
 	done
 	exits 3 ace-inspect verify behind.gz
-	says 'limit: .* has a compressed head of more than'
+	says 'limit: the head of compressed file .* has more than'
 	# a truncated second gzip member is an error
 	for tail in 1 5 9 30; do
 		{ cat once; head -c $tail once; } >cut.gz
@@ -265,7 +265,7 @@ long_name() {
 	tar -cf some.tar some
 	for f in some some.tar; do
 		exits 3 ace-inspect verify $f
-		says '^ace-inspect: corrupt: not a gradient-shard stream: it begins with .*a.aceg'
+		says '^ace-inspect: corrupt: the input is not a gradient-shard stream: it begins with .*a.aceg'
 	done
 	exits 3 ace-archive extract -o cut some.tar
 	# a damaged name length in a zip's first entry

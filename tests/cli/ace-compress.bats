@@ -84,7 +84,7 @@ records() {
 
 @test "no plan and no codec: status 2" {
 	mkshards >in
-	refuses 2 'no plan in the stream' ace-compress in
+	refuses 2 'the stream has no plan: put' ace-compress in
 	refuses 2 "codec 'zip' is unknown" ace-compress -c zip in
 	exits 2 ace-compress -c topk in
 	exits 2 ace-compress -c topk:0 in
@@ -152,7 +152,7 @@ records() {
 	# a residual file that lacks its coded shard
 	mkshards -s 5 -H kind=4 >st/residual
 	mkshards -s 5 >again
-	refuses 5 'step 5 is not pending in the state' ace-compress -S st -c q8 again
+	refuses 5 'step 5 has its receipt, or was not sent from this state' ace-compress -S st -c q8 again
 	mv residual st/residual
 	exits 3 ace-expand out
 	exits 0 ace-compress -S st -c q8 --allow-gap g

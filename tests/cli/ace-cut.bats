@@ -46,7 +46,7 @@ shards() {
 
 @test "no such shard: status 1, and no output file; invalid calls are refused" {
 	mkshards -s 1 >in
-	refuses 1 'ace-cut: no such shard in the input: ' ace-cut --step 2 -o out2 in
+	refuses 1 'ace-cut: the input has no such shard: ' ace-cut --step 2 -o out2 in
 	[ ! -e out2 ]
 	for call in '--step 3-2' '--step x' '--step -' '--kind sums' '--step 1-x'; do
 		exits 2 ace-cut $call in
@@ -125,7 +125,7 @@ shards() {
 	# embed has 192 values, now zeros; all others are unchanged
 	cmp <(head -c 768 cut.raw) <(head -c 768 /dev/zero)
 	cmp <(tail -c +769 cut.raw) <(tail -c +769 in.raw)
-	refuses 1 "no tensor 'nothing' in the input: " ace-cut --tensor nothing in
+	refuses 1 "no tensor of the input matches 'nothing': " ace-cut --tensor nothing in
 	# annotations about the whole shard are dropped, others are kept
 	mkshards -c q8 -a | ace-score >scored
 	exits 0 ace-cut --tensor embed scored

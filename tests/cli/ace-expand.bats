@@ -80,10 +80,10 @@ load values
 	mkshards -s 0 | ace-compress -S st -c q8 >c
 	mkshards -s 3 >g3
 	exits 5 ace-expand -S st --wait 10ms g3
-	says "state 'st' is at step 0, but the shard at 3"
+	says "state 'st' is still at step 0 after 0.01 s, but the shard is of step 3"
 	mkshards -s 2 >g2
 	exits 5 ace-expand -S st --wait 0 g2
-	says "state 'st' is at step 0, but the shard at 2"
+	says "state 'st' is still at step 0 after 0 s, but the shard is of step 2"
 	mkshards -s 1 >g1
 	exits 0 ace-expand -S st --wait 0 g1
 	exits 0 ace-expand -S st --wait 0 --allow-gap g3

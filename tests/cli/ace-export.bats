@@ -11,7 +11,7 @@ load helper
 	refuses 2 "'b/1' and 'b/2'" ace-export --device b -o x.npz all
 	exits 0 ace-export --device b --step 2 -o x.npz all
 	[ -s x.npz ]
-	refuses 1 "no such shard in the input: " ace-export --step 9 -o y.npz all
+	refuses 1 "the input has no such shard: " ace-export --step 9 -o y.npz all
 	exits 1 ace-export --device c -o y.npz all
 	[ ! -e y.npz ]
 }
@@ -156,7 +156,7 @@ load helper
 	ace-import -d b -o b.aceg in.safetensors
 	exits 0 ace-aggregate --rule sum -o sum.aceg a.aceg b.aceg
 	exits 3 ace-export -o x.safetensors sum.aceg
-	says "unsupported: tensor 'h' at index 1: 131008 is beyond f16"
+	says "unsupported: tensor 'h' at index 1: 131008 does not fit f16"
 	[ ! -e x.safetensors ]
 	exits 0 ace-export --f32 -o x.safetensors sum.aceg
 }

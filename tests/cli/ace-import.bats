@@ -24,7 +24,7 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 @test "values, names, shapes and dtypes are the same after ace-import and ace-export" {
 	safetensors >in.safetensors
 	exits 1 ace-import --tensor typo -o s.aceg in.safetensors
-	says "^ace-import: no tensor 'typo' in 'in.safetensors': "
+	says "^ace-import: no tensor of 'in.safetensors' matches 'typo': "
 	[ ! -e s.aceg ]
 	exits 0 ace-import -d edge1 -s 3 -o s.aceg in.safetensors
 	exits 0 ace-export -o out.safetensors s.aceg
@@ -326,8 +326,8 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 			exits 0 ace-inspect <"$f"
 		else
 			exits 3 ace-inspect "$f"
-			says "^ace-inspect: corrupt: not a gradient-shard stream: (this|the input) is $want"
-			refuses 3 "(this|the input) is $want" ace-inspect <"$f"
+			says "^ace-inspect: corrupt: the input is not a gradient-shard stream: (this|it) is $want"
+			refuses 3 "(this|it) is $want" ace-inspect <"$f"
 		fi
 		[ "$f" = in.safetensors ] && continue
 		exits 3 ace-import -f safetensors "$f"
@@ -358,7 +358,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	for t in U16 U64 F4; do
 		st '{"w":{"dtype":"'$t'","shape":[1],"data_offsets":[0,8]}}' 8 >bad.safetensors
 		exits 3 ace-import bad.safetensors
-		says "unsupported: tensor 'w' in 'bad.safetensors' has unknown dtype '$t'"
+		says "unsupported: tensor 'w' in 'bad.safetensors' has dtype '$t', which cannot be read"
 	done
 }
 
@@ -409,10 +409,10 @@ st() {
 		done
 		[ $f != stream ] || continue
 		exits 3 ace-inspect $f
-		says "^ace-inspect: corrupt: not a gradient-shard stream: $want"
+		says "^ace-inspect: corrupt: the input is not a gradient-shard stream: $want"
 		refuses 3 "not a gradient-shard stream: $want" ace-expand <$f
 	done <<-E
-	lfs this is a pointer of Git LFS
+	lfs this is a Git LFS pointer
 	index this is the index of a model in several files
 	stream this is a stream of shards
 	words it begins with 'hello, world, this is what a shell prints'
@@ -517,7 +517,7 @@ part() {
 @test "tensors that --tensor does not choose may have any type" {
 	part m.safetensors a F32 q C64 b BF16 r U16 c F32 s I64
 	exits 3 ace-import m.safetensors
-	says "tensor 'q' in 'm.safetensors' has unknown dtype 'C64'"
+	says "tensor 'q' in 'm.safetensors' has dtype 'C64', which cannot be read"
 	part abc.safetensors a F32 q BF16 b BF16 r BF16 c F32 s I64
 	for f in m.safetensors - ; do
 		makes got ace-import --omit provenance --tensor '[abc]' -f safetensors $f <m.safetensors

@@ -232,8 +232,8 @@ fields() {
 	json '!$j->{ok} && $j->{status} == 3 && $j->{violated} == 40 && $j->{inexact} == 40'
 	json '$j->{inputs} == 2 && $j->{error} =~ /^mismatch: tensor .w. at index 0/ && $j->{largest} > 0.01'
 	# both -S and --spool are needed, and neither directory is created
-	refuses 2 'the state or the spool is missing' ace-inspect audit -S state in0
-	refuses 2 'the state or the spool is missing' ace-inspect audit --spool spool in0
+	refuses 2 'audit needs both -S DIR' ace-inspect audit -S state in0
+	refuses 2 'audit needs both -S DIR' ace-inspect audit --spool spool in0
 	# a step in two inputs is refused, whichever two inputs these are
 	exits 3 ace-inspect audit -S state --spool spool in0 in1 in2 in0
 	says "the inputs have step 0 of 'edge1' twice"

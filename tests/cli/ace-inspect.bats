@@ -78,7 +78,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	flip bad 700
 	exits 3 ace-inspect verify a bad b
 	[ "$(grep -c ': ok, ' out)" -eq 2 ]
-	says "^ace-inspect: corrupt: .*at byte [0-9]+, of 'bad'$"
+	says "^ace-inspect: corrupt: .*at byte [0-9]+, file 'bad'$"
 	[ "$(wc -l <err)" -eq 1 ]
 	exits 4 ace-inspect verify a nowhere bad
 	exits 3 ace-inspect verify --format json a bad
@@ -264,7 +264,7 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	[ ! -e none ]
 	exits 3 ace-inspect recover bad
 	[ ! -s out ]
-	refuses 2 'seek' bash -c 'cat in | ace-inspect recover'
+	refuses 2 'is a pipe or device: give a regular file' bash -c 'cat in | ace-inspect recover'
 	exits 2 ace-inspect recover in in
 	exits 2 ace-inspect -o x in
 }

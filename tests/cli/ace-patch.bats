@@ -363,7 +363,7 @@ changed() {
 	cp old m
 	stat -c '%i %y' m >seen
 	exits 5 ace-patch m <next
-	says "the patch to step 8 is for model [0-9a-f]{32}, but 'm' is [0-9a-f]{32}\$"
+	says "the patch to step 8 is for model [0-9a-f]{32}, but 'm' is model [0-9a-f]{32}\$"
 	stat -c '%i %y' m | diff seen -
 	same m old
 	exits 0 ace-patch m <step.aceg
@@ -515,7 +515,7 @@ left() {
 		$at += 40 until unpack("V", substr($_, $at + 4));
 		substr($_, $at + 40, 2) = "\xff\xff"' m.ace-patch/redo
 	exits 3 ace-patch m <step.aceg
-	says "corrupt: journal 'm.ace-patch/redo' is not valid"
+	says "corrupt: journal 'm.ace-patch/redo' is damaged: remove it"
 	same m old
 }
 
@@ -724,7 +724,7 @@ renamed() {
 	mkmodel m -n 1000 -s 9
 	cp m was
 	exits 5 ace-patch m <next
-	says "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is [0-9a-f]{32}$"
+	says "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is model [0-9a-f]{32}$"
 	same m was
 	[ "$(ls -m m.ace-patch)" = "lock" ]
 }

@@ -136,7 +136,7 @@ interval=1' >in
 	exits 2 ace-policy --bandwidth fast in
 	set -- --target-divergence 0.01 --model-norm 1
 	exits 2 ace-policy "$@" --interval 0 in
-	refuses 2 '--interval: MIN is above MAX' ace-policy "$@" --interval 5,5,4 in
+	refuses 2 '--interval: MIN 5 is above MAX 4' ace-policy "$@" --interval 5,5,4 in
 	for bad in '' '5,' 5,1 '5,1,' 5,1,2,3 5,x,9; do
 		exits 2 ace-policy "$@" --interval "$bad" in
 	done

@@ -122,7 +122,7 @@ gets() {
 	exits 0 ace-recv --spool spool --device edge2 --join
 	exits 0 ace-recv --spool spool gen
 	exits 3 ace-recv --spool spool crit
-	says "^ace-recv: mismatch: a shard of run 'crit', and the spool is of run 'gen'$"
+	says "^ace-recv: mismatch: the shard is of run 'crit', but the spool of run 'gen'$"
 	mkshards -r crit -d edge1 -s 1 -k nan >nan
 	exits 3 ace-recv --spool spool nan
 	[ ! -e spool/1 ]
@@ -210,7 +210,7 @@ gets() {
 	done <<-'END'
 		max-weight_1:'max-weight' is not the name of a limit
 		shards_1M:'shards' is not the name of a limit
-		shard:shard: expected SIZE
+		shard:shard has no value: expected SIZE
 		shard_1X:shard '1X'
 		weight_0:weight '0' is not a number from
 		weight_x_edge9:weight 'x' is not a number from
@@ -302,11 +302,11 @@ gets() {
 @test "limits kind: a difference to a history is accepted only if listed" {
 	shard 0 edge1 -c f32 >in
 	ace-compress -S state -c topk:0.5 --error-feedback ef21 in >apart
-	limited 'kind gradient' recv 'invalid: mismatch: the shard is a difference to a history' <apart
+	limited 'kind gradient' recv 'invalid: mismatch: differences to a history are not accepted here' <apart
 	rm -r spool
 	limited 'kind gradient,difference' recv accepted <apart
 	rm -r spool
-	limited 'kind difference' recv 'invalid: mismatch: a shard of kind gradient' <apart
+	limited 'kind difference' recv 'invalid: mismatch: kind gradient is not accepted here' <apart
 }
 
 @test "limits time excludes the wait for an aggregate" {
@@ -426,7 +426,7 @@ gets() {
 	[ ! -e log ]
 	# each of these actions needs a device's name
 	for act in --join --leave; do
-		refuses 2 'the device is missing' ace-recv --spool spool $act
+		refuses 2 'no device was given: add --device NAME' ace-recv --spool spool $act
 	done
 }
 
@@ -445,7 +445,7 @@ gets() {
 	gets invalid 1 edge1 -k nan
 	cp spool/1/edge1.no no
 	cat no no >spool/1/edge1.no
-	refuses 3 "corrupt: receipts in 'spool/1/edge1.no'" ace-recv --spool spool in
+	refuses 3 "corrupt: 'spool/1/edge1.no' has no receipt, or the same twice" ace-recv --spool spool in
 	cp no spool/1/edge1.no
 	exits 0 ace-aggregate --spool spool --rounds 1
 	shard 2 >in
@@ -558,7 +558,7 @@ gets() {
 	mkshards -r else >in2
 	ace-aggregate in2 >in3
 	exits 3 ace-recv --spool spool --publish in3
-	says "mismatch: a shard of run 'else', and the spool is of run 'test'"
+	says "mismatch: the shard is of run 'else', but the spool of run 'test'"
 	[ ! -e spool/0/aggregate.aceg ]
 	exits 0 ace-recv --spool spool --publish mean
 	exits 0 ace-recv --spool spool --publish mean

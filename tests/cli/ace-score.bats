@@ -210,7 +210,7 @@ lessons() {
 	mkshards -N 0 -t a:64,64 -t b:64,32 >none
 	mv none st/moment
 	exits 3 ace-score -S st --form moment in
-	says "truncated: the file has no shard, of 'st/moment'"
+	says "truncated: the file has no shard, file 'st/moment'"
 }
 
 @test "feedback that is not finite is refused" {
@@ -230,7 +230,7 @@ lessons() {
 	mkdir -m 700 st
 	mkshards >st/moment
 	exits 3 ace-score -S st --form moment in
-	says "mismatch: file 'moment' of the state: "
+	says "mismatch: file 'moment' of the state is for another model: "
 	mkshards -t a:64,64 -t b:64,64 | head -c 1000 >st/moment
 	refuses 3 'truncated' ace-score -S st --form moment in
 	mkshards -k nan -t a:64,64 -t b:64,64 >st/moment

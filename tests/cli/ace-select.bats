@@ -359,7 +359,7 @@ codecs() {
 @test "--policy takes the budget of the policy, and refuses a stream without one" {
 	layered
 	exits 2 ace-select --policy scored
-	says "no policy in the stream: put ace-policy before"
+	says "the stream has no policy: put ace-policy before"
 	[ -x "$BUILD/ace-policy" ] || skip "no ace-policy here"
 	makes policed ace-policy --ratio 2,200,5Mbit --bandwidth 5Mbit scored
 	notes "of 41527 bytes" ace-select -v --policy policed

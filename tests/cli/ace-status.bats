@@ -18,7 +18,7 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 
 @test "in the first step no device is missing unless a list of devices names it" {
 	shard edge1 0
-	shows '^step 0: 1 shards are there, for [0-9]\+ s; the devices of a first step are known only' ace-status spool
+	shows '^step 0: 1 shards are there, for [0-9]\+ s; ace-aggregate waits for devices that are not known yet' ace-status spool
 	! grep 'has not closed' out || false
 	ace-recv --spool spool --device edge2 --join
 	shows '^step 0: 1 of 2 shards are there, for [0-9]\+ s; missing: edge2$' ace-status spool
@@ -142,7 +142,7 @@ aged() {
 		row edge1 >line
 		grep -qE "^edge1 0 here $since $bytes - 1 0 0$" line ||
 		    { cat line; return 1; }
-		grep -qE "^step 0: 1 shards are there, for $since; the devices of a first step" out
+		grep -qE "^step 0: 1 shards are there, for $since; ace-aggregate waits for devices" out
 	done <<-'END'
 		80:(8|9|10|11)[0-9] s:532:532 B
 		3600:60 m:999:999 B

@@ -28,7 +28,7 @@ spooled() {
 	# in a spool that device alone is deferred, and its receipt says why
 	spooled a b c
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
-	says "1 of 3 shards are deferred: mismatch: 'b' has model 22"
+	says "1 of 3 shards are excluded: mismatch: 'b' has model 22"
 	mv out mean
 	ace-inspect list mean | grep -q "^contributors  2$"
 	exits 0 ace-aggregate -o want a c
@@ -52,7 +52,7 @@ spooled() {
 	says "mismatch: 'a' has model 11 and 'b' 22 at version 7, and neither model has a majority$"
 	spooled a b
 	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
-	says "2 of 2 shards are deferred: mismatch: "
+	says "2 of 2 shards are excluded: mismatch: "
 	says "step [0-9]+ has no average"
 	ace-recv --spool spool a >receipt
 	refuses 5 "and neither model has a majority" ace-ack -S state receipt

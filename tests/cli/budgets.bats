@@ -102,7 +102,7 @@ contributors 16 relay1' ]
 		# the first shard is sent; the second one has to wait for its receipt
 		exits 5 timeout "$HANG" ace-compress -S $how \
 		    --error-feedback $how --window 1 --wait 200ms -c q8 in
-		says "shards without a receipt: 1, after a wait of 0.2 s"
+		says "shards without a receipt after a wait of 0.2 s .1 in all"
 	done
 }
 
@@ -130,6 +130,6 @@ contributors 16 relay1' ]
 	done
 	mkshards -t w:11 >in
 	exits 5 ace-step -S s --bits 64 in
-	says "has 11 values \(no --bits is enough, -c CODEC needs none\)$"
+	says "has 11 values \(no --bits is enough: -c CODEC needs no budget\)$"
 	exits 0 ace-step -S s -c f32 in
 }

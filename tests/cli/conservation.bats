@@ -123,12 +123,12 @@ counted() {
 	mkshards -t data:4 -d edge3 -r test -s 0 -H flags=16 >spool/0/edge3.aceg
 	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --rounds 1 \
 	    --sync none --quorum 3 --keep 1
-	says "1 of 3 shards are deferred: mismatch"
+	says "1 of 3 shards are excluded: mismatch"
 	says "step [0-9]+ has no average"
 	sent edge1 1 10
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 \
 	    --sync none --tolerate 1 --keep 1
-	says "3 of 3 shards wait for the next average: center with 1 bad devices needs 3"
+	says "3 of 3 shards wait for the next average: center:1 needs at least 3"
 	sent edge1 2 100
 	sent edge2 2 100
 	summed 212 2
@@ -149,7 +149,7 @@ counted() {
 	deliver 1 f32 -k ramp
 	rm -r spool/1
 	exits 3 balance in*
-	says "mismatch: tensor 'embed' at index 0: the input is 1, but 0 is delivered or kept, of 'edge1' up to step 1; 336 elements"
+	says "mismatch: tensor 'embed' at index 0: the inputs of 'edge1' up to step 1 add up to 1, but 0 is delivered or kept; 336 elements"
 	exits 3 balance --format json in*
 	grep -q '"ok":false,.*"violated":336' out
 }
@@ -158,7 +158,7 @@ counted() {
 	deliver 0 f32 -k ramp
 	deliver 1 f32 -k ramp
 	cp spool/1/edge1.aceg spool/1/edge1.1.aceg
-	refuses 3 "at index 0: the input is 1, but 2 is delivered or kept" balance in*
+	refuses 3 "at index 0: the inputs of 'edge1' up to step 1 add up to 1, but 2 is delivered or kept" balance in*
 }
 
 @test "a shard that was sent before its state was committed is detected" {

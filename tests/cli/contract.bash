@@ -157,7 +157,7 @@ contract_usage() {
 	says "^$1: "
 	# it is refused before anything is read or written
 	ACE_KERNEL=abacus exits 2 "$@" </dev/null
-	says "^$1: ACE_KERNEL=abacus: this processor or build has no such kernels"
+	says "^$1: ACE_KERNEL=abacus: this processor or build has no kernels of that name"
 	[ ! -s out ] && [ ! -e spool ] && [ ! -e state ]
 }
 

@@ -33,7 +33,7 @@ balance() {
 	# a shard of model version 0, while the last closed step is 1
 	mkshards -s 2 -d edge2 >in
 	limited 'staleness 0' exits 0 ace-recv --spool spool -v in
-	says "step 2: late: stale: model version 0, now 1"
+	says "step 2: late: stale: computed at model version 0, but the newest is 1"
 	limited 'staleness 1' exits 0 ace-recv --spool spool -v in
 	says "step 2: late: stale"	# the verdict does not change
 	mkshards -s 2 -d edge3 >in

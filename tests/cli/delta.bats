@@ -142,9 +142,9 @@ refused() {
 		refused "corrupt: the result's checksum.*tensor 'layer" made $c.sum
 		refused "corrupt: the tensor has no checksum.*tensor 'layer" made $c.nosum
 	done
-	refused "corrupt: position 2000 beyond the tensor.*$t" made overwrite.beyond
-	refused "corrupt: position [0-9]* after a larger one.*$t" made overwrite.order
-	refused "corrupt: position [0-9]* after a larger one.*$t" made overwrite.twice
+	refused "corrupt: position 2000 is beyond the tensor.*$t" made overwrite.beyond
+	refused "corrupt: position [0-9]* follows a larger one.*$t" made overwrite.order
+	refused "corrupt: position [0-9]* follows a larger one.*$t" made overwrite.twice
 	refused "corrupt: the frame has more positions than its tensor has bytes.*$t" made overwrite.count
 	refused "corrupt: the.* frame is not as long.*$t" made overwrite.more
 }

@@ -242,7 +242,7 @@ tree() {
 	says "^demo: cannot read 'nowhere'"
 	echo few >few
 	CORPUS=few demo 1
-	says "^demo: too little text in 'few'"
+	says "^demo: 'few' has less than 100 kB of text"
 }
 
 @test "TERM ends the demo and all its programs" {

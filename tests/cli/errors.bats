@@ -20,7 +20,7 @@ begins() { mkshards >in; }
 	refuses 3 "unsupported: 'd.zip', entry '.*' is encrypted" ace-cut d.zip
 	mkfifo fifo
 	tar -cf e.tar fifo
-	refuses 3 "unsupported: 'e.tar', entry 'fifo' is neither a file nor a folder" \
+	refuses 3 "unsupported: 'e.tar', entry 'fifo' is not a file or folder" \
 	    ace-cut e.tar
 }
 

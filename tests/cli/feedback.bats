@@ -14,7 +14,7 @@ code() {
 waits() {
 	mkshards -s "$1" >in
 	exits 5 ace-compress -S st -c q8 --wait 0 "${@:3}" in
-	says "state 'st': shards without a receipt: $2, after a wait of 0 s"
+	says "state 'st' has shards without a receipt after a wait of 0 s .$2 in all"
 }
 
 # left CODEC HOW: print the norm of the residual after eight steps of 64 Ki values

@@ -35,7 +35,7 @@ make_models() {
 	exec 9<&-
 	grep -q "^step 7$" m.ace-patch/marker
 	exits 5 ace-patch third <step.aceg
-	says "the patch to step 7 is for model [0-9a-f]{32}, step 6, but 'third' is [0-9a-f]{32}\$"
+	says "the patch to step 7 is for model [0-9a-f]{32}, step 6, but 'third' is model [0-9a-f]{32}\$"
 	ace-diff new >whole
 	exits 0 ace-patch third <whole
 	same third new
@@ -89,15 +89,15 @@ make_models() {
 	dim-product corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
 	dim-more corrupt: 'bad' has an overlap before tensor 'blk.01.F16'
 	dims limit: tensor 'blk.00.F32' of 'bad' has 9 dimensions, at most 8
-	type unsupported: tensor 'blk.00.F32' of 'bad' is of unknown type 43
-	type-old unsupported: tensor 'blk.00.F32' of 'bad' is of unknown type 4
-	type-huge unsupported: tensor 'blk.00.F32' of 'bad' is of unknown type 2147483648
+	type unsupported: tensor 'blk.00.F32' of 'bad' has unknown type 43
+	type-old unsupported: tensor 'blk.00.F32' of 'bad' has unknown type 4
+	type-huge unsupported: tensor 'blk.00.F32' of 'bad' has unknown type 2147483648
 	misaligned corrupt: tensor 'blk.00.F32' of 'bad' does not begin at a multiple of the alignment
 	offset-huge corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
 	offset-past corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
 	overlap corrupt: 'bad' has a hole before tensor 'blk.02.q4_0'
 	hole corrupt: 'bad' has a hole before tensor 'blk.00.F32'
-	rows corrupt: tensor 'blk.00.F32' of 'bad' has rows that are not a whole number of blocks
+	rows corrupt: tensor 'blk.00.F32' of 'bad' has rows that are not whole blocks of values
 	name-twice corrupt: two tensors are named 'blk.00.F32'
 	name-long limit: the name of tensor 0 of 'bad' has 256 bytes, expected 1 to 255
 	name-none limit: the name of tensor 0 of 'bad' has 0 bytes

@@ -103,7 +103,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 		rm spool/device/edge1.history/history.2
 		code 3 $how
 		answer sent3 5
-		says "step 3: invalid: .*a difference to history $new, but after step 1 this receiver has history $old: begin again from step 4"
+		says "step 3: invalid: .*a difference to history $new, but after step 1 this receiver has history $old: begin a new one with step 4"
 		[ ! -e spool/3/edge1.aceg ]
 		code 4 $how
 		answer sent4
@@ -114,7 +114,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 		rm -r spool/device/edge1.history
 		code 5 $how
 		answer sent5 5
-		says "step 5: invalid: .*a difference to history .*, but this receiver has no history: begin again from step 6"
+		says "step 5: invalid: .*a difference to history .*, but this receiver has no history: begin a new one with step 6"
 		code 6 $how
 		answer sent6
 		shared 6
@@ -150,7 +150,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 @test "a difference beyond the quota, not permitted or not valid is refused and leaves no history" {
 	code 0
 	limited 'kind gradient' answer sent0 5
-	says "invalid: mismatch: the shard is a difference to a history .limits: kind"
+	says "invalid: mismatch: differences to a history are not accepted here .limits: kind"
 	[ ! -e spool/device/edge1.history ]
 	rm -r state spool
 	code 0
@@ -168,7 +168,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	refuses 5 'limits: quota' ace-recv --spool other sent0
 	mkshards -s 2 -n 20k -t a:5000 -t b:3000 -H flags=16 >in
 	exits 0 ace-recv --spool spool -v in
-	says "step 2: invalid: corrupt: a difference needs its flag and both of its keys"
+	says "step 2: invalid: corrupt: a difference needs its flag, key predict and key history"
 }
 
 @test "a shard whose history is gone when its step is aggregated is deferred, with its name" {
@@ -177,7 +177,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	rm spool/device/edge1.history/history.0
 	mkshards -d edge2 -n 20k -t a:5000 -t b:3000 | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2
-	says "1 of 2 shards are deferred: mismatch: the shard is a difference, but 'history.0' is absent from 'spool/device/edge1.history'"
+	says "1 of 2 shards are excluded: mismatch: the shard is a difference, but 'history.0' is absent from 'spool/device/edge1.history'"
 	# ace-aggregate of files has no history
 	refuses 3 "is a difference to a history" ace-aggregate spool/0/*.aceg
 }

@@ -34,12 +34,12 @@ aggregate() {
 @test "kinds other than gradients, and differences to a history, are refused" {
 	local k
 	for k in 4 5 6; do
-		gets "step $k: invalid: mismatch: a shard of kind" "$k" edge1 -H kind=$k
+		gets "step $k: invalid: mismatch: kind [a-z]* is not accepted here" "$k" edge1 -H kind=$k
 	done
 	for k in 0 1 2 3; do
 		gets "step 1$k: accepted" 1$k edge1 -H kind=$k
 	done
-	gets "step 7: invalid: corrupt: a difference needs its flag and both of its keys" 7 edge1 -H flags=16
+	gets "step 7: invalid: corrupt: a difference needs its flag, key predict and key history" 7 edge1 -H flags=16
 	shard 8 edge1 -H flags=16 -K predict=poetry -K history=none >in
 	recv "step 8: invalid: corrupt: key predict: 'poetry'" <in
 	gets "step 8: accepted" 8 edge1 -H flags=16 -K predict=ef21 -K history=none
@@ -47,7 +47,7 @@ aggregate() {
 	# if a limit has several lines, the last one counts
 	shard 20 edge1 -H flags=16 >in
 	limited 'kind difference,gradient, kind gradient' recv \
-	    "step 20: invalid: mismatch: the shard is a difference" <in
+	    "step 20: invalid: mismatch: differences to a history are not" <in
 	limited 'kind gradient,poetry' exits 2 ace-recv --spool spool in
 	limited 'kind ' exits 2 ace-recv --spool spool in
 }
@@ -119,7 +119,7 @@ many() { seq -f "$1%04g=" 1000 9999; }
 	shard 0 evil -P "$(many a)" -P "$(many b)" >two
 	for i in one two; do recv accepted <$i; done
 	aggregate --devices 2
-	says "^ace-aggregate: step [0-9]+: 1 of 2 shards are deferred: limit: the policy is larger than 64 KiB"
+	says "^ace-aggregate: step [0-9]+: 1 of 2 shards are excluded: limit: the policy is larger than 64 KiB"
 	ace-inspect verify out
 }
 
@@ -217,7 +217,7 @@ cuts.seconds=1" >in
 	# an unusable file, as an earlier version might have accepted it
 	shard 0 edge2 -H flags=16 >spool/0/edge2.aceg
 	aggregate --devices 3
-	says "^ace-aggregate: step [0-9]+: 1 of 3 shards are deferred: mismatch: "
+	says "^ace-aggregate: step [0-9]+: 1 of 3 shards are excluded: mismatch: "
 	[ "$(ace-inspect --format json out | grep -o '"contributors": *[0-9]*' |
 	    grep -o '[0-9]*$' | head -n 1)" = 2 ]
 	cp spool/0/edge2.aceg in
@@ -235,7 +235,7 @@ cuts.seconds=1" >in
 @test "weights and counts that overflow: one shard is deferred, the others are averaged" {
 	local i what=("-w 1.7e308" "-H samples=18446744073709551615"
 	    "-H contributors=4294967295")
-	local why=("limit: the weights overflow with weight 1.7e\\+308 of 'evil[12]'"
+	local why=("limit: weight 1.7e\\+308 of 'evil[12]' makes the sum of weights infinite"
 	    "limit: the sum of samples or contributors exceeds 64 bits"
 	    "limit: the sum of samples or contributors exceeds 64 bits")
 	for i in 0 1 2; do
@@ -247,7 +247,7 @@ cuts.seconds=1" >in
 		done
 		refuses 3 "${why[i]}" ace-aggregate spool/$i/*.aceg
 		aggregate --devices 4
-		says "^ace-aggregate: step [0-9]+: 1 of 4 shards are deferred: ${why[i]}"
+		says "^ace-aggregate: step [0-9]+: 1 of 4 shards are excluded: ${why[i]}"
 		ace-inspect verify out
 	done
 }
@@ -579,7 +579,7 @@ let_go() {
 	touch spool/schema.aceg
 	ace-aggregate in >mean
 	while read -r call; do
-		refuses 3 "corrupt: '.*schema.aceg' .remove it: the next shard makes it anew.: empty input" $call
+		refuses 3 "corrupt: '.*schema.aceg' .remove it: the next shard makes it anew.: the input is empty" $call
 	done <<-'END'
 		ace-recv --spool spool next
 		ace-recv --spool spool --publish mean

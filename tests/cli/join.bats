@@ -123,7 +123,7 @@ for line in sys.stdin:
 	sends edge1 0
 	refuses 5 "'spool' has no device 'edge9'" leaves edge9
 	[ ! -e spool/devices ]
-	refuses 2 'the device is missing' ace-recv --spool spool --join
+	refuses 2 'no device was given: add --device NAME' ace-recv --spool spool --join
 	exits 2 ace-recv --spool spool --device edge1 --join --leave
 	exits 2 ace-recv --spool spool --device edge1 --join file
 	exits 2 ace-recv --spool spool --device edge1 --leave --reply aggregate
@@ -160,7 +160,7 @@ for line in sys.stdin:
 	says "mismatch: the shard is of device 'edge3', but only 'edge5' may send here"
 	# without --reply aggregate it is not a question
 	question edge3 9 | ace-recv --spool spool >receipts
-	refuses 5 'a shard of kind model cannot be averaged' ace-ack -S st receipts
+	refuses 5 'kind model is not accepted here' ace-ack -S st receipts
 }
 
 @test "a question that is repeated on one connection gets each average once" {
@@ -223,7 +223,7 @@ for line in sys.stdin:
 	mkshards -d edge3 -s 0 -r demo | ace-compress -S st3 -c f32 |
 	    ace-recv --spool spool >receipt
 	exits 5 ace-ack -S st3 receipt
-	says 'step 0: invalid: this device is new here, and step 3 is the next: it has to ask for what the others know'
+	says 'step 0: invalid: this device is new here, and step 3 is the next: it has to ask for the averages so far'
 	# a device that has a shard in the spool is late
 	mkshards -d edge1 -s 3 -r demo -x 3 | ace-recv --spool spool >/dev/null
 	mkshards -d edge2 -s 3 -r demo -x 3 | ace-recv --spool spool >/dev/null

@@ -73,12 +73,12 @@ refused() {
 	for v in nan inf -1 x 1e301; do
 		mkshards -K model.norm=$v >bad
 		exits 3 ace-policy --target-divergence 0.01 bad
-		says "^ace-policy: corrupt: key model.norm of 'edge1': '$v'"
+		says "^ace-policy: corrupt: key model.norm of edge1: '$v'"
 		exits 3 ace-aggregate bad
-		says "^ace-aggregate: corrupt: key model.norm of 'edge1': '$v'"
+		says "^ace-aggregate: corrupt: key model.norm of edge1: '$v'"
 		mkshards -K compute.seconds=$v >bad
 		exits 3 ace-policy --deco auto,1ms --bandwidth 1Mbit bad
-		says "^ace-policy: corrupt: key compute.seconds of 'edge1': '$v'"
+		says "^ace-policy: corrupt: key compute.seconds of edge1: '$v'"
 	done
 	# the norm 0 of a model of zeros is valid, but a drift relative to it is not
 	mkshards -K model.norm=0 >zero
@@ -97,5 +97,5 @@ refused() {
 	drift | grep -q 'e-08$'
 	mkshards -K model.norm=0 >in
 	exits 3 ace-policy --target-divergence 0.01 in
-	says "corrupt: key model.norm of 'edge1': expected a norm above 0"
+	says "corrupt: key model.norm of edge1: expected a norm above 0"
 }

@@ -286,7 +286,7 @@ steps() {
 	# a different model, or a mixture of old and new, is refused
 	mkmodel m -n 300 -s 9
 	stays 5 m rows
-	says "for another model.*: tensor 'layer.00.bf16' differs from the one of rank [01]"
+	says "for another model.*: tensor 'layer.00.bf16' differs from that of rank [01]"
 	python3 -c 'a = open("old", "rb").read(); b = open("new", "rb").read()
 open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	stays 5 m rows
@@ -403,17 +403,17 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 	parts r
 	mkmodel m -n 300 -s 4
 	stays 5 m all
-	says "to step 7 is for another model, step 6: tensor 'layer.00.bf16' differs from the one of rank [01]; 'm' is [0-9a-f]{32}\$"
+	says "to step 7 is for another model, step 6: tensor 'layer.00.bf16' differs from that of rank [01]; 'm' is model [0-9a-f]{32}\$"
 	cp old m
 	# a value of the second last tensor that the patch does not change, in rank 1's column
 	flip m $(($(wc -c <m) - 3))
 	stays 5 m all
-	says "tensor 'layer.16.u8' differs from the one of rank 1"
+	says "tensor 'layer.16.u8' differs from that of rank 1"
 	cp old.r1 m
 	flip m $(($(wc -c <m) - 3))
 	cp m was
 	exits 5 ace-patch --part old.r1.json m <all
-	says "tensor 'layer.16.u8' differs from the one of rank 1"
+	says "tensor 'layer.16.u8' differs from that of rank 1"
 	same m was
 	cp old m
 	exits 0 ace-patch m <all
@@ -524,7 +524,7 @@ lies() {
 	lies 'x["layer.04.f4"] = {"offset": [0, 1], "shape": [3, 2], "of": [3, 4]}' \
 	    "'layer.04.f4' begins or ends between the two f4 values of a byte"
 	sed 's/"layer.01.bool"/"layer.00.bf16"/' old.r1.json >bad
-	refuses 3 "'bad': duplicate object key" ace-diff --part bad old.r1 new.r1
+	refuses 3 "'bad' is not valid JSON: duplicate object key" ace-diff --part bad old.r1 new.r1
 	echo nothing >bad
 	exits 3 ace-diff --part bad old.r1 new.r1
 	echo '[]' >bad

@@ -73,12 +73,12 @@ load pytorch
 	wait_for eval 'test -e spool/0/edge1.aceg'
 	first=$(ace-status spool | sed -n "s/^run '\(.*\)' in.*/\1/p")
 	exits 1 train edge2 1 type=bfloat16
-	says 'ace_shards.Error: ace-recv: mismatch: a shard of run .* began with different models, types of parameters, modes'
+	says 'ace_shards.Error: ace-recv: mismatch: the shard is of run .* began with different models, types of parameters, modes'
 	exits 1 train edge2 1 seed=2
 	[ ! -e edge2 ]
 	# the first line of the error has the cause and what to do
 	grep -m1 Error err >line
-	grep -q "^ace_shards.Error: ace-recv: mismatch: a shard of run 'train-.*is of run '$first'" line
+	grep -q "^ace_shards.Error: ace-recv: mismatch: the shard is of run 'train-.*of run '$first'" line
 	grep -q 'correct this device and remove the state of the earlier run; see' line
 	[ -z "$(grep 'ended with status' err)" ]
 	# with the state of an earlier try

@@ -283,7 +283,7 @@ two() {
 	# ace-expand, whose input ends, may print its message first
 	cause("late: the reason", """sh -c 'exec >&-; sleep 1
 	    echo "late: the reason" >&2; exit 5' | ace-expand""", 5)
-	cause("ace-export: truncated: empty input", "ace-compress -c f32 | true", 3)
+	cause("ace-export: truncated: the input is empty", "ace-compress -c f32 | true", 3)
 	# the same if both programs have status 3
 	cause("mismatch: the reason", """sh -c 'exec >&-; sleep 1
 	    echo "mismatch: the reason" >&2; exit 3' | ace-expand""", 3)

@@ -38,7 +38,7 @@ noticed() {
 	ace-recv --spool spool sent >receipt
 	cp -r state before
 	exits 5 ace-ack -S state receipt
-	says "step $1: equivocation: other bytes .*: if so, run ace-ack -S state --restart $2\\)\$"
+	says "step $1: equivocation: another shard .* run ace-ack -S state --restart $2; .*\\)\$"
 	[ "$(wc -l <err)" -eq 1 ]
 	same before/residual state/residual
 	rm -r before
@@ -48,7 +48,7 @@ noticed() {
 	lost_disk
 	noticed 3 1
 	exits 0 ace-ack -S state --restart 1
-	says "^ace-ack: incarnation 1 begins; lost: the residual of step 3 \\(norm [0-9.e+]+\\); shards without a receipt: 2\$"
+	says "^ace-ack: incarnation 1 begins: the residual of step 3 \\(norm [0-9.e+]+\\) is lost; shards without a receipt: 2\$"
 	[ "$(wc -l <err)" -eq 1 ]
 	[ ! -e state/residual ]
 	deliver 5
@@ -78,7 +78,7 @@ noticed() {
 	code 7
 	ace-recv --spool spool sent >receipt
 	exits 5 ace-ack -S state receipt
-	says "step 7: fenced: incarnation 0, 1 is known .*--restart 2\\)\$"
+	says "step 7: fenced: incarnation 0, 1 is known .*--restart 2; "
 	exits 0 ace-ack -S state --restart 2
 	deliver 7
 	shows "exact, 1 inputs up to step 7, 1 accepted, 0 pending" balance in7
@@ -93,7 +93,7 @@ noticed() {
 	noticed 4 1
 	rm -r state
 	exits 0 ace-ack -S state --restart 1
-	says "lost: all updates not delivered before, an unknown amount, since the residual is absent\$"
+	says "all updates not delivered before are lost, an unknown amount, since the residual is absent\$"
 	# nor is another step counted twice that was accepted before
 	noticed 4 2
 	exits 0 ace-ack -S state --restart 2
@@ -118,7 +118,7 @@ noticed() {
 	cp -r state before
 	for n in 1 3; do
 		exits 5 ace-ack -S state --restart $n
-		says "state 'state' has incarnation 3 already: give a larger number\$"
+		says "state 'state' already has incarnation 3: give --restart a larger number\$"
 	done
 	for n in 0 -1 x 2147483648; do
 		exits 2 ace-ack -S state --restart $n

@@ -86,14 +86,14 @@ run_in() {
 	while read -r f want; do
 		refuses 3 "^ace-cut: $want" ace-cut "$f"
 	done <<-'E'
-	up.tar unsupported: the name of 'up.tar', entry '../in.aceg' points outside
-	root.tar unsupported: .* points outside the folder
+	up.tar unsupported: the name of 'up.tar', entry '../in.aceg' begins with
+	root.tar unsupported: .* begins with '/' or has '..'
 	soft.tar unsupported: 'soft.tar', entry 'in.aceg' is a link
 	hard.tar unsupported: .*entry 'b.aceg' is a link
-	dev.tar unsupported: .* is neither a file nor a folder
-	fifo.tar unsupported: .* is neither a file nor a folder
+	dev.tar unsupported: .* is not a file or folder
+	fifo.tar unsupported: .* is not a file or folder
 	twice.tar corrupt: two entries have the same name: .*entry 'a.aceg'
-	none.tar corrupt: not a gradient-shard stream: the input is a tar archive .tar -xO. without such a stream in it
+	none.tar corrupt: the input is not a gradient-shard stream: it is a tar archive .tar -xO. without one in it
 	E
 	# a hard link to an earlier entry is another name of the same file
 	mkdir both
@@ -118,7 +118,7 @@ run_in() {
 	run_in dir
 	head -c 1000 dir/r/5/a.aceg >x
 	mv x dir/r/5/a.aceg
-	refuses 3 "ace-inspect: truncated: .* of 'dir/r/5/a.aceg'" ace-inspect dir
+	refuses 3 "ace-inspect: truncated: .* file 'dir/r/5/a.aceg'" ace-inspect dir
 	[ "$(wc -l <out)" -eq 26 ]
 	grep -qE '^ +5 a .* damaged$' out
 	exits 3 ace-inspect --format tsv dir
@@ -181,10 +181,10 @@ run_in() {
 	[ "$(grep -c '^embed ' out)$(grep -c '^layer' out)" = 10 ]
 	for c in list brief stats verify diff; do	# no shard is chosen, of two files and of many
 		exits 1 ace-inspect $c --step 99 dir/r/3/b.aceg dir/r/4/b.aceg
-		[ $c = diff ] || says "^ace-inspect: no such shard in the input: "
+		[ $c = diff ] || says "^ace-inspect: the input has no such shard: "
 		[ $c != verify ] || continue
 		exits 1 ace-inspect $c --tensor typo dir/r/3/b.aceg dir/r/3/b.aceg
-		says "^ace-inspect: no tensor 'typo' in the input: "
+		says "^ace-inspect: no tensor of the input matches 'typo': "
 	done
 	exits 124 timeout 1 ace-inspect follow --kind gradient --device b --tensor embed --format json dir
 	[ "$(grep -c '"device":"b"' out)$(wc -l <out)" = 1212 ]

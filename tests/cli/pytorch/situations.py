@@ -576,7 +576,7 @@ def whole(k):
     with fails("parameter 'frozen.weight', which needs no gradient, is torch.float32") as f:
         join()
     assert f"in checkpoint '{os.getcwd()}/ace-{NAME}/model.pt' it is" in f.error, f.error
-    with fails("mismatch: a shard of run 'train-"):
+    with fails("mismatch: the shard is of run 'train-"):
         algorithms.Local(model, None, through(f"{NAME}-new", spool="run/spool"), NAME)
     return f"{run.round} {run.digest()}"
 

@@ -80,7 +80,7 @@ TEST(test_place)
 	(void)err_file(&e, 0, "in");
 	(void)err_file(&e, 0, "other");
 	ok(says(&e, "corrupt: line 3: payload (DATA), shard 2 'edge?1/42', "
-	    "at byte 64, of 'in'"), "the first file: %s", ERR_MSG(&e));
+	    "at byte 64, file 'in'"), "the first file: %s", ERR_MSG(&e));
 	ok(strcmp(e.text, "line 3: payload (DATA)") == 0 &&
 	    strcmp(e.file, "in") == 0 && e.byte == 64 && e.shard == 2 &&
 	    e.step == 42, "each of them is kept apart");
@@ -111,6 +111,6 @@ TEST(test_long)
 	(void)err_shard(&e, 0, UINT64_MAX, word, UINT64_MAX, UINT64_MAX);
 	(void)err_file(&e, 0, word);
 	ok(strlen(ERR_MSG(&e)) < ERR_LINE &&
-	    strstr(ERR_MSG(&e), ", at byte 18446744073709551615, of 'x") !=
+	    strstr(ERR_MSG(&e), ", at byte 18446744073709551615, file 'x") !=
 	    NULL, "the place is never what is cut: %zu bytes", strlen(ERR_MSG(&e)));
 }

@@ -24,7 +24,7 @@ static const struct {
 	{ "\xc7\x71", 2, "a cpio archive", 1 },
 	{ "PK\5\6", 4, "an empty zip archive", 1 },
 	{ "PK\3\4", 4, "a zip archive (unzip -p; ace-import reads .npz)", 1 },
-	{ "\x93NUMPY", 6, "an npy array (ace-import -f npy)", 0 },
+	{ "\x93NUMPY", 6, "an npy array (ace-import reads it)", 0 },
 	{ "\x89HDF", 4, "an HDF5 file", 0 },
 	{ "\x80\x02\x8a\nl", 5, "a torch.save file (", 0 },
 	{ "\xac" "ACE", 4, "a stream of shards", 0 },
@@ -37,13 +37,13 @@ static const struct {
 	{ "\0\0\0\0TFL3", 8, "a TensorFlow Lite model", 0 },
 	{ "\x80\4\x95", 3, "a Python pickle", 0 },
 	{ "\x80\2}", 3, "a Python pickle", 0 },
-	{ "version https://git-lfs", 23, "a pointer of Git LFS", 0 },
+	{ "version https://git-lfs", 23, "a Git LFS pointer", 0 },
 	{ " \n<!DocType HTML", 16, "a page of HTML", 0 },
 	{ "<HTML", 5, "a page of HTML", 0 },
 	{ "<?xml", 5, "XML", 0 },
 	{ "{\"", 2, "JSON", 0 },
 	{ "\xef\xbb\xbf[ {", 6, "JSON", 0 },
-	{ "\2\0\0\0\0\0\0\0{", 9, "a safetensors file (ace-import)", 0 }
+	{ "\2\0\0\0\0\0\0\0{", 9, "a safetensors file (ace-import reads it)", 0 }
 };
 
 TEST(test_kinds)

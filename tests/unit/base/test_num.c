@@ -95,7 +95,7 @@ TEST(test_sizes)
 	ok(says(num_size(&v, "10T0", "-b", &e), "-b '10T0' is not a size such "
 	    "as 4096, 64k, 1.5M, 64Mi"), "%s", ERR_MSG(&e));
 	err_clear(&e);
-	ok(says(num_size(&v, "1e10G", "-b", &e), "-b '1e10G': expected less than 9e18"),
+	ok(says(num_size(&v, "1e10G", "-b", &e), "-b '1e10G': expected less than 9e18 bytes"),
 	    "%s", ERR_MSG(&e));
 }
 

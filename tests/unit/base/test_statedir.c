@@ -57,8 +57,8 @@ TEST(test_open)
 	statedir_close(&s);
 	ok(opened(0755) == 0, "others may read it");
 	ok(opened(0720) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
-	    "state 'S' can be changed by other users (mode 720): if all files in "
-	    "it are yours, chmod go-w it") == 0,
+	    "state 'S' can be changed by other users (mode 720): if all files "
+	    "are yours, run chmod go-w on it") == 0,
 	    "not the group write: %s", ERR_MSG(&e));
 	ok(opened(0702) == -ERR_REFUSED, "nor all: %s", ERR_MSG(&e));
 	if (geteuid() == 0) {

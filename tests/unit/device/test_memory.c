@@ -56,7 +56,7 @@ lists(void)
 	    memcmp(v, w, sizeof(v)) == 0, "three numbers, exactly");
 	ok(memory_list(&h, "l", w, 2, &e) == -ERR_DATA &&
 	    memory_list(&h, "l", w, 4, &e) == -ERR_DATA &&
-	    strncmp(ERR_MSG(&e), "corrupt: l", 10) == 0,
+	    strncmp(ERR_MSG(&e), "corrupt: key l ", 15) == 0,
 	    "neither two nor four: %s", ERR_MSG(&e));
 	ok(memory_put_list(&h, "one", v, 1, &e) == 0 &&
 	    memory_list(&h, "one", w, 1, &e) == 1 && w[0] == 0.1, "one");
@@ -125,7 +125,7 @@ no_memories(const struct statedir *s)
 		size_t n;
 	} bad[] = {
 		{ "corrupt: the shard is not of kind history", { "score" }, SHARD_RESIDUAL, 1 },
-		{ "corrupt: the history has no name", { NULL }, SHARD_HISTORY, 1 },
+		{ "corrupt: a history has no name", { NULL }, SHARD_HISTORY, 1 },
 		{ "corrupt: two histories are named 'score'", { "score", "score" },
 		    SHARD_HISTORY, 2 },
 	};

@@ -244,7 +244,7 @@ TEST(test_far)
 	value[10 + AT] = -70000;
 	ok(files_write(FORMAT_SAFETENSORS, "refused", &sc, value, NULL, &e) ==
 	    -ERR_DATA && strcmp(ERR_MSG(&e), "unsupported: tensor 'h' at index 80000: "
-	    "-70000 is beyond f16: write f32 with --f32") == 0, "written: %s", ERR_MSG(&e));
+	    "-70000 does not fit f16: write f32 with --f32") == 0, "written: %s", ERR_MSG(&e));
 	schema_release(&sc);
 	add(&sc, "w", SCHEMA_F64, 1, N, 0);
 	err_clear(&e);

@@ -347,8 +347,8 @@ TEST(test_changed)
 		files_put("f.npz", y.b, zip_end(&y));
 		r = r < 0 ? r : format_read(s, x, 2, &e);
 		ok(r == -ERR_DATA && strcmp(ERR_MSG(&e), "mismatch: 'f.npz' "
-		    "changed while it was read: try again") == 0, "%s: %s", to[i].about,
-		    ERR_MSG(&e));
+		    "changed while it was read: try again when nothing writes it") == 0,
+		    "%s: %s", to[i].about, ERR_MSG(&e));
 		format_close(s);
 	}
 }

@@ -83,7 +83,7 @@ TEST(test_getters)
 	    fabs(x - 2.5) < 1e-12, "values");
 	(void)text_set(&kv, KEYS_DELAY, "1001", &e);
 	ok(keys_whole(&kv, KEYS_DELAY, &u, "edge1", &e) == -ERR_DATA &&
-	    u == 12 && strcmp(e.text, "key delay of 'edge1': '1001' "
+	    u == 12 && strcmp(e.text, "key delay of edge1: '1001' "
 	    "is not a whole number from 0 to 1000") == 0, "%s", e.text);
 	text_release(&kv);
 }

@@ -274,12 +274,12 @@ main(void)
 	    "are coded in fewer bytes than planned: 1\n") == 0, "and it is said");
 	ok(told("012345p")[0] == '\0', "and nothing where all fit");
 	defaults();
-	refused("012345qR", ERR_DATA, "two budgets");
-	refused("012345Qr", ERR_DATA, "two budgets");
+	refused("012345qR", ERR_DATA, "two different budgets");
+	refused("012345Qr", ERR_DATA, "two different budgets");
 	refused("012345R", ERR_DATA, "no plan for group 0");
 	refused("012345q", ERR_DATA, "no plan for group 3");
-	refused("012345", ERR_USAGE, "no plan in the stream");
-	refused("01245p", ERR_DATA, "the plan of group 3 has no values");
+	refused("012345", ERR_USAGE, "the stream has no plan: put");
+	refused("01245p", ERR_DATA, "group 3 has a plan, but no values");
 	refused("P", ERR_DATA, "annotation covers groups 0 to 7, but the shard has 6");
 	schema_release(&schema);
 	return done_testing();

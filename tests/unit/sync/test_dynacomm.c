@@ -257,7 +257,7 @@ TEST(test_large)
 		pt[i] = INT64_MAX / 8;
 	e = (struct err)ERR_INIT;
 	ok(dynacomm_init(&d, pt, fc, LARGE, 0, &e) == -ERR_DATA &&
-	    strstr(ERR_MSG(&e), "limit: layer 2") != NULL, "no overflow: %s", ERR_MSG(&e));
+	    strstr(ERR_MSG(&e), "up to layer 2 add") != NULL, "no overflow: %s", ERR_MSG(&e));
 	pt[0] = -1;
 	ok(dynacomm_init(&d, pt, fc, 1, 0, NULL) == -ERR_USAGE &&
 	    dynacomm_init(&d, fc, fc, 0, 0, NULL) == -ERR_USAGE &&
