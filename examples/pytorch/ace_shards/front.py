@@ -1,4 +1,4 @@
-"""ace.join: a model and its optimiser as a device of a run."""
+"""ace.join: make a model and its optimiser a device of a run."""
 from __future__ import annotations
 
 import logging
@@ -18,11 +18,10 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
          rounds: int | None = None, bits: float | None = None, mode: str = "local",
          buffers: str = "own", timeout: float | None = None, save_every: int = 1,
          moment: bool = False, through: str | None = None, **more: Any) -> Run:
-    """Train this model as a device of the run whose cloud is in HOST:DIR,
-    USER@HOST:DIR or a folder of this machine, or, under ace-edge(1), of the run that
-    ace-edge joined.  ace-pytorch(7) describes each argument; more is for the classes
-    of mode in algorithms.py: outer_rate, outer_momentum, schedule, state, weight,
-    samples, patience, run."""
+    """Train this model as a device of a run.  The cloud is HOST:DIR, USER@HOST:DIR or a
+    folder of this machine; under ace-edge(1) it is that of ace-edge.  ace-pytorch(7)
+    describes each argument.  The classes in algorithms.py get those in more:
+    outer_rate, outer_momentum, schedule, state, weight, samples, patience, run."""
     if not log.hasHandlers():           # print messages, unless the script configures logging
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("ace: %(message)s"))
@@ -67,8 +66,8 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
 
 
 def _pipeline(cloud: str, name: str, dir: str, bits: float | None) -> str:
-    """Let ace-edge greet the cloud and make the folder; return the pipeline that it
-    would run."""
+    """Let ace-edge greet the cloud and make the state folder; return the pipeline that
+    ace-edge would run."""
     words = ["ace-edge", cloud, "--name", name, "--state", dir, "--print"]
     if bits is not None:
         words += ["--bits", f"{bits:g}"]
@@ -76,7 +75,7 @@ def _pipeline(cloud: str, name: str, dir: str, bits: float | None) -> str:
 
 
 def _agreed(dir: str) -> dict[str, float]:
-    """Return the numbers that the cloud said, from the folder of this device."""
+    """Return the cloud's settings, which ace-edge wrote into the folder of this device."""
     try:
         with open(f"{dir}/run", encoding="utf-8") as f:
             rows = [line.split() for line in f]

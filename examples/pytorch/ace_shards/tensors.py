@@ -1,4 +1,4 @@
-"""The tensors of a model: their names, which can be sent, checksums and copies."""
+"""Name, check, checksum and copy the tensors of a model."""
 from __future__ import annotations
 
 import numbers
@@ -21,7 +21,7 @@ def opaque(t: Tensor) -> bool:
 
 
 def refuse(t: Tensor) -> str | None:
-    """Return why this tensor cannot be sent, and what to do; or None."""
+    """Return why this tensor cannot be sent, with advice; or None."""
     if torch.nn.parameter.is_lazy(t) or t.is_meta:
         return "has no values yet: run the model once, or fill it, before ace.join"
     if t.layout != torch.strided:
@@ -37,8 +37,8 @@ def refuse(t: Tensor) -> str | None:
     return None
 
 
-# classes of which each process holds only a part of the model, with their torch modules; a
-# module that was not imported has no models
+# torch modules and their classes with which a process has only a part of the model; a
+# module that was not imported is not used
 PARTS = (("torch.distributed.fsdp", "FullyShardedDataParallel"),
          ("torch.distributed.tensor", "DTensor"),       # of fully_shard
          ("torch.distributed._tensor", "DTensor"))
@@ -47,7 +47,7 @@ PARTS = (("torch.distributed.fsdp", "FullyShardedDataParallel"),
 def named(model: torch.nn.Module) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return the parameters and the buffers of a model by name, without the prefixes
     of wrappers (module. of DistributedDataParallel, _orig_mod. of torch.compile), so that
-    devices with and without a wrapper are of one run."""
+    devices with and without a wrapper have the same names."""
     parts = tuple(filter(None, (getattr(sys.modules.get(m), c, None) for m, c in PARTS)))
     for x in (*model.modules(), *model.parameters()):
         if isinstance(x, parts):
@@ -68,7 +68,7 @@ def named(model: torch.nn.Module) -> tuple[dict[str, Tensor], dict[str, Tensor]]
 
 
 def parameters(model: torch.nn.Module) -> Pairs:
-    """Return the parameters that are sent; tied parameters occur once."""
+    """Return the parameters to send; tied parameters occur once."""
     found = [(n, p) for n, p in named(model)[0].items() if p.requires_grad]
     if not found:
         raise Error("no parameter of the model requires a gradient, so nothing can be "
@@ -89,7 +89,7 @@ def parameters(model: torch.nn.Module) -> Pairs:
 
 
 def averaged(model: torch.nn.Module) -> Pairs:
-    """Return the buffers that buffers="mean" averages: floats that a state_dict has."""
+    """Return the buffers that buffers="mean" averages: those of floats in the state_dict."""
     kept = {id(t) for t in model.state_dict(keep_vars=True).values()}
     found = [(n, b) for n, b in named(model)[1].items()
              if id(b) in kept and b.is_floating_point()]
@@ -103,7 +103,8 @@ def averaged(model: torch.nn.Module) -> Pairs:
 # ---- checksums and copies ----
 
 def _sum(t: Tensor) -> Tensor:
-    """Return, on t's device, the sum of t's words, each times a number of its place."""
+    """Return, on t's device, the sum of t's words, each times a number that depends on its
+    position."""
     def sums(bits: Tensor) -> Tensor:
         place = torch.arange(1, min(len(bits), 1 << 16) + 1, device=bits.device)
         place = place * -0x61c8864680b583eb     # 2^64 over the golden ratio
@@ -117,8 +118,8 @@ def _sum(t: Tensor) -> Tensor:
 
 
 def marks(tensors: Iterable[Tensor]) -> list[str]:
-    """Return for each tensor a text that changes when values change or are exchanged;
-    with one transfer for each device."""
+    """Return for each tensor a text that changes when its values change or swap places.
+    Each device needs only one transfer."""
     tensors = list(tensors)
     said = ["nothing yet" if torch.nn.parameter.is_lazy(t) else
             f"{t.dtype} {tuple(t.shape)}" for t in tensors]
@@ -148,7 +149,7 @@ def copied(x: Any, at: Callable = lambda t: t.detach().clone()) -> Any:
 
 
 def checksum(x: Any) -> str:
-    """Return a checksum of x, which must be of a kind that copied takes."""
+    """Return a checksum of x, which must be of a type that copied takes."""
     tensors: list[Tensor] = []
     x = copied(x, lambda t: tensors.append(t) or len(tensors))
 
@@ -160,7 +161,7 @@ def checksum(x: Any) -> str:
 
 
 def compare(had: dict, now: dict, what: str) -> None:
-    """Raise an error that names the first value that differs."""
+    """Raise an Error that names the first value that differs, if one does."""
     for name in {**now, **had}:
         if had.get(name) != now.get(name):
             raise Error(f"{name} is {now.get(name, 'absent')}, but in {what} it is "

@@ -1,5 +1,5 @@
-"""Bring files of tensors to the cloud and back, through programs that live for a
-whole run."""
+"""Send tensors to the cloud and receive averages, through programs that run until the
+end of the run."""
 from __future__ import annotations
 
 import contextlib
@@ -30,8 +30,8 @@ SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
 ASK = "check the cloud and which users can write to its spool, then start again"
 HOW = f" (this device has torch {torch.__version__})"
 AGAIN = "start this device again"
-# Advice for errors after which a retry does not help, by the kind in the event of the error
-# or the result in that of a receipt.
+# Advice for errors that a retry cannot mend.  The key is the kind in an error event or the
+# result in a receipt event.
 MISMATCH = ("this device, {state} and the cloud began with different models, types of "
             "parameters, modes or numbers of steps, or compute differently" + HOW +
             ".  If neither model has a majority, give all devices the same torch and "
@@ -39,7 +39,7 @@ MISMATCH = ("this device, {state} and the cloud began with different models, typ
             "correct this device and remove the state of the earlier run; " + SEE)
 OTHER = ("two devices have this name, or {state} was removed after something was sent: " + SEE)
 ADVICE = {"mismatch": MISMATCH, "invalid": MISMATCH, "equivocation": OTHER, "fenced": OTHER}
-UNUSABLE = "nothing was applied; " + ASK        # of an average that ace-expand refuses
+UNUSABLE = "nothing was applied; " + ASK        # advice if ace-expand refuses an average
 CUT = {"truncated": 1, "upstream": 2}   # kinds of error that another program caused
 STATUS = {2: "see the page of that program", 3: AGAIN, 4: AGAIN,
           5: f"a retry will be refused too: {SEE}",
@@ -47,7 +47,7 @@ STATUS = {2: "see the page of that program", 3: AGAIN, 4: AGAIN,
 
 
 class Error(RuntimeError):
-    """An error that states what failed first, and what to do.  status is an exit status."""
+    """An error that states the first failure and advice.  status is an exit status."""
 
     def __init__(self, text: str, status: int = 2, final: bool = False) -> None:
         super().__init__(text)
@@ -58,7 +58,7 @@ class Error(RuntimeError):
 # ---- tensors in memory that programs can read and write ----
 
 class Room:
-    """Tensors on the CPU with these names and shapes, and the bytes of each."""
+    """Tensors on the CPU with given names and shapes, and the bytes of each."""
 
     def __init__(self, like: Pairs, dtype: torch.dtype | None = None) -> None:
         self.pairs: Pairs = []
@@ -105,7 +105,7 @@ def store(into: Iterable[Tensor], values: Iterable[Tensor]) -> None:
 
 
 def layout(tensors: Pairs) -> dict[str, Any]:
-    """Return where the tensors are in a safetensors file."""
+    """Return the types, shapes and offsets of the tensors in a safetensors file."""
     head, at = {}, 0
     for name, t in tensors:
         end = at + t.numel() * t.element_size()
@@ -116,7 +116,7 @@ def layout(tensors: Pairs) -> dict[str, Any]:
 
 
 def header(tensors: Pairs, note: dict[str, str] | None = None) -> bytes:
-    """Return the beginning of a safetensors file of the tensors."""
+    """Return the header of a safetensors file with these tensors."""
     text = json.dumps({"__metadata__": note or {}, **layout(tensors)}).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
@@ -136,8 +136,8 @@ def stages_of(through: str) -> Words:
 
 
 def connection_of(stages: Words) -> Words:
-    """Return the stages that bring a shard to the cloud and the answer back: the
-    stages before ace-ack that do not code, and those that sign on the way there."""
+    """Return the stages that connect to the cloud: the last ones before ace-ack that do not
+    code, with ace-sign if it signs before them."""
     names = [os.path.basename(words[0]) for words in stages]
     end = at = names.index("ace-ack") if "ace-ack" in names else 0
     while at and (not names[at - 1].startswith("ace-") or
@@ -155,12 +155,12 @@ def states_of(stages: Words) -> set[str]:
 
 
 class Way(NamedTuple):
-    """How shards get to the cloud and averages come back."""
+    """The programs or descriptors by which shards go to the cloud and averages return."""
 
     stages: Words                       # programs that this process starts
-    connection: Words                   # programs that ask for missed rounds
-    ends: tuple[int, int] | None = None     # or descriptors from ace-edge
-    events: int | None = None               # and the descriptor of its events
+    connection: Words                   # programs to ask for missed rounds
+    ends: tuple[int, int] | None = None     # descriptors from ace-edge, instead of programs
+    events: int | None = None               # descriptor of the events of ace-edge
 
     @classmethod
     def through(cls, text: str) -> Way:
@@ -169,9 +169,9 @@ class Way(NamedTuple):
 
 
 def _inherit() -> Way | None:
-    """Return the way of a process that is the COMMAND of ace-edge: shards go to its
-    standard output and averages come from its standard input.  What the script prints
-    goes to standard error from here on."""
+    """Return the Way of a process that ace-edge started as its COMMAND: shards go to
+    standard output, averages come from standard input, and print writes to standard
+    error from here on."""
     connect = os.environ.pop("ACE_CONNECT", None)
     if connect is None:
         return None
@@ -182,12 +182,12 @@ def _inherit() -> Way | None:
     return Way([], stages_of(connect), ends, int(os.environ.pop("ACE_EVENTS")))
 
 
-INHERITED = _inherit()      # before the script prints
+INHERITED = _inherit()      # on import, before the script prints
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of the programs: PATH also has the folders of this
-    Python, which come first in a virtual environment."""
+    """Return the environment of the programs: PATH also has the folders of this Python, at
+    the beginning in a virtual environment."""
     here = [os.path.dirname(sys.executable or ""), os.path.join(sys.prefix, "bin")]
     path = [os.environ.get("PATH", os.defpath)]
     path = here + path if sys.prefix != sys.base_prefix else path + here
@@ -195,7 +195,7 @@ def environment() -> dict[str, str]:
 
 
 def output(words: list[str], given: bytes = b"") -> str:
-    """Run a program that gets these bytes, and return what it prints."""
+    """Run a program with these bytes as input, and return its output."""
     try:
         got = subprocess.run(words, input=given, env=environment(), capture_output=True)
     except OSError as e:
@@ -210,24 +210,24 @@ def output(words: list[str], given: bytes = b"") -> str:
 
 
 def _talks(words: list[str]) -> list[str]:
-    """Let one of our programs write its events on standard error."""
+    """Add the option that lets one of our programs write events on standard error."""
     says = os.path.basename(words[0]) in ("ace-ack", "ace-compress", "ace-expand",
                                           "ace-recv", "ace-step")
     return words + ["--events", "2"] * (says and "--events" not in words)
 
 
 class Wait:
-    """What the events of the programs say of the rounds, and how long a round may take."""
+    """Collects the events of the programs about the rounds, and limits a round's time."""
 
-    SILENT = 9.5    # seconds until a message says what the run waits for
+    SILENT = 9.5    # seconds before the run logs what it waits for
 
     def __init__(self, device: str, timeout: float | None = None,
                  quiet: bool = False) -> None:
         self.device, self.timeout, self.quiet = device, timeout, quiet
         self.late: set[int] = set()
-        self.behind = True      # rounds may have passed without this device
+        self.behind = True      # this device may have missed rounds
         self.facts: dict[int, dict[str, int]] = {}
-        self.kinds: dict[str, str] = {}     # programs that failed, and the kind of error
+        self.kinds: dict[str, str] = {}     # the kind of error of each failed program
         self.begin(0)
 
     def begin(self, step: int, command: str = "") -> None:
@@ -238,7 +238,7 @@ class Wait:
         self.facts = {k: v for k, v in self.facts.items() if k > step}
 
     def heard(self, line: str) -> bool:
-        """Take a line of a program if it is an event."""
+        """Return whether a program's line is an event, and note the event."""
         if not line.startswith('{"event":'):
             return False
         event = json.loads(line)
@@ -264,7 +264,7 @@ class Wait:
         return True
 
     def known(self, round: int) -> dict[str, int]:
-        """Return what the events said of a round; wait up to 1 s for the last event."""
+        """Return the numbers in a round's events; wait up to 1 s for the last event."""
         end = time.monotonic() + 1
         while "participants" not in self.facts.get(round, {}) and \
                 time.monotonic() < end:
@@ -284,7 +284,7 @@ class Wait:
         return max(0, min(most, self.began + self.timeout - time.monotonic()))
 
     def look(self, silent: bool) -> None:
-        """Raise after the timeout, even while an answer comes; log a long wait."""
+        """Raise after the timeout, even while an answer arrives; log a long wait."""
         if not self.left(1):
             raise Error(f"round {self.round} took more than {self.timeout:g} s: "
                         f"{self.says()} (start this device again: its state "
@@ -293,15 +293,15 @@ class Wait:
                   self.says() if silent else "receiving the average")
 
     def tell(self, level: int, round: int, text: str) -> None:
-        """Log what the run waits for, if nothing was logged for some seconds."""
+        """Log what the run waits for, unless something was logged in the last seconds."""
         if time.monotonic() - self.spoke > self.SILENT:
             self.spoke = time.monotonic()
             log.log(logging.DEBUG if self.quiet else level, "%s: round %d: %s",
                     self.device, round, text)
 
 
-# Objects that a forked child, such as a DataLoader's worker, must not hold: the
-# programs' input would not end while it lives, and a lock would outlive its owner.
+# Files that a forked child, such as a DataLoader's worker, must close: otherwise the
+# programs' input could not end, and locks would be held, until the child ends.
 OURS: weakref.WeakSet = weakref.WeakSet()
 RUNS: weakref.WeakSet = weakref.WeakSet()   # runs of this process that are not closed
 os.register_at_fork(after_in_child=lambda: [[f.close() for f in list(OURS)],
@@ -314,8 +314,8 @@ def ours(f: IO[bytes]) -> IO[bytes]:
 
 
 def alone() -> str | None:
-    """Return a message for a process that is not process 0 of its place, as
-    torch.distributed or torchrun number them."""
+    """Return a message unless this is process 0 by the numbers of torch.distributed or
+    torchrun."""
     d = torch.distributed
     if d.is_available() and d.is_initialized():
         rank, size = d.get_rank(), d.get_world_size()
@@ -327,7 +327,7 @@ def alone() -> str | None:
 
 
 def locked(path: str, what: str, mode: str = "rb", seconds: float = 10) -> IO[bytes]:
-    """Open and lock a file; wait, since programs of a killed run may still hold it."""
+    """Open and lock a file; wait, since programs of a killed run may still hold the lock."""
     f, end = ours(open(path, mode)), time.monotonic() + seconds
     while True:
         try:
@@ -352,8 +352,8 @@ def listen(hear: int, said: list[str], wait: Callable[[], Wait | None]) -> None:
 
 
 def _feed(parts: queue.SimpleQueue, into: IO[bytes]) -> None:
-    """Write what is in the queue into the pipe; no other thread writes there.  When the
-    programs have ended, the reader of their output sees why."""
+    """Write the bytes in the queue into the pipe; no other thread writes there.  Errors are
+    ignored, since the reader of the programs' output reports why they ended."""
     with contextlib.suppress(OSError), into as f:
         for part in iter(parts.get, None):
             while part:
@@ -361,7 +361,7 @@ def _feed(parts: queue.SimpleQueue, into: IO[bytes]) -> None:
 
 
 def _end(owner: int, processes: dict, threads: list, seconds: float) -> None:
-    """Wait for all programs; end those that still run after `seconds`, and note which."""
+    """Wait for all programs; kill those that still run after `seconds`, and note them."""
     if os.getpid() != owner:
         return
     end = time.monotonic() + seconds
@@ -383,22 +383,22 @@ def _end(owner: int, processes: dict, threads: list, seconds: float) -> None:
 
 
 def _forget(out: IO[bytes], parts: queue.SimpleQueue, *programs: Any) -> None:
-    """End a pipe, whatever is under way."""
+    """End a pipe in any state."""
     out.close()
     parts.put(None)
     _end(*programs)
 
 
 class Pipe:
-    """Programs that live for a whole run: a file of tensors goes in for each round,
-    and one comes out.  ask: a short-lived pipe that asks for missed rounds."""
+    """The programs between this device and the cloud.  They run until the run ends, and
+    take and give a file of tensors in each round.  ask: only request missed rounds."""
 
     def __init__(self, way: Way, kind: str, device: str, run: str, step: int,
                  wait: Wait, weight: float = 1, samples: int = 0, ask: bool = False) -> None:
         self.wait, self.run = wait, run
         wait.kinds.clear()
         self.far = " | ".join(" ".join(w) for w in way.connection) or "ace-edge"
-        # without a cloud, what is sent comes back unchanged
+        # without a cloud, the shard itself comes back, of its own kind
         self.kinds = ("mean",) if way.connection else ("mean", kind)
         middle = way.connection + [["ace-expand"]] if ask else way.stages
         self.ends = None if ask else way.ends
@@ -407,14 +407,14 @@ class Pipe:
             ["ace-import", "--many", "-k", "model" if ask else kind, "-d", device, "-r",
              run, "-s", str(step), "--base-version", str(step), "-w", str(weight), "-n",
              str(samples)], *map(_talks, middle), ["ace-export", "--many"]]
-        self.said: list[str] = []       # messages, in the order in which they were written
+        self.said: list[str] = []       # messages, in the order of writing
         self.processes: dict[Any, bool] = {}    # True: we ended the program
         self.threads: list[threading.Thread] = []
         self.programs = os.getpid(), self.processes, self.threads
         self.queue: queue.SimpleQueue = queue.SimpleQueue()     # safe in a finalizer
-        self.heard = False      # part of an answer was read, which will not come again
+        self.heard = False      # True: an answer was partly read, and cannot be read again
         self.answered = False
-        self.model: str | None = None   # the digest of all devices' model, in the answer
+        self.model: str | None = None   # the digest of the common model, from the answer
         for s in self.states:
             for path in f"{s}/lock", f"{s}/ack-lock":
                 if os.path.exists(path):
@@ -465,8 +465,8 @@ class Pipe:
     def _fill(self, into: bytearray) -> None:
         room, at = memoryview(into), 0
         while at < len(room):
-            # a program may have died while those after it wait for the other devices'
-            # shards
+            # check the programs, since those after a dead one may wait for other devices
+            # and keep the output open
             while not self.poll.poll(200):
                 if any(p.poll() for p in self.processes):
                     raise self.failure()
@@ -475,13 +475,13 @@ class Pipe:
             n = self.out.readinto(room[at:])
             if not n:
                 raise self.failure()
-            # programs with a state send their data again, whatever input came
+            # programs with a state send their data again, however much was read
             self.heard = not self.states
             at += n
 
     def head(self) -> tuple[dict[str, Any], int]:
-        """Return the header of the next file, and its round.  The file must be of this
-        run, and a mean or the end of what was asked for."""
+        """Return the header of the next file, and its round.  The file must be of this run,
+        and must be a mean or the end of the requested rounds."""
         size = bytearray(8)
         self._fill(size)
         text = bytearray(int.from_bytes(size, "little"))
@@ -496,12 +496,12 @@ class Pipe:
         return got, int(note.get("step", -1))
 
     def unfit(self, found: str, expected: str) -> Error:
-        """Return the Error for an answer that is not what was asked for."""
+        """Return the Error for an answer other than the expected one."""
         return Error(f"round {self.wait.round}: the answer {found}, expected "
                      f"{expected}: nothing was applied; {ASK}", 3, True)
 
     def exchange(self, step: int, room: Room, note: dict[str, str]) -> None:
-        """Send the file of a round, and read the answer, the average, into its room."""
+        """Send the file of a round, and read the average into the same room."""
         self.wait.begin(step, self.far)
         if self.answered and self.poll.poll(0):
             raise self.unfit("to the round before has bytes left over", "its end")
@@ -512,7 +512,8 @@ class Pipe:
                 raise self.unfit(f"is of round {at + 1}", f"round {step + 1}")
             if at == step:
                 break
-            # skip a shard that the state sent again; the room holds what is being sent
+            # skip the answer to a shard that the state sent again; not into the room,
+            # whose values are still being sent
             left = max((v["data_offsets"][1] for v in got.values()), default=0)
             while left > 0:
                 part = bytearray(min(left, 1 << 20))
@@ -522,7 +523,7 @@ class Pipe:
         self.answered = True
 
     def body(self, got: dict[str, Any], room: Room) -> None:
-        """Read the tensors of a file with this head: those of the room."""
+        """Read into the room the tensors of a file with this header, which must match."""
         want = layout(room.pairs)
         for name in {**want, **got}:
             if got.get(name) != want.get(name):
@@ -534,18 +535,18 @@ class Pipe:
         self.heard = False
 
     def leave(self, seconds: float = 10) -> None:
-        """Give the pipe up, whatever is under way."""
+        """Abandon the pipe in any state."""
         self.end.detach()
         _forget(self.out, self.queue, *self.programs, seconds)
 
     def failure(self) -> Error:
-        """Return the Error for a pipe that ended too early: of the program that failed
-        first.  A program that fails because of another one reports a truncated stream or
-        nothing, or reports later; a broken pipe, of a program or of a shell (141), comes
-        from the one that stopped reading."""
+        """Return the Error of the program that failed first in a pipe that ended too early.
+        A program that fails because of another one reports a truncated stream, nothing, or
+        something later.  A broken pipe (status 141 of a shell) is the fault of the program
+        that stopped reading."""
         self.leave()
         names = [os.path.basename(w[0]) for w in self.stages]
-        # lines with other prefixes come from other programs, and from hosts
+        # lines with other prefixes come from foreign programs and from other hosts
         own = {n for n in names if n.startswith("ace-") and n != "ace-cloud"}
         found = []
         for name, (p, ended) in zip(names, self.processes.items()):
@@ -562,7 +563,7 @@ class Pipe:
                     line, at = text, k
                     cut = CUT.get(self.wait.kinds.get(who, ""), 0)
                     if status == 3 and who in own - {*self.wait.kinds}:
-                        # no events; what ace-export reads comes from the others
+                        # without events, assume that ace-export failed because of others
                         cut = 2 if who == "ace-export" else 1
             found.append((cut, at, len(found), line, status))
         if not found:
@@ -580,8 +581,8 @@ class Pipe:
                      bool(final))
 
     def close(self, seconds: float = 60) -> None:
-        """End a run with nothing under way: wait for all programs, and end those that
-        still run after `seconds`."""
+        """End the pipe between two rounds: wait for all programs, and kill those that still
+        run after `seconds`."""
         self.end.detach()
         self.queue.put(None)
         if self.ends:
@@ -592,7 +593,7 @@ class Pipe:
             self.leave(1)
             raise self.unfit("has bytes left over", "its end")
         _end(*self.programs, max(0, end - time.monotonic()))
-        # a program that ends because another was ended has not failed
+        # if we killed a program, failures of the others do not count
         if over and any(p.returncode and not ended for p, ended in
                         self.processes.items()):
             raise self.failure()
