@@ -261,7 +261,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if ((r = open_state(&x.state, o, e)) < 0)
 		goto out;
 	x.models = receivers_there(o->dir);
-	if (!x.models && ((r = statedir_lock_as(&x.state, "ack-lock", e)) < 0 ||
+	if (!x.models && ((r = statedir_lock_as(&x.state, "ack-lock", 0, e)) < 0 ||
 	    (r = receipts_load(&x.receipts, &x.state, e)) < 0))
 		goto out;
 	/* from now on each shard is kept until its receipt arrives */

@@ -478,7 +478,6 @@ each_made(void *arg, struct reader *r, const char *from, struct err *e)
 	    .whole = !shard_is_patch(reader_shard(r)) };
 	int k, noted = 0;
 
-	(void)from;
 	(void)reader_skip_bodies(r, 1);
 	while ((k = reader_next(r, e)) > 0 && k != READER_SEND)
 		if (k == READER_NOTE && !part && reader_frame(r)->type == FRAME_MODL) {
@@ -549,7 +548,6 @@ each_step(void *arg, struct reader *r, const char *from, struct err *e)
 	const struct way *m;
 	int k;
 
-	(void)from;
 	if (x->done == x->steps || x->all.p[x->way[x->done]].nth != x->seen++)
 		return pick_pass(r, e);
 	m = &x->all.p[x->way[x->done++]];

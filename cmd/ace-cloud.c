@@ -69,7 +69,6 @@ begun(const struct opts *x)
 static int
 count_each(void *n, const char *path, const char *name, struct err *e)
 {
-	(void)path, (void)name, (void)e;
 	++*(uint64_t *)n;
 	return 0;
 }
@@ -622,7 +621,6 @@ run_example(void *own, char **path, size_t n, struct err *e)
 	const ssize_t k = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	size_t i;
 
-	(void)own;
 	self[k > 0 ? k : 0] = '\0';
 	if ((slash = strrchr(self, '/')) != NULL)
 		slash[1] = '\0';

@@ -330,7 +330,6 @@ recover(void *arg, char **path, size_t n, struct err *e)
 	struct verify_saved x;
 	int r;
 
-	(void)n;
 	if ((r = begin(o, e)) < 0)
 		return r;
 	if ((r = filter_in(o->f, &in, *path, e)) == 0 &&

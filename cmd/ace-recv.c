@@ -40,7 +40,6 @@ set_act(void *arg, const struct opt *row, const char *val, struct err *e)
 	struct opts *o = arg;
 	const enum act act = (enum act)row->value;
 
-	(void)val;
 	if (o->act != RECEIVE && o->act != act)
 		return err_set(e, ERR_USAGE, "--create, --publish, --join and "
 		    "--leave exclude each other: give one");
@@ -133,7 +132,6 @@ weary(int sig)
 	static const char says[] = "ace-recv: truncated: timed out: the "
 	    "device does not read its answers\n";
 
-	(void)sig;
 	temp_abandon();
 	(void)!write(STDERR_FILENO, says, sizeof(says) - 1);
 	_exit(ERR_DATA);
@@ -279,7 +277,6 @@ run(void *arg, char **path, size_t n, struct err *e)
 	struct waiting wait = { .f = o->f, .asked = &asked };
 	int spool = -1, r = check(o, *path, e);
 
-	(void)n;
 	if (r < 0)
 		return r;
 	if (kern_get(e) == NULL)

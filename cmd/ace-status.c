@@ -587,7 +587,6 @@ there(const char *dir, const char *name, int regular)
 static int
 status_each_name(void *kind, const char *path, const char *name, struct err *e)
 {
-	(void)path, (void)name, (void)e;
 	*(enum status_kind *)kind = STATUS_OTHER;
 	return 1;
 }

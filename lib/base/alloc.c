@@ -53,7 +53,6 @@ alloc_modest(size_t bytes)
 #ifdef ALLOC_MOST
 	if (bytes > ALLOC_MOST)
 		abort();
-#else
 #endif
 }
 
@@ -169,9 +168,6 @@ alloc_whole(void *p, size_t n)
 	if (n >= ALLOC_APART && from < to)
 		(void)madvise((char *)p + (from - (uintptr_t)p), to - from,
 		    MADV_HUGEPAGE);
-#else
-	(void)p;
-	(void)n;
 #endif
 }
 

@@ -534,7 +534,6 @@ arc_out_write(struct archive *la, void *arg, const void *p, size_t n)
 {
 	struct arc *a = arg;
 
-	(void)la;
 	if (!a->drop && (a->lost = io_write(a->io, p, n, a->e)) < 0)
 		a->drop = 1;
 	return (la_ssize_t)n;

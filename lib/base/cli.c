@@ -240,7 +240,6 @@ cli_standard(void)
 static void
 cli_too_large(int sig)
 {
-	(void)sig;
 }
 
 /* ---- the sandbox ---- */

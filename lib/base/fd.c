@@ -147,7 +147,6 @@ fd_pipe_size(int fd, int n)
 {
 #ifdef F_SETPIPE_SZ
 	(void)fcntl(fd, F_SETPIPE_SZ, n);
-#else
 #endif
 }
 

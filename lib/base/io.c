@@ -129,7 +129,6 @@ placed_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *
 static int
 placed_move(struct io *io, off_t by, struct err *e)
 {
-	(void)e;
 	io->place += by;
 	return 0;
 }
@@ -139,7 +138,6 @@ memory_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *
 {
 	const size_t at = (size_t)io->place;
 
-	(void)e;
 	*got = at >= io->mem_n ? 0 : io->mem_n - at < n ? io->mem_n - at : n;
 	if (*got != 0)
 		memcpy(p, io->mem + at, *got);
@@ -210,7 +208,7 @@ io_open_as(struct io **out, const char *path, enum fd_what what, struct err *e)
 	if ((r = io_open_with(out, fd, &st, path, e)) < 0)
 		(void)close(fd);
 	else
-		io_alone(*out);
+		io_own(*out);
 	return r;
 }
 
@@ -401,12 +399,6 @@ io_create_mem(struct io **out, struct err *e)
 
 void
 io_own(struct io *io)
-{
-	io->own = 1;
-}
-
-void
-io_alone(struct io *io)
 {
 	io->own = 1;
 	if (io->kind == &io_file)

@@ -58,11 +58,9 @@ int io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 /* Return the size of a file that can seek. */
 uint64_t io_size(const struct io *io);
 
-/* Give io its descriptor: io_free closes it. */
+/* Give io its descriptor, which nothing else uses: io_free closes it, and skipping needs no
+ * system call. */
 void io_own(struct io *io);
-/* Like io_own, for a descriptor that was just opened for reading and that nothing else
- * uses: then skipping needs no system call. */
-void io_alone(struct io *io);
 
 /* Read n bytes; *got is less than n only at the end of the
  * input. */

@@ -184,48 +184,29 @@ pool_begin(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
 	return 0;
 }
 
-/* Wait for the other threads; p->m is locked on entry and unlocked on return. */
-static int
-pool_reap(struct pool *p, struct err *e)
+int
+pool_run(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
+    struct err *e)
 {
-	int r;
+	int r = pool_begin(p, n, n == 1 ? 0 : values, work, arg, e);
 
+	(void)pthread_mutex_lock(&p->m);
+	pool_take(p, 0);
 	while (p->busy != 0)
 		(void)pthread_cond_wait(&p->done, &p->m);
 	p->n = p->next = 0;
-	r = p->r;
+	if (r == 0 && p->r < 0)
+		r = err_move(e, &p->e);
 	p->r = 0;
 	(void)pthread_mutex_unlock(&p->m);
-	return r < 0 ? err_move(e, &p->e) : 0;
+	return r;
 }
 
 int
 pool_end(struct pool *p, struct err *e)
 {
-	if (p->size == 1)
-		return 0;
-	(void)pthread_mutex_lock(&p->m);
-	pool_take(p, 0);
-	return pool_reap(p, e);
-}
-
-int
-pool_run(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
-    struct err *e)
-{
-	size_t i;
-	int r = 0;
-
-	if (p->size == 1 || n == 1 || values < POOL_LITTLE) {
-		for (i = 0; i < n && r == 0; i++)
-			r = work(arg, 0, i, e);
-		return r;
-	}
-	if ((r = pool_begin(p, n, values, work, arg, e)) < 0)
-		return r;
-	(void)pthread_mutex_lock(&p->m);
-	pool_take(p, 0);
-	return pool_reap(p, e);
+	/* nothing to begin, so only wait */
+	return pool_run(p, 0, 0, NULL, NULL, e);
 }
 
 void

@@ -63,10 +63,7 @@ sandbox_begin(struct sandbox *s)
 	struct ll_rules r;
 	long v = syscall(LL_CREATE, NULL, (size_t)0, LL_GET_VERSION);
 
-	s->fd = -1;
-	s->stages = 0;
-	s->narrows = 0;
-	s->partial = 0;
+	*s = (struct sandbox){ .fd = -1 };
 	/* some kernels report a version whose rights they refuse */
 	for (; v > 0; v--) {
 		memset(&r, 0, sizeof(r));
@@ -285,10 +282,12 @@ static const struct sandbox_call sandbox_allowed[] = {
 
 /* These calls are refused for descriptor 2, also those that duplicate it, so that
  * messages on standard error cannot be changed afterwards. */
-static const int sandbox_said[] = { SYS_ftruncate, SYS_lseek, SYS_pwrite64, SYS_dup,
-	SYS_dup3, SYS_fcntl,
+static const struct sandbox_call sandbox_said[] = {
+	ONLY(ftruncate, 0, STDERR_FILENO), ONLY(lseek, 0, STDERR_FILENO),
+	ONLY(pwrite64, 0, STDERR_FILENO), ONLY(dup, 0, STDERR_FILENO),
+	ONLY(dup3, 0, STDERR_FILENO), ONLY(fcntl, 0, STDERR_FILENO),
 #ifdef SYS_dup2
-	SYS_dup2,
+	ONLY(dup2, 0, STDERR_FILENO),
 #endif
 };
 
@@ -307,42 +306,29 @@ sandbox_line(struct sock_filter *f, size_t n, unsigned code, uint32_t k,
 	return n + 1;
 }
 
-/* Write the instructions of one row from the n-th on; before and after them the call's
- * number is loaded. Only an argument's lower half is checked; the kernel uses no more of
- * these arguments. */
+#define SANDBOX_LOAD (BPF_LD | BPF_W | BPF_ABS)
+#define SANDBOX_EQUAL (BPF_JMP | BPF_JEQ | BPF_K)
+#define SANDBOX_RETURN (BPF_RET | BPF_K)
+#define SANDBOX_REFUSE (SECCOMP_RET_ERRNO | EPERM)
+
+/* Write the instructions of one row from the n-th on, which return `then' for its calls;
+ * before and after them the call's number is loaded. Only an argument's lower half is
+ * checked; the kernel uses no more of these arguments. */
 static size_t
 sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
-    uint32_t value)
+    uint32_t value, uint32_t then)
 {
 	const uint32_t at = (uint32_t)(offsetof(struct seccomp_data, args) +
 	    c->arg * sizeof(uint64_t));
 
-	if (c->mask == 0) {
-		n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K,
-		    (uint32_t)c->nr, 0, 1);
-		return sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ALLOW,
-		    0, 0);
-	}
-	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)c->nr, 0, 5);
-	n = sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS, at, 0, 0);
+	n = sandbox_line(f, n, SANDBOX_EQUAL, (uint32_t)c->nr, 0, c->mask == 0 ? 1 : 5);
+	if (c->mask == 0)
+		return sandbox_line(f, n, SANDBOX_RETURN, then, 0, 0);
+	n = sandbox_line(f, n, SANDBOX_LOAD, at, 0, 0);
 	n = sandbox_line(f, n, BPF_ALU | BPF_AND | BPF_K, c->mask, 0, 0);
-	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
-	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
-	return sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
-	    offsetof(struct seccomp_data, nr), 0, 0);
-}
-
-/* Write the instructions that refuse system call nr on descriptor 2, standard error. */
-static size_t
-sandbox_not_said(struct sock_filter *f, size_t n, int nr)
-{
-	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
-	n = sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
-	    offsetof(struct seccomp_data, args), 0, 0);
-	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, STDERR_FILENO, 0, 1);
-	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
-	return sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
-	    offsetof(struct seccomp_data, nr), 0, 0);
+	n = sandbox_line(f, n, SANDBOX_EQUAL, value, 0, 1);
+	n = sandbox_line(f, n, SANDBOX_RETURN, then, 0, 0);
+	return sandbox_line(f, n, SANDBOX_LOAD, offsetof(struct seccomp_data, nr), 0, 0);
 }
 
 /* From now on allow only the system calls of these stages. */
@@ -355,25 +341,23 @@ sandbox_calls(unsigned stages, int child)
 	uint32_t value;
 	size_t n = 0, i;
 
-	n = sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
-	    offsetof(struct seccomp_data, arch), 0, 0);
-	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCH, 1, 0);
-	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
-	n = sandbox_line(f, n, BPF_LD | BPF_W | BPF_ABS,
-	    offsetof(struct seccomp_data, nr), 0, 0);
+	n = sandbox_line(f, n, SANDBOX_LOAD, offsetof(struct seccomp_data, arch), 0, 0);
+	n = sandbox_line(f, n, SANDBOX_EQUAL, SANDBOX_ARCH, 1, 0);
+	n = sandbox_line(f, n, SANDBOX_RETURN, SANDBOX_REFUSE, 0, 0);
+	n = sandbox_line(f, n, SANDBOX_LOAD, offsetof(struct seccomp_data, nr), 0, 0);
 	for (i = 0; i < SANDBOX_SAID; i++)
-		n = sandbox_not_said(f, n, sandbox_said[i]);
+		n = sandbox_row(f, n, &sandbox_said[i], STDERR_FILENO, SANDBOX_REFUSE);
 	for (c = sandbox_allowed; c < sandbox_allowed + SANDBOX_ROWS; c++) {
 		if (c->stage != 0 && (c->stage & stages) == 0)
 			continue;
 		value = c->value == SELF ? (uint32_t)getpid() :
 		    c->value == CHILD ? (uint32_t)child : c->value;
-		n = sandbox_row(f, n, c, value);
+		n = sandbox_row(f, n, c, value, SECCOMP_RET_ALLOW);
 	}
 	/* no filter can read the flags of clone3; without it C libraries use clone(2) */
-	n = sandbox_line(f, n, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
-	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
-	n = sandbox_line(f, n, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM, 0, 0);
+	n = sandbox_line(f, n, SANDBOX_EQUAL, SYS_clone3, 0, 1);
+	n = sandbox_line(f, n, SANDBOX_RETURN, SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
+	n = sandbox_line(f, n, SANDBOX_RETURN, SANDBOX_REFUSE, 0, 0);
 	p.len = (unsigned short)n;
 	p.filter = f;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p) == 0;
@@ -382,8 +366,6 @@ sandbox_calls(unsigned stages, int child)
 static int
 sandbox_calls(unsigned stages, int child)
 {
-	(void)stages;
-	(void)child;
 	return 0;
 }
 #endif
@@ -426,22 +408,13 @@ sandbox_narrow(const struct sandbox *s, pid_t child)
 void
 sandbox_begin(struct sandbox *s)
 {
-	s->fd = -1;
-	s->level = 0;
-	s->stages = 0;
-	s->narrows = 0;
-	s->partial = 0;
-	s->handled = 0;
+	*s = (struct sandbox){ .fd = -1 };
 }
 
 int
 sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
     struct err *e)
 {
-	(void)s;
-	(void)path;
-	(void)how;
-	(void)e;
 	return 0;
 }
 
@@ -449,7 +422,6 @@ int
 sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
     unsigned long n, struct err *e)
 {
-	(void)s;
 	(void)snprintf(says, n, "none, this build has no sandbox");
 	return want != SANDBOX_REQUIRE ? 0 : err_set(e, ERR_SYS, "--sandbox require: "
 	    "this system has no complete sandbox: %s", says);
@@ -458,7 +430,5 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 void
 sandbox_narrow(const struct sandbox *s, pid_t child)
 {
-	(void)s;
-	(void)child;
 }
 #endif

@@ -139,8 +139,8 @@ statedir_prune(const struct statedir *s, const char *keep, const char *too)
 		(void)closedir(dir);
 }
 
-static int
-statedir_locked(struct statedir *s, const char *name, int wait, struct err *e)
+int
+statedir_lock_as(struct statedir *s, const char *name, int wait, struct err *e)
 {
 	char *path = statedir_path(s, name, e);
 	int r;
@@ -158,21 +158,9 @@ statedir_locked(struct statedir *s, const char *name, int wait, struct err *e)
 }
 
 int
-statedir_lock_as(struct statedir *s, const char *name, struct err *e)
-{
-	return statedir_locked(s, name, 0, e);
-}
-
-int
-statedir_wait(struct statedir *s, const char *name, struct err *e)
-{
-	return statedir_locked(s, name, 1, e);
-}
-
-int
 statedir_lock(struct statedir *s, struct err *e)
 {
-	return statedir_lock_as(s, "lock", e);
+	return statedir_lock_as(s, "lock", 0, e);
 }
 
 void

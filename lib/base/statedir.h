@@ -38,10 +38,9 @@ int statedir_there(const struct statedir *s, struct err *e);
 /* Lock the state until statedir_close, and remove unfinished files of killed programs.
  * -ERR_REFUSED if another process has the lock. */
 int statedir_lock(struct statedir *s, struct err *e);
-/* Take the lock `name', another lock than that of statedir_lock.  statedir_wait waits if
- * another process has it. */
-int statedir_lock_as(struct statedir *s, const char *name, struct err *e);
-int statedir_wait(struct statedir *s, const char *name, struct err *e);
+/* Take the lock `name', another lock than that of statedir_lock.  wait 1: wait if another
+ * process has it. */
+int statedir_lock_as(struct statedir *s, const char *name, int wait, struct err *e);
 void statedir_close(struct statedir *s);
 
 /* Remove files of steps, such as "history.12", except the names `keep' and `too', which

@@ -12,103 +12,52 @@
 enum { QBLOCK = 32, SIGNBLOCK = 256 };	/* values that share a scale */
 
 static size_t
-bound_q8(const struct codec_plan *plan, size_t n)
+size_of(uint32_t codec, size_t n)
 {
-	return KERN_Q8_SIZE(n);
+	return codec == CODEC_Q8 ? KERN_Q8_SIZE(n) :
+	    codec == CODEC_Q4 ? KERN_Q4_SIZE(n) : KERN_SIGN_SIZE(n);
 }
 
 static size_t
-bound_q4(const struct codec_plan *plan, size_t n)
+bound(const struct codec_plan *plan, size_t n)
 {
-	return KERN_Q4_SIZE(n);
-}
-
-static size_t
-bound_sign(const struct codec_plan *plan, size_t n)
-{
-	return KERN_SIGN_SIZE(n);
+	return size_of(plan->codec, n);
 }
 
 static int
-encode_q8(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
+encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
-	in->kern->q8(out->p + out->n, in->x, in->n);
-	out->n += KERN_Q8_SIZE(in->n);
+	const uint32_t codec = in->plan->codec;
+	const struct kern *k = in->kern;
+
+	(codec == CODEC_Q8 ? k->q8 : codec == CODEC_Q4 ? k->q4 : k->sign)(
+	    out->p + out->n, in->x, in->n);
+	out->n += size_of(codec, in->n);
 	return 0;
 }
 
 static int
-encode_q4(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
+decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	in->kern->q4(out->p + out->n, in->x, in->n);
-	out->n += KERN_Q4_SIZE(in->n);
-	return 0;
-}
-
-static int
-encode_sign(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
-{
-	in->kern->sign(out->p + out->n, in->x, in->n);
-	out->n += KERN_SIGN_SIZE(in->n);
-	return 0;
-}
-
-/* Return 1 if the scale of every block has a magnitude of at most top. */
-static int
-scales_good(const unsigned char *p, size_t len, size_t stride, uint32_t mask,
-    uint32_t top)
-{
+	const int q8 = o->codec == CODEC_Q8, q4 = o->codec == CODEC_Q4;
+	const size_t len = size_of(o->codec, o->n), block = q4 ? 18 : 34;
+	const uint32_t mask = q8 || q4 ? 0x7fff : 0xffff;
+	const uint32_t top = q8 ? KERN_Q8_TOP : q4 ? KERN_Q4_TOP : KERN_SIGN_TOP;
+	const unsigned last = o->n * (q8 ? 8 : q4 ? 4 : 1) % 8;
+	const char *name = codec_name(o->codec);
+	const unsigned char *p = bytes_take(b, len);
 	size_t i;
 
-	for (i = 0; i < len; i += stride)
+	if (p == NULL)
+		return codec_corrupt(name, "the body is too short", e);
+	for (i = 0; i < len; i += block)
 		if ((bytes_le16(p + i) & mask) > top)
-			return 0;
-	return 1;
-}
-
-static int
-decode_q8(const struct codec_out *o, struct bytes *b, struct err *e)
-{
-	size_t len = KERN_Q8_SIZE(o->n);
-	const unsigned char *p = bytes_take(b, len);
-
-	if (p == NULL)
-		return codec_corrupt("q8", "the body is too short", e);
-	if (!scales_good(p, len, 34, 0x7fff, KERN_Q8_TOP))
-		return codec_corrupt("q8", "a scale is larger than the codec allows", e);
-	o->kern->unq8(o->x, p, o->n);
-	return 0;
-}
-
-static int
-decode_q4(const struct codec_out *o, struct bytes *b, struct err *e)
-{
-	size_t len = KERN_Q4_SIZE(o->n);
-	const unsigned char *p = bytes_take(b, len);
-
-	if (p == NULL)
-		return codec_corrupt("q4", "the body is too short", e);
-	if (!scales_good(p, len, 18, 0x7fff, KERN_Q4_TOP))
-		return codec_corrupt("q4", "a scale is larger than the codec allows", e);
-	if (o->n % 2 != 0 && p[len - 1] >> 4 != 0)
-		return codec_corrupt("q4", "bits after the last value are not 0", e);
-	o->kern->unq4(o->x, p, o->n);
-	return 0;
-}
-
-static int
-decode_sign(const struct codec_out *o, struct bytes *b, struct err *e)
-{
-	size_t len = KERN_SIGN_SIZE(o->n);
-	const unsigned char *p = bytes_take(b, len);
-
-	if (p == NULL)
-		return codec_corrupt("sign", "the body is too short", e);
-	if (!scales_good(p, len, 34, 0xffff, KERN_SIGN_TOP))
-		return codec_corrupt("sign", "a mean is larger than the codec allows", e);
-	if (o->n % 8 != 0 && p[len - 1] >> o->n % 8 != 0)
-		return codec_corrupt("sign", "bits after the last value are not 0", e);
-	o->kern->unsign(o->x, p, o->n);
+			return codec_corrupt(name, q8 || q4 ? "a scale is larger than "
+			    "the codec allows" : "a mean is larger than the codec "
+			    "allows", e);
+	if (last != 0 && p[len - 1] >> last != 0)
+		return codec_corrupt(name, "bits after the last value are not 0", e);
+	(q8 ? o->kern->unq8 : q4 ? o->kern->unq4 : o->kern->unsign)(o->x, p, o->n);
 	return 0;
 }
 
@@ -141,17 +90,10 @@ blocks(const struct estimate *m, double levels)
 }
 
 static void
-estimated_q8(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
-	*error = blocks(m, 127);
-}
-
-static void
-estimated_q4(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *bytes, double *error)
-{
-	*error = blocks(m, 8);
+	*error = blocks(m, plan->codec == CODEC_Q8 ? 127 : 8);
 }
 
 /* Estimate the error: n times the variance of |x| within a block. */
@@ -168,17 +110,16 @@ estimated_sign(const struct codec_plan *plan, const struct estimate *m,
 }
 
 const struct codec_impl block_q8 = {
-	.name = "q8", .parse = codec_no_arg, .bound = bound_q8,
-	.encode = encode_q8, .decode = decode_q8, .dense = 1, .fixed = 1,
-	.estimate = estimated_q8
+	.name = "q8", .parse = codec_no_arg, .bound = bound,
+	.encode = encode, .decode = decode, .dense = 1, .fixed = 1,
+	.estimate = estimated
 };
 const struct codec_impl block_q4 = {
-	.name = "q4", .parse = codec_no_arg, .bound = bound_q4,
-	.encode = encode_q4, .decode = decode_q4, .fixed = 1,
-	.estimate = estimated_q4
+	.name = "q4", .parse = codec_no_arg, .bound = bound,
+	.encode = encode, .decode = decode, .fixed = 1, .estimate = estimated
 };
 const struct codec_impl block_sign = {
-	.name = "sign", .parse = codec_no_arg, .bound = bound_sign,
-	.encode = encode_sign, .decode = decode_sign, .fixed = 1,
+	.name = "sign", .parse = codec_no_arg, .bound = bound,
+	.encode = encode, .decode = decode, .fixed = 1,
 	.estimate = estimated_sign
 };

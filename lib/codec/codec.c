@@ -408,7 +408,7 @@ codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e)
 {
 	struct codec_list l = CODEC_LIST_INIT;
-	struct codec_out o = { param, ctx, NULL, x, n };
+	struct codec_out o = { codec, param, ctx, NULL, x, n };
 	struct bytes b = BYTES(body, len);
 	const struct codec_impl *c;
 	size_t i;
@@ -459,7 +459,7 @@ codec_decode_list(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, size_t n, struct codec_list *l,
     struct err *e)
 {
-	struct codec_out o = { param, ctx, NULL, NULL, n };
+	struct codec_out o = { codec, param, ctx, NULL, NULL, n };
 	struct bytes b = BYTES(body, len);
 	const struct codec_impl *c;
 	int r;

@@ -32,6 +32,7 @@ const struct kern_stat *codec_seen(const struct codec_in *in, struct kern_stat *
 
 /* One body to decode; n > 0, the parameter was checked. */
 struct codec_out {
+	uint32_t codec;
 	uint8_t param;
 	const struct codec_ctx *ctx;
 	const struct kern *kern;

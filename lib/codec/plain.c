@@ -22,15 +22,9 @@ enum { CHUNK = 1024 };
 #define BF16_OVER 0x7f7f8000u	/* 2^128 - 2^119 */
 
 static size_t
-bound32(const struct codec_plan *plan, size_t n)
+bound(const struct codec_plan *plan, size_t n)
 {
-	return n * 4;
-}
-
-static size_t
-bound16(const struct codec_plan *plan, size_t n)
-{
-	return n * 2;
+	return n * (plan->codec == CODEC_F32 ? 4 : 2);
 }
 
 static int
@@ -110,66 +104,50 @@ get16(uint16_t *h, const unsigned char *p, size_t n)
 #endif
 }
 
-static int
-encode_f16(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
+static void
+limit_bf16(uint16_t *h, size_t n)
 {
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		h[i] = (uint16_t)(h[i] - ((h[i] & 0x7fff) == 0x7f80));
+}
+
+static int
+encode16(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
+{
+	const int f16 = in->plan->codec == CODEC_F16;
 	uint16_t h[CHUNK];
 	size_t i, m;
 
 	for (i = 0; i < in->n; i += m) {
 		m = in->n - i < CHUNK ? in->n - i : CHUNK;
-		in->kern->to_f16(h, in->x + i, m);
-		if (in->max_bits >= F16_OVER)
+		(f16 ? in->kern->to_f16 : in->kern->to_bf16)(h, in->x + i, m);
+		if (f16 && in->max_bits >= F16_OVER)
 			limit_f16(h, in->x + i, m);
+		if (!f16 && in->max_bits >= BF16_OVER)
+			limit_bf16(h, m);
 		put16(out, h, m);
 	}
 	return 0;
 }
 
 static int
-encode_bf16(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
-{
-	uint16_t h[CHUNK];
-	size_t i, k, m;
-
-	for (i = 0; i < in->n; i += m) {
-		m = in->n - i < CHUNK ? in->n - i : CHUNK;
-		in->kern->to_bf16(h, in->x + i, m);
-		for (k = 0; in->max_bits >= BF16_OVER && k < m; k++)
-			h[k] = (uint16_t)(h[k] - ((h[k] & 0x7fff) == 0x7f80));
-		put16(out, h, m);
-	}
-	return 0;
-}
-
-static int
-decode16(const struct codec_out *o, struct bytes *b, const char *name,
-    void (*from)(float *, const uint16_t *, size_t), struct err *e)
+decode16(const struct codec_out *o, struct bytes *b, struct err *e)
 {
 	const unsigned char *p = bytes_take(b, o->n * 2);
 	uint16_t h[CHUNK];
 	size_t i, m;
 
 	if (p == NULL)
-		return codec_corrupt(name, "the body is too short", e);
+		return codec_corrupt(codec_name(o->codec), "the body is too short", e);
 	for (i = 0; i < o->n; i += m) {
 		m = o->n - i < CHUNK ? o->n - i : CHUNK;
 		get16(h, p + 2 * i, m);
-		from(o->x + i, h, m);
+		(o->codec == CODEC_F16 ? o->kern->from_f16 : o->kern->from_bf16)(
+		    o->x + i, h, m);
 	}
 	return 0;
-}
-
-static int
-decode_f16(const struct codec_out *o, struct bytes *b, struct err *e)
-{
-	return decode16(o, b, "f16", o->kern->from_f16, e);
-}
-
-static int
-decode_bf16(const struct codec_out *o, struct bytes *b, struct err *e)
-{
-	return decode16(o, b, "bf16", o->kern->from_bf16, e);
 }
 
 /* Return the error of rounding to floats with `bits' mantissa bits, whose last place is
@@ -190,38 +168,29 @@ rounding(const struct estimate *m, int bits, int least)
 }
 
 static void
-estimated_f32(const struct codec_plan *plan, const struct estimate *m,
+estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
-	*error = 0;
-}
-
-static void
-estimated_f16(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *bytes, double *error)
-{
-	*error = m->max < 65520 ? rounding(m, 10, -24) : HUGE_VAL;
-}
-
-static void
-estimated_bf16(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *bytes, double *error)
-{
-	*error = m->max < 0x1.ffp127 ? rounding(m, 7, -133) : HUGE_VAL;
+	if (plan->codec == CODEC_F32)
+		*error = 0;
+	else if (plan->codec == CODEC_F16)
+		*error = m->max < 65520 ? rounding(m, 10, -24) : HUGE_VAL;
+	else
+		*error = m->max < 0x1.ffp127 ? rounding(m, 7, -133) : HUGE_VAL;
 }
 
 const struct codec_impl plain_f32 = {
-	.name = "f32", .parse = codec_no_arg, .bound = bound32,
+	.name = "f32", .parse = codec_no_arg, .bound = bound,
 	.encode = encode_f32, .decode = decode_f32, .raw = 1,
-	.gives_y = 1, .dense = 1, .fixed = 1, .estimate = estimated_f32
+	.gives_y = 1, .dense = 1, .fixed = 1, .estimate = estimated
 };
 const struct codec_impl plain_f16 = {
-	.name = "f16", .parse = codec_no_arg, .bound = bound16,
-	.encode = encode_f16, .decode = decode_f16, .raw = 1,
-	.dense = 1, .fixed = 1, .estimate = estimated_f16
+	.name = "f16", .parse = codec_no_arg, .bound = bound,
+	.encode = encode16, .decode = decode16, .raw = 1,
+	.dense = 1, .fixed = 1, .estimate = estimated
 };
 const struct codec_impl plain_bf16 = {
-	.name = "bf16", .parse = codec_no_arg, .bound = bound16,
-	.encode = encode_bf16, .decode = decode_bf16, .raw = 1,
-	.dense = 1, .fixed = 1, .estimate = estimated_bf16
+	.name = "bf16", .parse = codec_no_arg, .bound = bound,
+	.encode = encode16, .decode = decode16, .raw = 1,
+	.dense = 1, .fixed = 1, .estimate = estimated
 };

@@ -1,36 +1,28 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/at.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "device/dense.h"
 
-/* Return the file's stamp. The checksum in the last frame covers every frame header, and
+/* Read the file's stamp. The checksum in the last frame covers every frame header, and
  * each header has its payload's checksum, so the last frame identifies the whole file. */
 static int
-dense_stamp(struct dense *d, int fd, const char *path, struct err *e)
+dense_stamp(struct dense *d, struct io *io, struct err *e)
 {
 	unsigned char tail[FRAME_HEAD_SIZE + FRAME_TAIL_SIZE];
-	struct stat st;
-	ssize_t n;
+	const uint64_t size = io_size(io);
+	size_t got = 0;
+	int k = 0;
 
-	if (fstat(fd, &st) < 0)
-		return err_sys(e, "'%s'", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_DATA, "corrupt: '%s' is not a regular file", path);
-	if (st.st_size < (off_t)sizeof(tail))
-		return err_set(e, ERR_DATA, "truncated: '%s' lacks its last frame", path);
-	do
-		n = pread(fd, tail, sizeof(tail), st.st_size - (off_t)sizeof(tail));
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return err_sys(e, "'%s'", path);
-	if (n != (ssize_t)sizeof(tail) || bytes_le32(tail + 4) != FRAME_TAIL)
-		return err_set(e, ERR_DATA, "truncated: '%s' lacks its last frame", path);
+	if (size >= sizeof(tail) &&
+	    (k = io_seek(io, size - sizeof(tail), e)) == 0 &&
+	    (k = io_read(io, tail, sizeof(tail), &got, e)) == 0)
+		k = io_seek(io, 0, e);
+	if (k < 0)
+		return k;
+	if (got != sizeof(tail) || bytes_le32(tail + 4) != FRAME_TAIL)
+		return err_set(e, ERR_DATA, "truncated: '%s' lacks its last frame",
+		    io_name(io));
 	shard_hex(tail + FRAME_HEAD_SIZE + 16, d->stamp);
 	return 0;
 }
@@ -54,28 +46,19 @@ dense_open(struct dense *d, const struct statedir *s, const char *name,
 {
 	char *path = statedir_path(s, name, e);
 	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
-	struct io *io;
-	int fd, k;
+	struct io *io = NULL;
+	int k;
 
 	memset(d, 0, sizeof(*d));
 	d->v = (struct values)VALUES_INIT;
 	memcpy(d->stamp, "none", 5);
 	if (path == NULL)
 		return -ERR_SYS;
-	fd = openat(AT(path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 && errno == ENOENT) {
-		alloc_free(path);
-		return 0;
-	}
-	if (fd < 0)
-		k = err_sys(e, "'%s'", path);
-	else if ((k = dense_stamp(d, fd, path, e)) < 0 ||
-	    (k = io_open_fd(&io, fd, path, e)) < 0)
-		(void)close(fd);
-	else {
-		io_alone(io);
+	if ((k = io_open_kept(&io, path, e)) > 0) {
 		io_sparse(io);	/* frames are read in place, or skipped */
-		if ((k = reader_open(&d->r, io, &o, e)) == 0)
+		if ((k = dense_stamp(d, io, e)) < 0)
+			io_free(io);
+		else if ((k = reader_open(&d->r, io, &o, e)) == 0)
 			k = dense_first(d, kind, e);
 	}
 	if (k < 0)

@@ -14,6 +14,7 @@
 #include "device/feedback.h"
 #include "device/memory.h"
 #include "device/pending.h"
+#include "pipe/filter.h"
 #include "sync/compensate.h"
 
 const char *const feedback_names[] = {
@@ -641,7 +642,7 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e
 	    reader_shard(q.d.r)->step != step)
 		continue;
 	if (r > 0)
-		r = residual_send(&q, w, e);
+		r = filter_copy(q.d.r, w, e);
 	else if (r == 0)
 		r = err_set(e, ERR_REFUSED, "step %llu has its receipt, or was not "
 		    "sent from this state: it cannot be resent", (unsigned long long)step);

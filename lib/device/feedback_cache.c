@@ -103,7 +103,6 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 	uint64_t step;
 	int k;
 
-	(void)path;
 	if (strncmp(name, CACHE_FILE, stem) != 0 || name[stem] == '\0' ||
 	    strlen(name) >= CACHE_NAME ||
 	    name[stem + strspn(name + stem, "0123456789")] != '\0')

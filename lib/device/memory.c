@@ -258,18 +258,6 @@ memory_name(const struct reader *r, const char **name, struct err *e)
 	return *name != NULL ? 0 : err_set(e, ERR_DATA, "corrupt: a history has no name");
 }
 
-static int
-memory_open(struct reader **r, const char *path, struct err *e)
-{
-	struct io *io;
-	int k = io_open_kept(&io, path, e);
-
-	if (k <= 0)
-		return k;
-	k = reader_open(r, io, NULL, e);
-	return k < 0 ? k : 1;
-}
-
 /* Read the whole file, so that its end is verified, even if only one memory is needed. */
 static int
 memory_find(struct memory *h, struct reader *r, const char *name, struct err *e)
@@ -304,7 +292,7 @@ memory_load(struct memory *h, const struct statedir *s, const char *name, struct
 	*h = (struct memory)MEMORY_INIT;
 	if (path == NULL)
 		return -ERR_SYS;
-	if ((k = memory_open(&r, path, e)) > 0)
+	if ((k = reader_kept(&r, path, NULL, e)) > 0)
 		k = memory_find(h, r, name, e);
 	if (k < 0)
 		memory_release(h);
@@ -425,7 +413,7 @@ memory_renew(const char *path, struct memories *m, int merge, struct err *e)
 	struct writer *w = NULL;
 	int k = 0;
 
-	if ((!merge || (k = memory_open(&r, path, e)) >= 0) &&
+	if ((!merge || (k = reader_kept(&r, path, NULL, e)) >= 0) &&
 	    (k = writer_file(&w, path, "state", e)) == 0 &&
 	    (k = memory_merge(m, r, w, e)) == 0)
 		k = writer_end(w, IO_SYNC_RENAME, e);

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "device/pending.h"
+#include "pipe/filter.h"
 
 int
 pending_scan(struct pending *p, const struct statedir *s, struct err *e)
@@ -147,7 +148,7 @@ pending_copy(const struct pending *p, struct residual *q, struct writer *w,
 		one = pending_find(p, reader_shard(q->d.r)->step);
 		if (one == NULL || !pending_is_owed(one, before))
 			continue;
-		if ((k = residual_send(q, w, e)) < 0)
+		if ((k = filter_copy(q->d.r, w, e)) < 0)
 			return k;
 	}
 	return k;

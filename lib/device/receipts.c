@@ -9,35 +9,21 @@
 
 #define RECEIPTS_FILE "receipts"
 
-static int
-receipts_read(struct receipts *q, struct io *io, struct err *e)
-{
-	struct reader *r;
-	int k;
-
-	if ((k = reader_open(&r, io, NULL, e)) < 0)
-		return k;
-	while ((k = reader_next(r, e)) > 0)
-		if (k == READER_RCPT)
-			receipts_add(q, reader_receipt(r));
-	reader_free(r);
-	return k;
-}
-
 int
 receipts_load(struct receipts *q, const struct statedir *s, struct err *e)
 {
 	char *path = statedir_path(s, RECEIPTS_FILE, e);
-	struct io *io;
+	struct reader *r = NULL;
 	int k;
 
 	memset(q, 0, sizeof(*q));
 	if (path == NULL)
 		return -ERR_SYS;
-	if ((k = io_open_kept(&io, path, e)) > 0) {
-		q->managed = 1;
-		k = receipts_read(q, io, e);
-	}
+	q->managed = (k = reader_kept(&r, path, NULL, e)) > 0;
+	while (k > 0 && (k = reader_next(r, e)) > 0)
+		if (k == READER_RCPT)
+			receipts_add(q, reader_receipt(r));
+	reader_free(r);
 	alloc_free(path);
 	return k;
 }

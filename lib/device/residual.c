@@ -61,12 +61,6 @@ residual_close(struct residual *q)
 	dense_close(&q->d);
 }
 
-int
-residual_send(struct residual *q, struct writer *w, struct err *e)
-{
-	return filter_copy(q->d.r, w, e);
-}
-
 /* ---- changing ---- */
 
 struct residual_new {

@@ -43,9 +43,6 @@ int residual_owns(const struct residual_owner *o, const unsigned char *run,
 /* Go to the next pending shard.  Return 1, with q->d.r at its READER_SHARD, or 0 if there
  * is none. */
 int residual_pending(struct residual *q, struct err *e);
-/* Copy the pending shard to w.  Call it only after residual_pending returned
- * 1. */
-int residual_send(struct residual *q, struct writer *w, struct err *e);
 void residual_close(struct residual *q);
 
 /* ---- changing ---- */

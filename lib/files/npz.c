@@ -223,7 +223,6 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	struct npz *z = NULL;
 	int r;
 
-	(void)o;
 	r = npz_new(&z, e);
 	s->own = z;
 	if (r == 0 && (r = seekable_open(&s->fd, &size, s->path, e)) == 0 &&

@@ -63,7 +63,6 @@ const struct backend_in raw_in = {
 static int
 raw_create(struct format_sink *s, struct err *e)
 {
-	(void)e;
 	memset(s->dtype, SCHEMA_F32, s->schema->n);
 	return 0;
 }

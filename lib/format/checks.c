@@ -64,27 +64,17 @@ checks_shard(const struct shard *s, struct err *e)
 	return checks_difference(s, e);
 }
 
-/* Check statistics: numbers are finite and within f32, and each non-zero value is counted
- * in one octave. */
 static int
 checks_stat(const struct note *n, uint32_t i, const struct schema *sc, struct err *e)
 {
 	struct schema_span span;
 	struct stat_group s;
-	uint64_t octaves = 0;
-	int b;
 
 	note_stat(n, i, &s);
 	schema_span(sc, n->first + i, &span);
-	for (b = 0; b < STAT_BINS; b++)
-		octaves += s.hist[b];
-	if (s.n == span.n && s.nonzero <= s.n && octaves == s.nonzero &&
-	    isfinite(s.sumsq) && isfinite(s.sumabs) &&
-	    isfinite(s.sum) && isfinite(s.max_abs) && s.sumsq >= 0 &&
-	    s.sumabs >= 0 && s.max_abs >= 0)
-		return 0;
-	return err_set(e, ERR_DATA, "corrupt: the statistics of group %lu are not "
-	    "finite or do not add up", (unsigned long)(n->first + i));
+	return note_stat_sound(&s, span.n) ? 0 : err_set(e, ERR_DATA, "corrupt: the "
+	    "statistics of group %lu are not finite or do not add up",
+	    (unsigned long)(n->first + i));
 }
 
 /* Check an annotation about groups; the reader checks that its groups rise. */

@@ -159,6 +159,20 @@ note_stat(const struct note *note, uint32_t i, struct stat_group *s)
 		s->hist[b] = bytes_le32(p + 24 + 4 * b);
 }
 
+int
+note_stat_sound(const struct stat_group *s, size_t n)
+{
+	uint64_t octaves = 0;
+	int b;
+
+	for (b = 0; b < STAT_BINS; b++)
+		octaves += s->hist[b];
+	return s->n == n && s->nonzero <= s->n && octaves == s->nonzero &&
+	    s->sumsq >= 0 && isfinite(s->sumsq) && s->sumabs >= 0 &&
+	    isfinite(s->sumabs) && s->max_abs >= 0 && isfinite(s->max_abs) &&
+	    isfinite(s->sum);
+}
+
 float
 note_score(const struct note *note, uint32_t i)
 {

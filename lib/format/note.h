@@ -54,6 +54,9 @@ int note_get(struct note *note, const unsigned char *p, size_t len,
     uint32_t entry, uint32_t ngroups, struct err *e);
 /* Read entry i of a note. */
 void note_stat(const struct note *note, uint32_t i, struct stat_group *s);
+/* Return 1 if s may be the statistics of n values: its numbers are finite and within f32,
+ * and each non-zero value is counted in one octave. */
+int note_stat_sound(const struct stat_group *s, size_t n);
 float note_score(const struct note *note, uint32_t i);
 /* Copy a note's scores to f32[groups]. Return -ERR_DATA unless all are from 0 to 1. */
 int note_scores(const struct note *note, float *to, struct err *e);

@@ -219,6 +219,19 @@ reader_file(struct reader **out, const char *path, const struct reader_opts *o,
 	return k < 0 ? k : reader_open(out, io, o, e);
 }
 
+int
+reader_kept(struct reader **out, const char *path, const struct reader_opts *o,
+    struct err *e)
+{
+	struct io *io;
+	int k = io_open_kept(&io, path, e);
+
+	*out = NULL;
+	if (k > 0)
+		k = reader_open(out, io, o, e);
+	return *out != NULL ? 1 : k;
+}
+
 void
 reader_free(struct reader *r)
 {

@@ -57,6 +57,10 @@ int reader_open(struct reader **out, struct io *io,
 /* Open path as io_open does, and read a stream from it. */
 int reader_file(struct reader **out, const char *path,
     const struct reader_opts *o, struct err *e);
+/* Open path as io_open_kept does, and read a stream from it. Return 1, or 0 if there is no
+ * such file. */
+int reader_kept(struct reader **out, const char *path,
+    const struct reader_opts *o, struct err *e);
 void reader_free(struct reader *r);
 
 /* Return the next event, or < 0 on an error, which later calls repeat. Pointers returned

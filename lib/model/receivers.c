@@ -110,7 +110,7 @@ receivers_open(struct receivers *b, const char *dir, int alone, struct err *e)
 	char *path;
 	int r = statedir_open(&b->s, dir, e);
 
-	if (r < 0 || (alone && (r = statedir_wait(&b->s, RECEIVERS_LOCK, e)) < 0))
+	if (r < 0 || (alone && (r = statedir_lock_as(&b->s, RECEIVERS_LOCK, 1, e)) < 0))
 		return r;
 	if ((path = statedir_path(&b->s, RECEIVERS_FILE, e)) == NULL)
 		return -ERR_SYS;

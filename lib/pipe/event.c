@@ -56,7 +56,6 @@ event_open(void *own, const struct opt *row, const char *val, struct err *e)
 	int *fd = own;
 	uint64_t n;
 
-	(void)row;
 	if (val[strspn(val, "0123456789")] != '\0') {
 		*fd = open(val, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC |
 		    O_NOCTTY, 0666);

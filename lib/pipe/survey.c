@@ -38,15 +38,7 @@ survey_begin(struct survey *s, const struct schema *sc,
 static int
 survey_sound(const struct stat_group *s, size_t n)
 {
-	uint64_t sum = 0;
-	int b;
-
-	for (b = 0; b < STAT_BINS; b++)
-		sum += s->hist[b];
-	return s->n == n && s->nonzero <= s->n && sum == s->nonzero &&
-	    s->sumsq >= 0 && isfinite(s->sumsq) && s->sumabs >= 0 &&
-	    isfinite(s->sumabs) && s->max_abs >= 0 && isfinite(s->max_abs) &&
-	    isfinite(s->sum) && (s->max_abs > 0) == (s->nonzero > 0) &&
+	return note_stat_sound(s, n) && (s->max_abs > 0) == (s->nonzero > 0) &&
 	    (s->nonzero == 0 || s->hist[0] > 0);
 }
 

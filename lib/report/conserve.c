@@ -326,8 +326,6 @@ conserve_kept(struct conserve_run *x, const struct reader *r, struct err *e)
 {
 	size_t n = x->nth;
 
-	(void)r;
-	(void)e;
 	return n == 0 || (!x->cached && (n > x->pending.n ||
 	    x->pending.p[n - 1].fate != PENDING_ACCEPTED));
 }

@@ -382,7 +382,6 @@ list_policy(void *arg, const struct reader *r, struct err *e)
 {
 	struct list_lines *x = arg;
 
-	(void)e;
 	(void)keys_add(&x->policy, r, NULL);	/* users of the policy report errors */
 	return 0;
 }

@@ -61,7 +61,6 @@ report_names_each(void *arg, const char *path, const char *file, struct err *e)
 	char name[SHARD_NAME + 1];
 	unsigned char id[SHARD_ID];
 
-	(void)path, (void)e;
 	if (!spool_device(file, name, id) || name[0] == '\0' ||
 	    memcmp(id, x->id, SHARD_ID) != 0)
 		return 0;

@@ -34,7 +34,6 @@ run_state_each_file(void *arg, const char *path, const char *name, struct err *e
 	struct run_state_tree *t = arg, below = { t->depth + 1, 0 };
 	struct stat st;
 
-	(void)name;
 	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	t->bytes += (uint64_t)st.st_blocks * 512;
@@ -319,15 +318,13 @@ run_state_link(const struct spool *in, struct run_state_device *d)
 	struct reader *r = NULL;
 	unsigned char id[SHARD_ID];
 	char path[SPOOL_PATH];
-	struct io *io;
 	int k;
 
 	shard_id(d->name, id);	/* only the beginning of a long name is known */
 	if (memcmp(id, d->id, SHARD_ID) != 0)
 		return;
 	spool_of(in, &d->step, d->name, "aceg", path);
-	k = io_open_kept(&io, path, &ignored);
-	if (k > 0 && (k = reader_open(&r, io, NULL, &ignored)) == 0)
+	if ((k = reader_kept(&r, path, NULL, &ignored)) > 0)
 		while ((k = reader_next(r, &ignored)) > 0)
 			if (k == READER_NOTE && keys_add(&kv, r, &ignored) < 0)
 				break;

@@ -126,8 +126,6 @@ stats_group(void *arg, const struct schema_tensor *t, const float *x, size_t n,
 {
 	struct stats_run *s = arg;
 
-	(void)t;
-	(void)e;
 	stats_add(&s->now, s->p->kern, x, n);
 	return 0;
 }
@@ -211,12 +209,12 @@ struct stats_side {
 	size_t at, n;
 	int ended;
 	float *x;
+	size_t cap;		/* values in x */
 };
 
 struct stats_pair {
 	struct report *p;
 	struct stats_side x, y;
-	size_t cap;		/* values in x.x and y.x */
 	size_t at;		/* index of the current tensor */
 	int differ;		/* 1: a difference above the tolerance */
 	struct stats_sums now, total;
@@ -408,16 +406,9 @@ stats_diff_begin(struct stats_pair *d, const struct schema *sc, struct err *e)
 	memset(&d->total, 0, sizeof(d->total));
 	memset(&d->m_total, 0, sizeof(d->m_total));
 	memset(&d->t_total, 0, sizeof(d->t_total));
-	if (d->cap < sc->group_size) {
-		alloc_free(d->x.x);
-		alloc_free(d->y.x);
-		d->cap = 0;
-		d->x.x = alloc_get(sc->group_size, sizeof(float), e);
-		d->y.x = alloc_get(sc->group_size, sizeof(float), e);
-		if (d->x.x == NULL || d->y.x == NULL)
-			return -ERR_SYS;
-		d->cap = sc->group_size;
-	}
+	if (alloc_grow(&d->x.x, &d->x.cap, sc->group_size, sizeof(float), e) < 0 ||
+	    alloc_grow(&d->y.x, &d->y.cap, sc->group_size, sizeof(float), e) < 0)
+		return -ERR_SYS;
 	report_columns(p, sc);
 	report_shard(p, &d->row, d->x.r);
 	if (p->s.form == RENDER_JSON) {

@@ -32,7 +32,6 @@ verify_group(void *arg, const struct schema_tensor *t, const float *x,
 	struct verify *v = arg;
 	struct kern_stat s;
 
-	(void)t;
 	if (v->checks.sign)
 		return checks_data(&v->checks, v->r, e);
 	progress_bar_show(&v->bar, io_bytes(v->io), io_can_seek(v->io) ?
@@ -49,7 +48,6 @@ verify_group(void *arg, const struct schema_tensor *t, const float *x,
 static int
 verify_loose(void *arg, const struct reader *r, struct err *e)
 {
-	(void)arg;
 	return checks_loose(r, e);
 }
 

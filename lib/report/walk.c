@@ -116,14 +116,8 @@ walk_begin(struct walk *w, const struct reader *r, struct err *e)
 	w->at = 0;
 	walk_arrive(w, sc);
 	walk_frame(w, r);
-	if (w->group == NULL || w->cap >= sc->group_size)
-		return 0;
-	alloc_free(w->x);
-	w->cap = 0;
-	if ((w->x = alloc_get(sc->group_size, sizeof(*w->x), e)) == NULL)
-		return -ERR_SYS;
-	w->cap = sc->group_size;
-	return 0;
+	return w->group == NULL ? 0 :
+	    alloc_grow(&w->x, &w->cap, sc->group_size, sizeof(*w->x), e);
 }
 
 int

@@ -34,7 +34,6 @@ coding_scratch(void *arg, int *fd, uint64_t *from, struct err *e)
 {
 	const struct coding *c = arg;
 
-	(void)from;
 	return feedback_scratch(c->fb, fd, e);
 }
 
@@ -508,16 +507,14 @@ coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e
 {
 	struct coding_turned t = { q, which };
 	size_t i, values = 0;
-	int r, after = 0;
+	int after = 0;
 
 	for (i = 0; i < n; i++) {
 		after |= codec_after(&q->g[which[i]].plan);
 		values += q->g[which[i]].n;
 	}
 	/* codecs that use the previous shard run one by one */
-	r = pool_begin(q->pool, n, n == 1 || after ? 0 : values, coding_turn, &t,
-	    e);
-	return r < 0 ? r : pool_end(q->pool, e);
+	return pool_run(q->pool, n, after ? 0 : values, coding_turn, &t, e);
 }
 
 /* Return the bytes of the coded shard, without the padding of its last

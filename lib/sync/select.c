@@ -155,7 +155,6 @@ struct select_state {
 
 struct select_group {
 	uint32_t group;
-	double second;		/* second smallest reduced cost */
 	int64_t cheapest;	/* least bytes of its levels in `level' */
 	uint32_t nlevel;
 	uint8_t level[SELECT_LEVELS];
@@ -189,16 +188,16 @@ select_least(const struct select_core *c, const struct select_level *v)
 	return select_cost(c, v + l);
 }
 
-/* List the levels of group i that a better answer may use. */
-static void
+/* List the levels of group i that a better answer may use.  Return its second smallest
+ * reduced cost. */
+static double
 select_levels(const struct select_core *c, size_t i, struct select_group *o)
 {
 	const struct select_level *v = c->level + i * c->m;
-	double least = select_least(c, v), first = HUGE_VAL, rc;
+	double least = select_least(c, v), first = HUGE_VAL, second = HUGE_VAL, rc;
 	size_t l;
 
 	o->group = (uint32_t)i;
-	o->second = HUGE_VAL;
 	o->nlevel = 0;
 	o->cheapest = INT64_MAX;
 	for (l = 0; l < c->m; l++) {
@@ -208,16 +207,17 @@ select_levels(const struct select_core *c, size_t i, struct select_group *o)
 		if (rc > c->gap)
 			continue;
 		if (rc < first) {
-			o->second = first;
+			second = first;
 			first = rc;
-		} else if (rc < o->second) {
-			o->second = rc;
+		} else if (rc < second) {
+			second = rc;
 		}
 		o->level[o->nlevel] = (uint8_t)l;
 		o->over[o->nlevel++] = rc;
 		if (v[l].bytes < o->cheapest)
 			o->cheapest = v[l].bytes;
 	}
+	return second;
 }
 
 /* An undecided group.  The struct is small, since there may be a million groups. */
@@ -245,11 +245,12 @@ select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
 {
 	struct select_group g;
 	size_t cap = 0, i;
+	double second;
 
 	*open = NULL;
 	*many = 0;
 	for (i = 0; i < n; i++) {
-		select_levels(c, i, &g);
+		second = select_levels(c, i, &g);
 		if (g.nlevel == 1) {
 			/* no other level is within the gap: the group keeps that of `choice' */
 			c->budget -= c->level[i * c->m + choice[i]].bytes;
@@ -257,7 +258,7 @@ select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
 		}
 		if (alloc_grow(open, &cap, *many + 1, sizeof(**open), e) < 0)
 			return -ERR_SYS;
-		(*open)[(*many)++] = (struct select_open){ g.second, i };
+		(*open)[(*many)++] = (struct select_open){ second, i };
 	}
 	if (*many > 0)
 		qsort(*open, *many, sizeof(**open), select_cmp);
@@ -265,7 +266,7 @@ select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
 }
 
 /* Make a core of the `most' most undecided groups; all others keep their level in
- * choice. */
+ * choice.  In the core the most decided groups come first, since they prune most. */
 static int
 select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choice,
     struct err *e)
@@ -279,7 +280,7 @@ select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choic
 	if (r == 0 && (c->g = alloc_get(c->n, sizeof(*c->g), e)) == NULL)
 		r = -ERR_SYS;
 	for (i = 0; i < c->n && r == 0; i++)
-		select_levels(c, open[i].group, &c->g[i]);
+		(void)select_levels(c, open[i].group, &c->g[c->n - 1 - i]);
 	for (i = c->n; i < many && r == 0; i++) {
 		v = c->level + open[i].group * c->m;
 		c->budget -= v[choice[open[i].group]].bytes;
@@ -375,13 +376,6 @@ select_search(struct select_core *c, struct err *e)
 	size_t k, most = 0, n;
 	int r;
 
-	/* reverse the order: the most decided groups come first, since they prune most */
-	for (k = 0; k < c->n / 2; k++) {
-		struct select_group t = c->g[k];
-
-		c->g[k] = c->g[c->n - 1 - k];
-		c->g[c->n - 1 - k] = t;
-	}
 	for (k = 0; k < c->n; k++) {
 		rest += c->g[k].cheapest;
 		most = c->g[k].nlevel > most ? c->g[k].nlevel : most;

@@ -138,7 +138,7 @@ TEST(test_lock)
 	statedir_close(&b);
 	err_clear(&e);
 	ok(statedir_open(&b, "S", &e) == 0 &&
-	    statedir_lock_as(&b, "other", &e) == 0, "another lock is another");
+	    statedir_lock_as(&b, "other", 0, &e) == 0, "another lock is another");
 	statedir_close(&b);
 	statedir_close(&a);
 	ok(statedir_open(&b, "S", &e) == 0 && statedir_lock(&b, &e) == 0,
