@@ -340,14 +340,14 @@ static int
 closing_ripe(const struct closing *r, struct closing_watch *w, struct err *e)
 {
 	const struct closing_opts *o = r->o;
-	const int dated = o->deadline > 0;
+	const int limited = o->deadline > 0;
 	struct array_names missing = ARRAY_NAMES_INIT;
 	size_t expect = o->expect;
 	int k;
 
 	if (w->n < o->quorum)
 		return 0;
-	if (dated && !w->dated) {
+	if (limited && !w->dated) {
 		if ((k = closing_since(r, w->step, &w->since, e)) < 0)
 			return k;
 		w->dated = 1;
@@ -357,9 +357,9 @@ closing_ripe(const struct closing *r, struct closing_watch *w, struct err *e)
 	array_release(&missing);
 	if (k < 0)
 		return k;
-	if (expect != 0 ? w->n >= expect : !dated)
+	if (expect != 0 ? w->n >= expect : !limited)
 		return 1;
-	return dated && clock_now() - w->since >= o->deadline;
+	return limited && clock_now() - w->since >= o->deadline;
 }
 
 /* Close the first step that is over, or take the closed step that has no average yet.
