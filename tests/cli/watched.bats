@@ -194,7 +194,7 @@ families() {
 	    def close(self):
 	        print("closed", self.to)
 	E
-	sed -n '/^TensorBoard/,/^\.Dl/{/^\.Bd/,/^\.Ed/p}' "$ROOT/man/ace-inspect.1" |
+	sed -n '/TensorBoard:$/,/^\.Dl/{/^\.Bd/,/^\.Ed/p}' "$ROOT/man/ace-inspect.1" |
 	    sed '/^\.[BE]d/d; s/\\e/\\/g' >board.py
 	[ "$(wc -l <board.py)" -le 12 ]
 	for d in edge1 edge2; do mkshards -d $d -s 3 -r demo >run/$d.aceg; done
