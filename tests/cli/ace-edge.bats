@@ -180,11 +180,11 @@ on_small() {
 
 @test "clocks that jump twelve days forward, or back: both sides say whom they wait for, and continue" {
 	local way
-	variant 's/^for step.*/&\n    while step == 1 and not os.path.exists("go"): open("hangs", "w"); import time; time.sleep(0.1)/'
+	variant 's/^for step.*/&\n    while step == 1 and not os.path.exists("go"): open("hangs" + sys.argv[1], "w"); import time; time.sleep(0.1)/'
 	printf '#!/bin/sh\nunset LD_PRELOAD\nexec ./variant "$@"\n' >trains
 	chmod 755 trains
 	for way in LATER AGO; do
-		rm -rf run ace-* ./*.got hangs go pids
+		rm -rf run ace-* ./*.got hangs* go pids
 		: >when
 		begin env "LD_PRELOAD=$(preload)" "ACE_$way=$PWD/when" \
 		    ace cloud run --devices 2 --rounds 3 --bits 8 --quorum 1 --deadline 1000h 2>cloud.err
@@ -195,7 +195,11 @@ on_small() {
 			    ace edge run --name edge$k -- ./trains $((2 * k - 1)) 3 2>edge$k.err
 			eval "pid_edge$k=$last"
 		done
-		wait_for test -e hangs
+		# both devices are in round 2, and both trainers compute
+		for k in 1 2; do
+			wait_for test -e hangs$((2 * k - 1))
+			wait_for grep -q '^ace-edge: round 1/3: ' edge$k.err
+		done
 		echo 1 >when
 		if [ $way = LATER ]; then
 			wait_for grep -qx 'ace-edge: round 2/3: ./trains has been computing for 277.8 h' edge1.err
