@@ -16,6 +16,9 @@ row() { exits 0 ace-status spool && grep "^$1 " out | tr -s ' '; }
 json() { python3 -S -c 'import json, sys
 d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 
+# is DIR EXPRESSION WANT: check the value of EXPRESSION in the JSON of the directory
+is() { exits 0 ace-status --format json "$1" && [ "$(json "$2")" = "$3" ]; }
+
 @test "in the first step no device is missing unless a list of devices names it" {
 	shard edge1 0
 	shows '^step 0: 1 shards are there, for [0-9]\+ s; ace-aggregate waits for devices that are not known yet' ace-status spool
@@ -88,17 +91,15 @@ d = json.loads(open("out").readline()); print(eval(sys.argv[1]))' "$1"; }
 	# the spool as a killed aggregator leaves it
 	rm spool/done/0
 	shows '^step 0 is closed with 2 shards; its average is not there yet' ace-status spool
-	exits 0 ace-status --format json spool
-	[ "$(json 'd["now"]')" = closed ]
+	is spool 'd["now"]' closed
 }
 
 @test "a state's link, before and after it was measured" {
 	shard edge1 0
 	shows '^link      not measured' ace-status edge1
 	mkshards | ace-meter -S edge1 --bandwidth 5Mbit >/dev/null
-	exits 0 ace-status --format json edge1
-	[ "$(json '(d["kind"], d["device"], d["verdict"], d["bandwidth"])')" = \
-	    "('state', 'edge1', 'accepted', 5000000)" ]
+	is edge1 '(d["kind"], d["device"], d["verdict"], d["bandwidth"])' \
+	    "('state', 'edge1', 'accepted', 5000000)"
 }
 
 @test "names with control characters are printed with ?; long names are shortened" {
@@ -224,9 +225,8 @@ aged() {
 	[[ $(row edge2) = 'edge2 2 '*' 0 0 1' ]]
 	mkshards -d edge3 -s 2 -r demo -k nan | ace-recv --spool spool >receipt
 	[[ $(row edge3) = 'edge3 2 '*' 0 0 1' ]]
-	exits 0 ace-status --format json spool
-	[ "$(json '[(v["verdicts"]["late"], v["verdicts"]["invalid"]) for v in d["devices"]]')" = \
-	    '[(0, 0), (1, 0), (0, 1)]' ]
+	is spool '[(v["verdicts"]["late"], v["verdicts"]["invalid"]) for v in d["devices"]]' \
+	    '[(0, 0), (1, 0), (0, 1)]'
 	shard edge1 2
 	closes 1
 	[[ $(row edge2) = 'edge2 2 '*' 0 0 1' ]]
@@ -246,18 +246,16 @@ aged() {
 	exits 0 ace-status st
 	grep -q "^device 'edge1' of run 'demo' in 'st': step 0, no receipts are kept (ace-ack)$" out
 	! grep -q '^receipts' out || false
-	exits 0 ace-status --format json st
-	[ "$(json '("verdict" in d, "verdicts" in d, "rtt" in d, "bandwidth" in d)')" = \
-	    '(False, False, False, False)' ]
+	is st '("verdict" in d, "verdicts" in d, "rtt" in d, "bandwidth" in d)' \
+	    '(False, False, False, False)'
 	# two receipts for the same shard, of which the second is recorded
 	ace-recv --spool spool sent >first
 	ace-recv --spool spool sent | ace-ack -S st >/dev/null
 	mkshards -r demo -d edge1 -s 1 | ace-compress -S st -c q8 >next
 	shows ': step 1, no receipt yet$' ace-status st
 	grep -q '^receipts  accepted 1, late 0, invalid 0, equivocation 0, fenced 0; of the last 1$' out
-	exits 0 ace-status --format json st
-	[ "$(json '(d["step"], "verdict" in d, d["verdicts"]["accepted"], sorted(d["verdicts"]))')" = \
-	    "(1, False, 1, ['accepted', 'equivocation', 'fenced', 'invalid', 'late'])" ]
+	is st '(d["step"], "verdict" in d, d["verdicts"]["accepted"], sorted(d["verdicts"]))' \
+	    "(1, False, 1, ['accepted', 'equivocation', 'fenced', 'invalid', 'late'])"
 	# as ace-meter writes the file
 	mkshards -H kind=6 -K bandwidth=2500000 -K rtt=0.25 -K jitter=0.03125 >st/link
 	shows '^link      2\.5 Mbit/s, round trip 250\.0 ms, +- 31\.2$' ace-status st
@@ -277,8 +275,7 @@ aged() {
 		    ace-compress -S st -c qsgd:1 --error-feedback ef:raw >sent
 		exits 0 ace-status st
 		[ $s = 4 ] || run ! grep -q residual out
-		exits 0 ace-status --format json st
-		[ "$(json 'd["growing"]')" = $((s + 1)) ]
+		is st 'd["growing"]' $((s + 1))
 	done
 	shows '^residual  grows: in 5 shards in a row the code lost more than it kept (ace-compress)$' ace-status st
 	mkshards -n 64k -s 5 | ace-compress -S st -c f32 --error-feedback ef:raw >sent
@@ -295,8 +292,7 @@ aged() {
 		exits 0 $p -S st$n in
 		exits 0 ace-status st$n
 		grep -q '^disk ' out || { echo "$p"; return 1; }
-		exits 0 ace-status --format json st$n
-		[ "$(json 'd["kind"]')" = state ]
+		is st$n 'd["kind"]' state
 	done
 }
 
@@ -349,8 +345,7 @@ aged() {
 	exits 3 ace-status --format json spool
 	[ "$(json '"run" in d')" = False ]
 	rm spool/closed
-	exits 0 ace-status --format json empty
-	[ "$(json '"run" in d')" = False ]
+	is empty '"run" in d' False
 	echo x >spool/0/edge9.no
 	exits 3 ace-status spool
 }
