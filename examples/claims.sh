@@ -4,13 +4,13 @@
 #	claims.sh [README [RESULTS]]	make claims
 #
 # results/claims.tsv has the sentences, with @ for each figure, and the places of the
-# figures: TABLE WAY KEY DIGITS, separated by semicolons.  KEY is mean, from or to (points
-# of top-1 lost against the table's reference, and the ends of their 95 % interval), ratio
-# (of bytes) or seeds.  All figures are computed again from results/TABLE-runs.tsv.
-# Prints each sentence, and below it each figure with its seeds.  The status is 1 when
-# README does not have the sentence, when the baseline of a table in RESULTS was not
-# swept at the length of its runs (swept.awk), or when the prose of RESULTS/README.md
-# has a figure that is in none of the tables that it names (prose.awk).
+# figures: TABLE WAY KEY DIGITS, separated by semicolons.  KEY is mean (points of top-1
+# lost against the table's reference), from or to (the ends of the mean's 95 % interval),
+# ratio (of bytes) or seeds.  All figures are computed again from results/TABLE-runs.tsv.
+# Print each sentence, and below it each figure with its seeds.  The status is 1 if README
+# lacks the sentence, if the baseline of a table in RESULTS was not swept at the length of
+# its runs (swept.awk), or if a figure in the prose of RESULTS/README.md is in none of the
+# tables that the prose names (prose.awk).
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)

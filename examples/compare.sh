@@ -4,41 +4,41 @@
 # table1-sweep.sh.  These scripts set `name', call begin and all, and draw the results.
 #
 # Each script takes a DIR and writes DIR/NAME.tsv and more.  Every run is a line of
-# DIR/runs.tsv and several of DIR/curves.tsv, and is not repeated: a stopped script
-# continues, and the scripts share their runs.  The last column has all settings of a
-# run, and the checksum of its text.  DIR/text has the text and the list of its files,
-# as corpus.sh writes them.
+# DIR/runs.tsv and several lines of DIR/curves.tsv, and is not repeated: a stopped script
+# continues, and the scripts share their runs.  The last column has all settings of a run
+# and the checksum of its text.  corpus.sh writes the text and the list of its files to
+# DIR/text.
 #
 # SEEDS=N EDGES=N	8 (table1-sweep: 1), 4
-# STEPS=N	the amount of text, which all ways read: that of N steps (5000)
-#		with a batch of 8 on each of 4 edges
+# STEPS=N	amount of text: all ways read as much as N steps (5000) with a batch of 8
+#		on each of 4 edges
 # CORPUS=FILE	your own text, instead of 12 MB of C++ headers that are the same on
 #		every machine; other headers are refused
 # SPLIT=parts	each edge has its own part of the text; interleaved: stripes in turn
-# LOCAL=1	for ways that exchange dense values: all edges in one process,
-#		with the same models; bytes are computed, and the time of the
+# LOCAL=1	train ways that exchange dense values with all edges in one process; the
+#		models are the same, the bytes are computed, and the time of the
 #		programs is not counted
 # MODEL="..."	the trainer's options for another model
 # ONLY="..."	only these ways.  WAY+--decay,0.3 gives the trainer an option.
 #		WAY+--batch,16,--interval,5,--bits,2 (or 1/3: up and down; or
 #		dense) replaces parts of the way's line in ways.sh.
-#		--target,X: the policy sets the interval, within half and twice
-#		that line's, so that the mean difference is X of the model.
+#		--target,X: the policy sets the interval, between half and twice that
+#		line's, so that the mean difference is X times the model's norm.
 #		--feedback,none: without error feedback.  For paper:... and gather:...,
 #		other values are those of ace-compress; ef:raw is the paper's.
 #		--rule,X: an option of ace-aggregate.
 #		--link,RATE: the rate that all edges assume, so that (5) is the same
 #		for all; with tier, the mean rate of the edge's tier.
 #		--clusters,X (of paper:...): after ten local steps, edges of a cluster
-#		get one plan for the whole run; X is how unlike they may be, 0: each
-#		has its own.
-#		--effort,9: code with ace-step --effort 9, both ways.
+#		get one plan for the whole run; X is the largest distance in a cluster;
+#		with 0 each edge has its own.
+#		--effort,9: code with ace-step --effort 9, up and down.
 #		--relays,2: two relays between the edges and the cloud, which code as
 #		edges do; their bytes are counted, but not their time.
-# TRACE=FILE	lines of second, edge, Mbit/s, ms, repeated from the start; by
-#		default the link swings between 5 and 200 Mbit/s and 10 and
-#		300 ms.  A step's time on it is computed, not waited for.
-# POINTS=N	points of a curve (25); measuring one takes as long as some steps
+# TRACE=FILE	lines of second, edge, Mbit/s, ms, which are repeated; by default the
+#		links swing between 5 and 200 Mbit/s and between 10 and 300 ms.  The
+#		time of transmission is computed, not waited for.
+# POINTS=N	points of a curve (25); each takes as long as some steps
 # STEP_MS=X	milliseconds of a step with a batch of 8 on an edge (20)
 here_is=$(dirname "$0")
 : "${PROGRESS:=60}"		# a run takes hours
@@ -58,7 +58,7 @@ valid=0.04			# of the text
 
 # ---- the text ----
 
-# passes: print how often each way reads the text, before runs that take hours.
+# passes: before runs that take hours, print how often each way reads the text
 passes() {
 	wc -c <"$text" | awk -v s="$sequences" -v c="$context" -v v="$valid" \
 	    -v name="$name" '{
@@ -100,8 +100,8 @@ take() {
 	given="${BASH_REMATCH[1]} ${BASH_REMATCH[3]}"
 }
 
-# way NAME: set H, batch, steps, code and given; and setup, which also has the settings
-# of all ways.  Setup and seed identify a run.
+# way NAME: set H, batch, steps, code and given, and setup, which also has the settings that
+# all ways share.  Setup and seed identify a run.
 way() {
 	local line more=
 	[ "${1%%+*}" = "$1" ] || more=${1#*+}
@@ -162,9 +162,9 @@ way() {
 	[ "$SPLIT" = parts ] || options+=(--interleaved)
 }
 
-# dense ROUNDS: make the streams of the edges, one step per round, and of the cloud.  No
-# aggregate comes back, and all edges read the first edge's text, since the cloud
-# does not average models that differ.
+# dense ROUNDS: make the streams of the edges, one step per round, and of the cloud, for
+# their sizes.  The edges get no aggregates, and all read the first edge's text, since the
+# cloud does not average models that differ.
 dense() {
 	local k short='' given=$given
 	# an option that only --local has
@@ -179,7 +179,8 @@ dense() {
 	ace-aggregate --devices "$EDGES" "$dir/up$1"-* >"$dir/down$1"
 }
 
-# stretch ROUNDS ONE TWO: extrapolate the bytes of ROUNDS rounds from those of 1 and of 2
+# stretch ROUNDS ONE TWO: extrapolate the bytes of ROUNDS rounds from ONE, the bytes of one
+# round, and TWO, those of two rounds
 stretch() {
 	echo "$(($2 + ($1 - 1) * ($3 - $2))) bytes"
 }
@@ -250,9 +251,9 @@ seconds() {
 # curve: print the log of a run, with the bytes and the network's time up to each line.
 # A round ends when the slowest edge has its aggregate:
 #
-#	max over edges of  steps * STEP_MS * batch / 8 + RTT +
-#	    bits up and down / rate + seconds of the programs there,
-#	and those of the programs at the cloud
+#	max over edges of  (steps * STEP_MS * batch / 8 + RTT +
+#	    bits up and down / rate + seconds of the edge's programs)
+#	+ seconds of the cloud's programs
 curve() {
 	local k
 	for k in $(seq "$EDGES"); do
@@ -296,8 +297,8 @@ curve() {
 runs_head='id seed H batch steps code top1 ppl loss rounds up down near s_near s setup'
 curves_head='id seed share round loss ppl top1 bytes s'
 
-# result FILE: print the line of a run from its curve.  The time at which it has 99 %
-# of its last accuracy is interpolated between two points.
+# result FILE: print the line of a run from its curve.  The time until 99 % of the last
+# accuracy is interpolated between two points.
 result() {
 	awk -v OFS='\t' -v up="$(counted "$dir"/sent*)" \
 	    -v got="$(counted "$dir"/got*)" -v setup="$setup" \
@@ -315,8 +316,8 @@ result() {
 	}' "$1"
 }
 
-# lines FILE: print FILE without the lines of this run, which may be there if it was
-# stopped while they were written
+# lines FILE: print FILE without the lines of this run, which FILE has if the script was
+# stopped while it wrote them
 lines() {
 	[ ! -s "$1" ] || awk -F '\t' -v id="$id" -v s="$seed" \
 	    '!($1 == id && $2 == s)' "$1" >"$1.new"

@@ -3,17 +3,17 @@
 # C++ headers of one Debian package that does not change, so that everybody with Debian
 # 12 has the same bytes.  Nothing is installed: the package is fetched and unpacked.
 #
-#	corpus.sh KIND DIR	leaves DIR/KIND, the text, and DIR/KIND.tsv, which
-#				says the package, its version and the sum of the
-#				text, and then each file with its sum and size, in
-#				their order; does nothing where they are already
+#	corpus.sh KIND DIR	write DIR/KIND, the text, and DIR/KIND.tsv, which has
+#				the package, its version, the checksum of the text,
+#				and then each file in order with its checksum and
+#				size; do nothing if both exist
 #
 # fresh	12 MB, of which the last 4 % are for validation
 # small	800 kB, the last tenth
 #
-# Headers of 4 to 256 kB are taken, each once, but no preprocessed ones.  They are taken
-# in a mixed order until the size is reached, so that the validation text is of the same
-# kind as the rest.  The headers for training are then sorted again, so that the devices
+# The text has headers of 4 to 256 kB, each once, but no preprocessed ones.  They are taken
+# in a shuffled order until the size is reached, so that the validation text is of the same
+# kind as the rest.  The headers for training are then sorted by name, so that the devices
 # see different kinds of code.
 set -u
 export LC_ALL=C

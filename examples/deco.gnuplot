@@ -1,4 +1,4 @@
-# Seconds to a target loss for each link.  deco.sh sets table and out, and loads
+# Draw the seconds to a target loss for each link.  deco.sh sets table and out, and loads
 # style.gnuplot first.
 set terminal svg size 1200,480
 set output out

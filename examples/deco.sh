@@ -8,13 +8,13 @@
 # simulated, with the size and the speed of the example's transformer on a small device:
 # 252384 values, 0.1 s per step (tests/emulate.c).
 #
-# For each way, and for DeCo, some seeds choose the best plan for a link and others
-# measure it, so that luck does not look like skill.  Hindsight is the pair that was
-# fastest on this link with exactly the measuring seeds, which no plan could know.
+# The best plan of each way, and of DeCo, is chosen with some seeds and measured with
+# others, so that luck does not look like skill.  Hindsight is the pair of share and delay
+# that was fastest on this link with the measuring seeds, which no plan could know.
 #
-# Everything is tried in two forms: as DeCo-SGD does it, and ahead, where each device
-# applies its own update immediately and the average corrects it later.  Without
-# compression the second form is DGA.
+# Each way is tried in two forms: as in DeCo-SGD, and ahead, where each device applies its
+# own update immediately and the average corrects it later.  Without compression the second
+# form is DGA.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "${0%/*}" && pwd)
@@ -55,7 +55,7 @@ counted() {
 	    END { printf("\r\033[K") >"/dev/stderr" }'
 }
 
-# Find the best rate for each delay with dense gradients; all plans of that delay use it.
+# Find the best learning rate for each delay with dense gradients, for all plans of that delay.
 for w in fixed ahead; do
 	for t in $delays; do
 		for r in $rates; do echo "1 $t $r"; done
@@ -83,7 +83,7 @@ mean() {
 		printf("%s\t%.3f\n", k, s[k] / n[k]) }' | sort -t "$(printf '\t')" -k4,4g
 }
 
-# choice LINK WAY: print the way's best plan; for `kept', the plan with which DeCo begins
+# choice LINK WAY: print the way's best plan; for the way `kept', DeCo's first plan
 choice() {
 	case $2 in
 	sync) mean "$1" "$work/fixed" "\$1 == 1 && \$2 == 0" ;;
@@ -96,7 +96,7 @@ choice() {
 	esac | head -n 1 | cut -f1-3 | tr '\t' ' '
 }
 
-# how WAY: print the form in which the way is run
+# how WAY: print the form of the way: fixed or ahead
 how() { [[ $1 =~ dga|ahead ]] && echo ahead || echo fixed; }
 
 ways='sync dga compressed fixed ahead kept'

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Four edges, a relay and a cloud, each in a network of its own on this machine, train a
-# small language model over ssh with ace cloud, ace relay and ace edge.  The links have
+# Train a small language model with four edges, a relay and a cloud, each in its own network
+# namespace on this machine, over ssh with ace cloud, ace relay and ace edge.  The links have
 # different rates.  During the run an edge and the relay are killed and started again.
-# At the end all have the same model, and no bit of gradient is missing.
+# At the end check that all have the same model, and that no bit of gradient is missing.
 #
 #             5 Mbit/s               100 Mbit/s
 #     edge1 ----------.                              50 Mbit/s
@@ -14,8 +14,8 @@
 #
 # CORPUS=FILE  text of your own; default: that of text.sh, the same everywhere
 # STEPS=N      training steps        SHORT=1  a few, to see that it works
-# PROGRESS=T   in a pipe, seconds between lines that say how far it is (8)
-# KEEP=DIR     leave everything there, spools and states
+# PROGRESS=T   in a pipe, seconds between lines of progress (8)
+# KEEP=DIR     keep all files, such as spools and states, in DIR
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,7 +26,7 @@ name=demo-hosts
 # shellcheck source=examples/progress.sh
 . "$here/examples/progress.sh"
 
-# Make a separate world: processes, mounts and networks that end with this script.
+# Run this script again in new namespaces: processes, mounts and networks end with it.
 if [ "${1:-}" != inside ]; then
 	[ "$(id -u)" -eq 0 ] || die 'making network namespaces needs root: run this as root'
 	for p in ssh sshd ssh-keygen ip tc unshare "$bin/examples/train" \
@@ -53,7 +53,7 @@ if [ "${1:-}" != inside ]; then
 	}
 	exit
 fi
-# In that world, mount what we read and write at paths that sshd accepts.
+# There, mount the folders that we read and write at paths that sshd accepts.
 mount -t tmpfs none /run && mkdir -m 755 /run/sshd /run/work /run/tree /run/bin &&
     mount --bind "$2" /run/work && mount --bind "$here" /run/tree &&
     mount --bind "$bin" /run/bin && cd /run/work || exit 4
@@ -75,7 +75,7 @@ export OPENBLAS_NUM_THREADS=1
 
 # ---- the network ----
 
-# connect HOST: connect it to the host above it, by a cable, a key, and its address for ssh
+# connect HOST: connect it to the host above it with a cable, an ssh key and an ssh address
 connect() {
 	local h=$1 to=${above[$1]}
 	mkdir -p "$h/bin" "$h/in" "$to"
@@ -130,7 +130,7 @@ serve() {
 
 # ---- the hosts ----
 
-# boot HOST: do what its start-up files would do
+# boot HOST: start its programs as at boot
 boot() {
 	local h=$1
 	case $h in
@@ -179,7 +179,7 @@ crash() {
 # reached N: succeed if the cloud has sent the aggregate of round N
 reached() { [ -e "cloud/run/spool/$1/aggregate.aceg" ]; }
 
-# until_reached N: wait for round N, or until nothing changes any more
+# until_reached N: wait for round N, or until the run makes no more progress
 until_reached() {
 	local n=1200 step was=
 	until reached "$1"; do
@@ -221,7 +221,7 @@ wait_for() {
 
 # ---- the results ----
 
-# wire HOST: print the bytes on its cable, both ways, with headers of ssh and TCP
+# wire HOST: print the bytes sent and received on its cable, with headers of ssh and TCP
 wire() {
 	ip -n "$NETNS-$1" -s link show "to-${above[$1]}" |
 	    awk '/RX:/ { getline; down = $1 } /TX:/ { getline; up = $1 }
@@ -234,14 +234,14 @@ verdicts() {
 	    "$1/events" | sort -u | wc -l
 }
 
-# balance HOST: check that all inputs of HOST have reached the host above it or are kept
+# balance HOST: check that all inputs of HOST are in its state or at the host above it
 balance() {
 	[ "$1" != relay ] || relay_inputs
 	ace-inspect audit -S "$1/run/state" --spool "${above[$1]}/run/spool" \
 	    "$1"/in/* || die "the inputs of $1 are not all in its spool or state, see above"
 }
 
-# relay_inputs: make the relay's inputs, which are the means of the shards in its spool.
+# relay_inputs: make the relay's inputs: the mean of the shards of each round in its spool
 relay_inputs() {
 	local d
 	for d in relay/run/spool/[0-9]*; do

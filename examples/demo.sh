@@ -2,9 +2,9 @@
 # Train a small language model with one cloud and four edges on this machine: first with
 # a dense gradient at every step (FullSync), then with local steps and coded differences
 # (ACE-Sync).  Every byte between edge and cloud is counted, and its time on slow links
-# is computed.  The pipes are built here, not by ace-cloud and ace-edge, since each edge
-# codes for its own link and the cloud sets the interval, for which those have no
-# options (--ratio, --bandwidth and --interval).
+# is computed.  This script builds the pipes itself, since ace-cloud and ace-edge have no
+# options to code for the link of each edge (--ratio, --bandwidth) or to let the cloud set
+# the interval (--interval).
 #
 #   examples/demo.sh            make demo
 #   examples/demo.sh --sweep    make sweep: FullSync's loss by learning rate
@@ -12,7 +12,7 @@
 # CORPUS=FILE  text of your own; default: that of text.sh, the same everywhere
 # STEPS=N      training steps        SHORT=1  a few, to see that it works
 # DELAY=T      averages are applied T rounds later
-# PROGRESS=T   in a pipe, seconds between lines that say how far it is (8)
+# PROGRESS=T   in a pipe, seconds between lines of progress (8)
 # TRAIN="..."  further options of the trainer (train --help)
 name=demo
 # shellcheck source=examples/pipes.sh
@@ -26,7 +26,7 @@ INTERVAL=8			# local steps of the first round
 # shellcheck disable=SC2206 # word splitting is intended
 options=(--rate "$RATE" --muon "$MUON" --delay "${DELAY:-0}" ${TRAIN:-})
 
-# The links of the edges, by which equation (5) sets each one's compression.
+# Rates of the edges' links, from which equation (5) computes each edge's compression
 rate=(- 2 5 10 20)		# Mbit/s
 factor=(--ratio "16.5,43,10Mbit")
 
@@ -39,8 +39,8 @@ ace_edge() {
 	good "${PIPESTATUS[@]}"
 }
 
-# The mean is coded again, with the cloud's own residual, and has the next interval by
-# equation (9).
+# The cloud codes the mean again, with its own residual, and sends with it the next interval
+# by equation (9).
 ace_cloud() {
 	local s=$dir/state
 	ace-aggregate --devices $EDGES "$dir"/up[1-$EDGES] |
@@ -55,9 +55,9 @@ ace_cloud() {
 # ---- the results ----
 
 # result WAY: print loss, top-1, bytes up and down, exchanges and seconds.  The seconds
-# assume that each edge has its own processor and link, and that all wait for the
-# slowest: the CPU seconds of its programs here, the trainer included, plus its bytes
-# both ways at the rate of its link; and the CPU seconds of the cloud's programs.
+# assume that each edge has its own processor and link, and that all wait for the slowest.
+# They are the CPU seconds of the slowest edge's programs, with the trainer, the time of its
+# bytes up and down on its link, and the CPU seconds of the cloud's programs.
 result() {
 	local k dir=$work/$1
 	for k in $(seq "$EDGES"); do
@@ -71,7 +71,7 @@ result() {
 		END { print loss, top, up, down, rounds, most + cloud }'
 }
 
-# The other ways are compared with the first one.
+# table: print the results, and compare the other ways with the first one
 table() {
 	awk -F '\t' 'BEGIN { line = "%-10s %15s %8s %12s %12s %7s %8s\n"
 	    printf line, "method", "validation loss", "top-1 %", "bytes up",
@@ -82,7 +82,7 @@ table() {
 		sprintf("%.1f", all / ($4 + $5)), sprintf("%.0f", $7) }' "$1"
 }
 
-# words: print the last two lines as sentences.
+# words FILE: print the last two lines as sentences
 words() {
 	tail -n 2 "$1" | awk -F '\t' -v steps="$steps" '
 	{ top[NR] = $3; all[NR] = $4 + $5; rounds[NR] = $6 }
@@ -109,7 +109,7 @@ words() {
 	END
 }
 
-# learnt WAY: check that the loss is below that at the start and that of byte frequencies
+# learnt WAY: check that the loss is below the first one and below that of byte frequencies
 learnt() {
 	awk -v end="$(of "$work/$1/log" end 4)" \
 	    -v start="$(of "$work/$1/log" start 4)" \

@@ -1,5 +1,5 @@
-# Iteration time that each schedule saves, at 2 ms per transmission.  dynacomm.sh sets
-# table, nets and out, and loads style.gnuplot first.
+# Draw the share of iteration time that each schedule saves, at 2 ms per transmission.
+# dynacomm.sh sets table, nets and out, and loads style.gnuplot first.
 set terminal svg size 1200,640
 set output out
 set datafile missing NaN

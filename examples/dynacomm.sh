@@ -1,12 +1,12 @@
 #!/bin/bash
-# Measure what DynaComm's cuts save: four networks, several links and costs per cut.
+# Compute what DynaComm's cuts save for four networks, several links and costs per cut.
 #
 #	dynacomm.sh [DIR]	writes DIR/dynacomm.tsv and .svg (default .)
 #
 # GRID=1	only compute the table; do not measure pipes (overlap.sh)
 #
-# The profiles are a batch of 32 at 4 TFLOP/s.  A line of the table is one network on
-# one link: the per cent of time saved against one transmission per pass.  The paper's
+# The profiles are for a batch of 32 at 4 TFLOP/s.  A line of the table has, for one network
+# and one link, the time saved against one transmission per pass, in per cent.  The paper's
 # best results are 41.10 on VGG-19 and 41.92 on ResNet-152.
 set -euo pipefail
 export LC_ALL=C

@@ -5,10 +5,10 @@
 #	overlap.sh [DIR]	writes DIR/overlap.tsv (default .)
 #
 # One device sends gradients through ace-compress and a link with a given rate and cost
-# per transmission, and gets them back immediately.  The trainer measures the times of
-# its layers, and the transmissions give those of the link; ace-advise dynacomm computes
-# the cuts from both.  For the last row of the table, ace-policy --cuts computes them in
-# the stream, from what it has seen so far, and the trainer follows them.
+# per transmission, and gets them back immediately.  The trainer measures the time of each
+# layer, and this script the time of each transmission; ace-advise dynacomm computes the
+# cuts from both.  For the last row of the table, ace-policy --cuts computes them during
+# the run, from the shards so far, and the trainer obeys them.
 #
 # Variables, with their defaults:
 #	RATE=25		the link's Mbit/s
@@ -45,7 +45,7 @@ coder() {
 decides() { ace-policy --cuts "${dt}s" --bandwidth "${bits}bit" --ratio 2,2 |
     tee "$work/decided"; }
 
-# run CUTS STEPS: print the seconds; `policy': the policy cuts, from step 3 on
+# run CUTS STEPS: print the seconds; CUTS `policy': the policy decides the cuts from step 3 on
 run() {
 	local from cuts=(--cuts "$1") policy=cat
 	if [ "$1" = policy ]; then
@@ -88,8 +88,8 @@ ace-advise dynacomm --format tsv --bandwidth "${bits}bit" --cuts "${dt}s" "$work
 cuts() { awk -v way="$1" '$2 == way { print $6 }' "$work/plan"; }
 
 ways='sequential layers ibatch optimal'
-# run the rows in turn, and take the least of several tries, since the machine also does
-# other work; a run of one step measures the time to start
+# run the rows in turn, and take the fastest of several tries, since other work may slow the
+# machine; a run of one step measures the time to start
 for ((i = 0; i < tries; i++)); do
 	run none 1 >>"$work/begin"
 	for w in $ways; do run "$(cuts "$w")" $((steps + 1)) >>"$work/$w"; done

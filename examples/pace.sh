@@ -1,8 +1,8 @@
 #!/bin/bash
 # Compare the simulated network of deco.sh with a real one: two devices of the example
-# trainer with delayed averages, through pipes of a given rate and latency and, where
-# that is allowed, between hosts in network namespaces over cables limited by tc tbf.
-# Prints seconds per step, measured and as emulate computes them.
+# trainer with delayed averages, through pipes of a given rate and latency.  If network
+# namespaces are allowed, also between two of them, over cables limited by tc tbf.
+# Print seconds per step, measured and as emulate computes them.
 #
 #	pace.sh		a table
 #
@@ -66,9 +66,9 @@ run() {
 	awk "BEGIN { print $EPOCHREALTIME - $from }"
 }
 
-few=5				# first steps, whose time is not counted
+few=5				# number of first steps that are not timed
 
-# cabled WAY RATE...: call run with new cables, if the way uses any
+# cabled WAY RATE...: call run, with new cables if the way is cable
 cabled() {
 	if [ "$1" = cable ]; then
 		netns_up cloud edge1 edge2 && netns_link cloud edge1 "$2mbit" &&

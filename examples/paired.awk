@@ -14,7 +14,7 @@
 #
 # With -v claims="WAY WHAT MEAN END ..." the table lists claims instead of ways: whether
 # the mean is at most MEAN and the upper end of the interval at most END, printed with
-# `digits' digits (3).
+# `digits' decimals (3).
 
 BEGIN { FS = OFS = "\t"; infinite = 1e300 }
 

@@ -1,14 +1,14 @@
-# shellcheck shell=bash disable=SC2154 # name, options: set by who reads this
+# shellcheck shell=bash disable=SC2154 # name, options: set by scripts that source this
 # One cloud and several edges on this machine, joined by named pipes in which every byte
 # is counted: the common part of demo.sh and compare.sh, which source this file and set
 #
-#   name       of the program, for its messages
-#   text, EDGES
-#   steps      of every edge
+#   name       name of the script, for its messages
+#   text, EDGES    file of the text, and number of edges
+#   steps      number of steps of every edge
 # options    array: options of the trainer on every edge
 #
-# They define the functions NAME_edge, NAME_back and NAME_cloud, which are the programs
-# between the trainers and the cloud; run does the rest.
+# They define functions NAME_edge, NAME_back and NAME_cloud with the programs between the
+# trainers and the cloud; the function run does the rest.
 set -um
 export LC_ALL=C
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,8 +16,7 @@ PATH=${BUILD:-$here/build}:${BUILD:-$here/build}/examples:$PATH
 # shellcheck source=examples/progress.sh
 . "${BASH_SOURCE[0]%/*}/progress.sh"
 
-# one thread per process; and processors that OpenBLAS does not know get its AVX-512
-# kernels
+# use one thread per process, and AVX-512 kernels on processors that OpenBLAS does not know
 export OPENBLAS_NUM_THREADS=1
 if [ -z "${OPENBLAS_CORETYPE:-}" ] &&
     grep -qs 'avx512f.*avx512bw.*avx512vl' /proc/cpuinfo; then
@@ -57,8 +56,8 @@ trap 'exit 143' TERM HUP
 
 # ---- progress ----
 
-# progress WHAT: show the progress until killed.  If there are several runs, `part' says
-# which one this is and how many there are.
+# progress WHAT: show the progress until killed.  `part' has the number of this run and of
+# all runs, if there are several.
 progress() {
 	local from=$SECONDS
 	told=$from
@@ -81,9 +80,9 @@ hide() {
 	untell 2>&3
 } 3>&2 2>/dev/null
 
-# start NAME CMD...: run CMD in the background in its own process group; if it fails,
-# this script fails immediately, whatever the others wait for.  The CPU seconds of all
-# its programs are written to a file: see took.
+# start NAME CMD...: run CMD in the background in its own process group; if CMD fails, this
+# script fails immediately, even if other programs wait.  The CPU seconds of CMD and its
+# programs are written to a file for `took'.
 start() {
 	local what=$1
 	shift
@@ -97,7 +96,7 @@ start() {
 	jobs+=($!)
 }
 
-# good "${PIPESTATUS[@]}": every stage of the last pipeline succeeded.
+# good "${PIPESTATUS[@]}": succeed if every stage of the last pipeline succeeded
 good() {
 	local s
 	for s; do
@@ -105,7 +104,7 @@ good() {
 	done
 }
 
-# count FILE: pass on standard input; dd writes the number of bytes to FILE.
+# count FILE: copy standard input to standard output; dd writes the number of bytes to FILE
 count() {
 	dd bs=256k 2>"$1"
 }
@@ -121,8 +120,7 @@ timed() {
 	{ time "$@" 2>&3; } 3>&2 2>>"$dir/seconds-$what"
 }
 
-# took NAME: print the CPU seconds of what was started as NAME, or with a name that ends
-# in NAME
+# took NAME: print the CPU seconds of all commands started with a name that ends in NAME
 took() {
 	awk -F '[ms ]+' 'FNR == 2 { t += 60 * ($1 + $3) + $2 + $4 }
 	    END { print t }' "$dir/took"*"$1"
@@ -138,7 +136,7 @@ need() {
 
 # ---- the text ----
 
-# find_text FILE CMD...: set text to CORPUS, or to FILE, which CMD makes.
+# find_text FILE CMD...: set text to CORPUS, or else make FILE with CMD and set text to it
 find_text() {
 	text=${CORPUS:-$1}
 	shift
@@ -152,9 +150,9 @@ find_text() {
 
 # ---- a run ----
 
-# edge K OPTIONS...: become the trainer of edge K, with its stream on standard output.
-# A shell that waited for the trainer would hold the pipe open, and the stream's end
-# would not be seen.
+# edge K OPTIONS...: replace this shell by the trainer of edge K, which writes its stream to
+# standard output.  A waiting shell would hold the pipe open, so that readers would not see
+# the end of the stream.
 edge() {
 	local k=$1
 	shift
@@ -169,7 +167,7 @@ broadcast() {
 	tee "$dir"/down* >/dev/null
 }
 
-# Use no programs in between: dense values in both directions.
+# dense_edge K, ...: send dense values in both directions, without programs in between
 dense_edge() {
 	edge "$1" | count "$dir/sent$1" >"$dir/up$1"
 	good "${PIPESTATUS[@]}"
@@ -184,7 +182,7 @@ dense_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# coded_back K OPTIONS...: decode what comes down, if it is coded.
+# coded_back K OPTIONS...: decode the aggregates for edge K, if they are coded
 coded_back() {
 	count "$dir/got$1" <"$dir/down$1" | timed "expand$1" ace-expand "${@:2}" \
 	    >"$dir/apply$1"

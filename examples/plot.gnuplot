@@ -1,10 +1,10 @@
-# Draw a table of ace-inspect. A table of shards (--format tsv) shows runs over their
-# steps; one of tensors (stats --format tsv) shows the bits of each tensor.
+# Draw tables of ace-inspect.  Tables of shards (--format tsv) give curves over the steps;
+# a table of tensors (stats --format tsv) gives the bits of each tensor.
 #
 #	ace-inspect --format tsv run >run.tsv
 #	gnuplot -c plot.gnuplot OUT.svg run.tsv [OTHER.tsv ...]
 #
-# Each table is a run, a curve in each diagram; OUT - is text for a terminal.
+# Each table is a run, and has a curve in each diagram.  OUT - prints text for a terminal.
 if (ARGC < 2) {
 	print 'usage: gnuplot -c plot.gnuplot OUT.svg|- TABLE...'
 	exit status 2
@@ -23,7 +23,7 @@ set tics nomirror
 set lmargin 10
 set rmargin 18
 
-# out(n): n pictures below one another
+# out(n): the terminal settings for n pictures below one another
 out(n) = ARG1 eq '-' ? sprintf('set terminal dumb size 79,%d noenhanced', 14 * n) : \
     sprintf("set terminal svg size 900,%d dynamic noenhanced background 'white' font 'sans,12'", 60 + 220 * n)
 begin = "if (ARG1 ne '-') { set output ARG1 }; set multiplot layout pictures,1"
@@ -34,7 +34,7 @@ set table $none
 plot ARG2 using (is_tensors = columnhead(6) eq 'name', 0) with table
 unset table
 
-# ---- tensors: bits and the largest magnitude of each, the first table only ----
+# ---- tensors of the first table: bits and largest magnitude of each ----
 if (is_tensors) {
 	pictures = 2
 	eval out(pictures)
@@ -57,9 +57,9 @@ if (is_tensors) {
 }
 
 # ---- shards: a curve for each run ----
-# Draw the shards that devices sent, and aggregates only if there is nothing else.
+# Draw the shards that devices sent, and aggregates only if there are no such shards.
 sent(kind) = kind eq 'gradient' || kind eq 'delta'
-# for an empty cell at the end of a row gnuplot uses the column's heading
+# has(name): the row has a cell here; for a missing last cell gnuplot gives the heading
 has(name) = strlen(strcol(name)) != 0 && strcol(name) ne name
 number(name) = has(name) ? real(strcol(name)) : NaN
 # "q8:120,f32:64": return a codec's share of all bytes, in per cent
@@ -79,7 +79,7 @@ counts(kind) = any ? sent(kind) : kind ne 'residual'
 see(kind) = counts(kind) == 0 ? 0 : (rows = rows + 1, links = links || has('bandwidth'), \
     intervals = intervals || has('interval'), add(strcol('codecs')))
 
-# What is drawn of each table, and what any of them has.
+# Find which rows of each table to draw, and which columns any table has.
 do for [i = 2:ARGC] {
 	file = value(sprintf('ARG%d', i))
 	any = 0; rows = 0

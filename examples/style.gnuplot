@@ -7,7 +7,7 @@ do for [i = 1:words(colours)] {
 	set linetype i lc rgb '#'.word(colours, i) lw 2 pt int(word(symbols, i)) ps 0.8
 }
 set linetype cycle words(colours)
-# place(w, n): the place of method w, the same in all pictures; n: the place of any other
+# place(w, n): the place of method w, the same in all pictures, or n for other methods
 methods = 'ACE-Sync FullSync FullSync-32 Top-k FedAvg PowerSGD DiLoCo'
 place(w, n) = (at = 0, sum [i = 1:words(methods)] (word(methods, i) eq w ? (at = i) : 0), \
     at > 0 ? at : n)

@@ -3,12 +3,12 @@
 #	awk -f swept.awk TABLE.tsv... TABLE-runs.tsv...
 #
 # The baseline of a table is its FullSync... way with the least mean loss.  A setting is
-# the batch of all devices together plus the trainer's options.  Settings are comparable
-# when text, model, optimiser and length of the run are the same.  They are searched in
-# all runs, and the first seed decides.  The baseline must be the best of at least three
-# settings with two batches.  Another setting may be better by 0.015 nats, about 0.3
-# points of top-1, as much as another processor changes. Batches with less than a
-# sequence per device of the table do not count.
+# the batch of all devices together and the trainer's options.  Settings are comparable
+# if text, model, optimiser and length of the run are equal.  The settings of all runs with
+# the first seed count.  The baseline must be the best of at least three settings with at
+# least two batches.  Another setting may be better by 0.015 nats (about 0.3 points of
+# top-1), the difference between two processors.  Batches with less than one sequence for
+# each device of the table do not count.
 #
 # Prints a line per table that breaks this rule.  Tables whose runs lack the column
 # setup are skipped: claims.sh refuses figures from them.

@@ -1,6 +1,6 @@
-# Convergence, after the ACE-Sync paper's figure 2: by the text that was read, by bytes,
-# and by the time on the emulated network.  table1.sh sets curves, ways and out, and
-# loads style.gnuplot first.
+# Draw the convergence, as in the ACE-Sync paper's figure 2: over the share of the text, over
+# the bytes, and over the time on the emulated network.  table1.sh sets curves, ways and
+# out, and loads style.gnuplot first.
 set output out
 set style data lines
 set yrange [*:*]

@@ -3,8 +3,8 @@
 # of this project at one commit, 3 MB.  So the demos print the same on every machine and
 # after every later commit.
 #
-#	text.sh			out of text.xz, which is beside it
-#	text.sh --make		out of the history, as text.xz was made:
+#	text.sh			from text.xz beside this script
+#	text.sh --make		from the git history, as text.xz was made:
 #				text.sh --make | xz -9e -C sha256 >text.xz
 #
 # The trainer keeps the last tenth for validation.  Every tenth file is therefore at the

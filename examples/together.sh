@@ -4,11 +4,11 @@
 #
 #	together.sh [DIR]	writes DIR/together.tsv (default .)
 #
-# One device of the example trainer is behind a link that changes (LINKS).  What it
-# sends goes through the link and comes back immediately.  Each link is a run of its own
-# that begins with the previous run's model and knows the present link; states,
-# residuals and moments begin anew.  Every way takes the same steps.  The results are
-# the seconds of all steps on all links, the least of several tries, and the final loss.
+# One device of the example trainer sends shards through a link that changes (LINKS), and
+# gets them back immediately.  On each link it does a separate run, which begins with
+# the previous run's model and knows the present link; states, residuals and moments begin
+# at zero.  Every way takes the same steps.  The results are the seconds of all steps on all
+# links, the least of several tries, and the final loss.
 #
 #	none	every gradient in f32, without delay
 #	ace	(5), importance and the planner, error feedback
@@ -44,8 +44,8 @@ note() {
 	done
 }
 
-# failed WHEN: exit if a program failed, and name it.  Other programs then find a closed
-# pipe (141) or a stream without its end (3), so one with another status is preferred.
+# failed WHEN: exit if a program failed, and name it.  Its failure gives other programs a
+# closed pipe (141) or a truncated stream (3), so name one with another status first.
 failed() {
 	local who status
 	[ -s "$work/failed" ] || return 0
@@ -74,7 +74,7 @@ coded() {
 	local s=$work/state policy=(--ratio "2,60,20Mbit")
 	policy+=(--bandwidth "$2Mbit")
 	case $1 in
-	# with cuts, the first shard does not state its computing time yet
+	# with cuts, the first shard does not state its computing time, which auto needs
 	deco | all) policy+=(--deco "${compute}s,$3ms") ;;
 	all*) policy+=(--deco "auto,$3ms") ;;
 	esac
@@ -92,7 +92,7 @@ coded() {
 	esac
 }
 
-# part WAY MBIT MS STEPS SEED: print the seconds; the model continues, on other text
+# part WAY MBIT MS STEPS SEED: train the model further, on other text; print the seconds
 part() {
 	local from=$EPOCHREALTIME how=(--gradient)
 	case $1 in
@@ -131,7 +131,8 @@ run() {
 	    { t += $1; s = s $1 OFS } END { print s t, b, loss }' "$work/parts"
 }
 
-# run the ways in turn, since the machine has other work; one step measures the start
+# run the ways in turn, since other work may slow the machine; a run of one step measures the
+# time to start
 for ((i = 0; i < tries; i++)); do
 	for w in "${ways[@]}"; do
 		run "$w" 1 >>"$work/$w.begin"

@@ -2,8 +2,8 @@
 #
 #	awk -f tuned.awk TABLE-runs.tsv TABLE-rates-runs.tsv
 #
-# Only runs with the first seed count.  The ways of ACE-Sync count as one way.  Prints
-# rows of a table for results/README.md.
+# Only runs with the first seed count.  The ways of ACE-Sync count as one way.  Print rows
+# of a table for results/README.md.
 
 BEGIN { FS = "\t" }
 

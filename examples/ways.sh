@@ -3,8 +3,8 @@
 # options of each trainer, and the programs between edges and cloud.
 
 # A line per way: its name; the steps between two exchanges; the sequences of a step on
-# each of four edges (fewer with more edges, so that a step of all together is the
-# same); how an exchange is coded; and options of the trainer.  The code is dense,
+# each of four edges (fewer with more edges, so that all edges together have the same
+# number); the code of an exchange; and options of the trainer.  The code is dense,
 # topk:SHARE, lowrank:RANKS or a number of bits per value, by ace-step (UP/DOWN if the
 # cloud uses another number than the edges); or paper:SHARES, by ace-select -p with the
 # paper's importance; gossip, dense models to two neighbours; gather:CODEC, each edge's
@@ -57,9 +57,9 @@ all_ways() {
 	END
 }
 
-# The claims: the way; what it loses against FullSync (points of top-1, per cent of
-# perplexity), or the share of the text that it reads until it has FullSync's last loss;
-# the largest mean; and the largest upper end of the interval.
+# claims: print a line per claim: the way; the measure, which is its loss against FullSync
+# (points of top-1, per cent of perplexity) or the share of the text that it reads until it
+# has FullSync's last loss; and the limits of the mean and of the interval's upper end
 claims() {
 	[ "$EDGES" -le 4 ] || {
 		cat <<-'END'
@@ -135,8 +135,8 @@ down() {
 	rm "$dir/got-down"
 }
 
-# relay R CODE...: sum what its edges send, and code that as an edge does.  Its edges
-# are neighbours, and all relays have the same number of edges.
+# relay R CODE...: sum the shards of its edges, and code the sum as an edge does.  Each
+# relay has the same number of edges, with consecutive numbers.
 relay() {
 	local r=$1 each=$((EDGES / relays)) k up=()
 	shift
@@ -148,8 +148,8 @@ relay() {
 	good "${PIPESTATUS[@]}"
 }
 
-# gathered: print the cloud's aggregate of all edges' streams, or of the relays'.  The
-# function relay_code, which gets a state, codes for a relay.
+# gathered: print the cloud's aggregate of the streams of all edges or relays.  The function
+# relay_code, which gets a state directory, codes for a relay.
 gathered() {
 	local r p jobs=()
 	[ -n "$relays" ] || {
@@ -177,9 +177,9 @@ code_edge() {
 
 # paper_code STATE [PLAN]: ACE-Sync as its text describes it: (3) and (4) without our
 # third feature; a share of the parameters in full precision and the next ones by (6);
-# error feedback by (7).  The shares stand for what (5) would choose, and --target gives
-# (9).  The same code is used in both directions.  Without feedback, the codes are
-# unbiased, as in their papers.
+# error feedback by (7).  The shares replace the choice of (5), and --target gives (9).
+# The same code is used in both directions.  Without feedback, the codes are unbiased, as
+# in their papers.
 paper_code() {
 	local state=(-S "$1") how=(--error-feedback "$feedback" --sync rename)
 	local choose=(-p "${code#paper:}")
@@ -206,8 +206,9 @@ paper_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# With clusters, ace-aggregate groups the edges by the first ten local steps of all.
-# The mean of a cluster makes one plan for its edges, for all steps: $work/plan-EDGE.
+# With clusters, ace-aggregate groups the edges by the changes of their first ten local
+# steps.  The mean of a cluster gives one plan for its edges and the whole run:
+# $work/plan-EDGE.
 first() {
 	# shellcheck disable=SC2086 # word splitting is intended
 	train --index "$1" --device "edge$1" --of "$EDGES" $model --batch "$batch" \
@@ -235,9 +236,9 @@ clusters() {
 	done
 }
 
-# D-PSGD on a ring, without a cloud: each edge sends its model to its two neighbours and
-# takes the mean of its own and theirs.  One named pipe goes to each neighbour, and the
-# bytes are counted once for each.
+# D-PSGD on a ring, without a cloud: each edge sends its model to its two neighbours, through
+# a named pipe each, and takes the mean of the three models.  The bytes are counted once
+# for each neighbour.
 beside() {
 	left=$((($1 + EDGES - 2) % EDGES + 1)) right=$(($1 % EDGES + 1))
 	mkfifo "$dir/own$1" 2>/dev/null || [ -p "$dir/own$1" ]
@@ -248,7 +249,7 @@ gossip_edge() {
 	edge "$1" | tee "$dir/own$1" "$dir/up$1" | count "$dir/sent$1" >"$dir/down$1"
 	good "${PIPESTATUS[@]}" && sed -i p "$dir/sent$1"
 }
-# All edges read in the order of the devices' names, which prevents a deadlock.
+# All edges read their three pipes in the order of edge numbers, which prevents a deadlock.
 gossip_back() {
 	local left right
 	beside "$1" || return
@@ -261,11 +262,10 @@ gossip_back() {
 gossip_cloud() { [ "$EDGES" -gt 2 ]; }
 
 # DeMo and SparseLoCo as their authors describe them: an edge's state keeps a residual,
-# which --feedback decays, and adds it to what the edge sends.  The largest values of
-# each chunk go unchanged to all other edges; the cloud only passes them on, and each
-# edge adds them up.  DeMo's chunks are blocks of 64 x 64 where the width is a multiple
-# of 64; gains have chunks of 64. SparseLoCo's clipping at the median norm, meant for
-# unknown edges, is left out.
+# which decays by --feedback and is added to the edge's next shard.  The largest values of
+# each chunk go unchanged through the cloud to all other edges, and each edge sums them.
+# DeMo's chunks are blocks of 64 x 64 if the width is a multiple of 64; gains have chunks of
+# 64.  SparseLoCo's clipping at the median norm, which is for unknown edges, is left out.
 gather_plan() {
 	# shellcheck disable=SC2086 # word splitting is intended
 	train --index 1 $model --batch 1 --valid "$valid" --steps 1 "$text" |
@@ -296,7 +296,7 @@ passable() {
 		mkfifo "$dir/from$k" 2>/dev/null || [ -p "$dir/from$k" ] || return
 	done
 }
-# An edge has its own shards, so this is not counted.
+# gather_cloud: pass the shards on; bytes of an edge's own shards are not counted for it
 gather_cloud() {
 	local k p jobs=()
 	passable || return
@@ -312,9 +312,9 @@ gather_cloud() {
 		    >"$dir/got$k" || return
 	done
 }
-# 1-bit Adam: dense until its second moments are frozen, then signs with error feedback,
-# both ways. Each trainer continues from the state after the first part, whose pipes are
-# named warm.
+# 1-bit Adam: dense values until the second moments are frozen, then signs with error
+# feedback, up and down.  The first part has its own pipes, named warm-*, and the trainers of
+# the second part continue from its state.
 warm() {
 	local k
 	warm=$(awk "BEGIN { print int(${code#*:} * $steps + 0.5) }")
@@ -344,7 +344,7 @@ onebit_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# The sum has as many nonzero values, or ranks, as all edges together.
+# code_cloud: the sum has the nonzero values, or ranks, of all edges
 code_cloud() {
 	local all
 	all=$(awk -v c="$code" -v n="$EDGES" 'BEGIN { split(c, f, ":")
@@ -355,15 +355,15 @@ code_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# The links of the edges, by which equation (5) sets each one's compression: 5 to 200
-# Mbit/s, in equal steps of the logarithm.
+# link K: print the rate of edge K's link, from which equation (5) computes its compression:
+# 5 to 200 Mbit/s, in equal steps of the logarithm
 link() {
 	awk -v k="$1" -v n="$EDGES" 'BEGIN { printf "%.1fMbit\n",
 	    5 * 40 ^ (n > 1 ? (k - 1) / (n - 1) : 0.5) }'
 }
 
-# link_of K: print the link that edge K assumes: its own, or that of --link; with tier,
-# the logarithmic mean of its tier, which ace-advise cluster finds.
+# link_of K: print the rate that edge K assumes: its own, or that of --link; with tier, the
+# geometric mean of its tier, which ace-advise cluster finds
 link_of() {
 	local k n
 	[ "$link" = tier ] || {
@@ -384,7 +384,7 @@ link_of() {
 		printf "%.0fbit\n", exp(sum / n) }' "$work/links$1" -
 }
 
-# factor BITS X: print X times the ratio of BITS, 32 / BITS
+# factor BITS X: print X times the compression ratio 32 / BITS
 factor() {
 	awk -v b="$1" -v x="$2" 'BEGIN { print 32 / b * x }'
 }
@@ -403,8 +403,8 @@ elements() {
 	    ace-inspect | awk '$1 == "tensors" { print $3 }'
 }
 
-# weigh: set the options of ace-score.  Unless all groups weigh the same, the trainer
-# measures the second moments; the first trainer also gives them to the cloud.
+# weigh: print the form for ace-score.  Unless all groups weigh the same, the trainer
+# measures the second moments; the first trainer's are also for the cloud.
 weigh() {
 	case $form in
 	even) echo moment:0 ;;

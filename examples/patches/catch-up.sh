@@ -4,20 +4,20 @@
 #
 #	catch-up.sh NAME MODEL SENT FROM [ssh -T trainer]
 #
-# NAME is the trainer's name for the host, MODEL the directory here, SENT the directory
-# of ace-diff -S, and FROM the directory there of any model of the run.  The other words
-# are a command that reaches a shell of the trainer, none if that is this machine; it
-# gets the line to run as one more word.
+# NAME is the trainer's name for this host, MODEL a directory here.  On the trainer, SENT is
+# the directory of ace-diff -S, and FROM that of any model of the run.  The other words are
+# a command that reaches a shell of the trainer, and gets the line to execute as its last
+# word; without them the trainer is on this machine.
 #
-# The host tells by a hash what it has, and gets the files with the fewest bytes that
-# lead to the newest model: patches, or a whole model and patches.  If MODEL does not
-# exist, FROM's headers come first, with holes for the values, and the files beside them
-# that are not programs: *.safetensors, *.json, *.txt, *.model, *.jinja.  The trainer
-# cannot put anything else here, nor anything elsewhere.
+# The host sends a hash of its model, and gets the fewest bytes that lead to the newest
+# model: patches, or a whole model and patches.  If MODEL does not exist, it is first made
+# from FROM's headers, with holes for the values, and from FROM's other files that are not
+# programs: *.safetensors, *.json, *.txt, *.model, *.jinja.  The trainer can write no other
+# files, and only in MODEL.
 #
-# Status 0: MODEL is the newest.  It is changed in place or by a reflink, so use this
-# before a server starts; for a running server there is receive.sh.  After any
-# interruption the next call continues; kill -9 leaves MODEL.joins.XXXXXX.
+# Status 0: MODEL is the newest.  MODEL is changed in place or by a reflink, so call this
+# before a server starts; use receive.sh for a running server.  After an interruption the
+# next call continues; kill -9 leaves MODEL.joins.XXXXXX behind.
 set -eu
 [ $# -ge 4 ] || { echo 'usage: catch-up.sh NAME MODEL SENT FROM [COMMAND...]' >&2; exit 2; }
 name=$1 model=${2%/} sent=$3 from=$4
@@ -42,8 +42,8 @@ quoted() {
 	done
 }
 
-# headers: print a line per file with its name, the bytes that follow and the bytes it
-# has; then these bytes.  A line with a dot is the end.
+# headers: print for each file a line with its name, the number of bytes that follow and its
+# size, and then these bytes.  The last line is a dot.
 headers() {
 	cat <<-'END'
 		set -eu
@@ -96,8 +96,8 @@ if [ ! -e "$model" ]; then
 	mv -T "$new" "$model"
 fi
 
-# at most three rounds: one to ask, if the host's model is unknown; one for the patches;
-# and one more if the trainer was wrong about the host's model
+# up to three calls: to learn the host's model if the trainer does not know it; for the
+# patches; and once more if the trainer was wrong about the host's model
 for _ in 1 2 3; do
 	"$@" "ace-diff -q $(quoted -S "$sent" --to "$name")" |
 	    { ace-patch -q --receipt "$name" "$model" || :; } |

@@ -1,18 +1,17 @@
 #!/bin/sh
-# Apply the next patch to the model that this host serves: from standard input to a
-# model beside the served one, then into its place, and tell the server to read it
-# again.
+# Apply the patch on standard input to the model that this host serves: make the new model
+# beside the served one, put it in the served one's place, and tell the server to read it.
 #
 #	receive.sh MODEL sglang|vllm URL <patch.aceg
 #
-# From a trainer (train.py) that is
+# A trainer (train.py) calls it like this:
 #
 #	ace-diff ... | ssh -T host receive.sh /srv/model sglang http://127.0.0.1:30000
 #
 # Status 0: the server has read the new model, and the trainer may forget the old one.
 # After any other status send the same patch again; only the missing part is done.  The
-# server answers before the next patch is put in place, so that it never opens files of
-# two models.  MODEL is the directory, by its full name, with which the server was
+# server must answer before the next patch is put in place, so that it never opens files of
+# two models.  MODEL is the absolute name of the directory with which the server was
 # started.
 set -eu
 [ $# -eq 3 ] || { echo 'usage: receive.sh MODEL sglang|vllm URL' >&2; exit 2; }
@@ -28,13 +27,13 @@ sglang)
 	post=update_weights_from_disk
 	body="{\"model_path\": \"$(printf %s "$model" | sed 's/[\\"]/\\&/g')\"}"
 	;;
-# for a server that was started with VLLM_SERVER_DEV_MODE=1
+# the server needs VLLM_SERVER_DEV_MODE=1
 vllm)	post=collective_rpc body='{"method": "reload_weights"}' ;;
 *)	echo "receive.sh: server '$2' is unknown: expected sglang or vllm" >&2; exit 2 ;;
 esac
 
-# One call at a time, the server's answer included.  The lock is ace-patch's directory: a
-# lock file could be held by others, or be a link to a file that would be truncated.
+# Allow one call at a time, until the server has answered.  Lock ace-patch's directory, since
+# others could hold a lock file, or make it a link to a file that would be truncated.
 state=$model.ace-patch
 mkdir -m 700 "$state" 2>/dev/null || :
 if [ -h "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
@@ -45,8 +44,8 @@ if [ -h "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
 fi
 exec 9<"$state"
 flock 9
-# stage the patch, so that the files that the server has mapped do not change; a patch
-# that came earlier is not staged again, and then there is nothing to commit
+# stage the patch, so that the files that the server has mapped do not change; ace-patch
+# does not stage a patch twice, so there may be nothing to commit
 ace-patch --stage "$model"
 [ ! -e "$state/ready" ] || ace-patch --commit "$model"
 curl -gfsS --max-time 600 -H 'Content-Type: application/json' -d "$body" \

@@ -1,18 +1,18 @@
-"""A stand-in for a server of models, for trying receive.sh, not for users:
+"""A model server without a model to run, only to try receive.sh:
 
     python3 server.py MODEL PORT
 
-It maps the model's files into memory as such servers do, reads all of them all the
-time, and answers with what it has:
+It maps the model's files into memory as real servers do, reads all of them repeatedly, and
+answers these requests:
 
     POST /update_weights_from_disk  {"model_path": MODEL}       as SGLang
     POST /collective_rpc            {"method": "reload_weights"}    as vLLM
     GET  /model                     a hash of all tensors, by name
 
-If a mapped file changes, or if tensors belong to different models, every answer from
-then on has status 500 and names the tensor.  If there is a tensor `version`, all tensors
-of its model must begin with its first byte.  With PORT 0 it takes a free port and prints
-it."""
+If a mapped file changes, or if tensors belong to different models, every later answer has
+status 500 and names the tensor.  If the model has a tensor `version`, all its tensors must
+begin with the first byte of `version`.  With PORT 0 it uses a free port and prints the
+number."""
 import hashlib
 import json
 import mmap
@@ -26,7 +26,7 @@ INDEX = "model.safetensors.index.json"
 
 
 def files(model):
-    """Return the files that the index names, or the only file."""
+    """Return the files that the index names, or the only file without an index."""
     index = os.path.join(model, INDEX)
     if not os.path.exists(index):
         return ["model.safetensors"]

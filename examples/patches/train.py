@@ -1,10 +1,10 @@
-"""A trainer in PyTorch that sends its weights to a host that serves them, as exact
-patches in bf16, after every few steps:
+"""Train in PyTorch and, after every few steps, send the weights in bf16 as an exact patch to
+a host that serves them:
 
     python3 train.py 'ssh -T host receive.sh /srv/model sglang http://127.0.0.1:30000'
 
-The host has the first model already (base/, which is written here).  The model is a small
-network; class Publisher is the part for your own trainer."""
+The host must have the first model, which this program writes to base/.  The model is a
+small network; copy class Publisher into your own trainer."""
 import json
 import os
 import subprocess
@@ -15,10 +15,10 @@ from torch import nn
 
 
 class Publisher:
-    """The weights of `model` in bf16, and the receiver's versions of them, in DIR.
+    """Writes the weights of `model` in bf16 to DIR, and sends changes to the receiver.
 
-    base/ is the first model, which is copied to the host once; old/ is the model that the
-    host is known to have, new/ the one that it will get."""
+    base/ is the first model, to copy to the host once; old/ is the model that the host
+    has, and new/ is its next model."""
 
     def __init__(self, model, directory, receiver):
         self.model, self.dir, self.receiver, self.step = model, directory, receiver, 0
@@ -27,7 +27,7 @@ class Publisher:
         self.write("old")
 
     def write(self, name):
-        """Write a directory as on Hugging Face; its file is renamed when complete."""
+        """Write a directory as on Hugging Face; the file gets its name when complete."""
         os.makedirs(os.path.join(self.dir, name), exist_ok=True)
         head, parts, at = {}, [], 0
         for tensor, t in self.model.state_dict().items():
@@ -44,8 +44,8 @@ class Publisher:
         os.replace(path + ".tmp", path)
 
     def publish(self):
-        """Send what changed since the receiver's last success.  False: the receiver failed,
-        and the next patch will be from the same old model."""
+        """Send the changes since the receiver's last success.  Return False if the receiver
+        failed; the next patch is then from the same old model."""
         self.step += 1
         self.write("new")
         diff = subprocess.Popen(

@@ -17,7 +17,7 @@ trained = os.environ.get("TRAINED", "")
 
 
 def train(model, r):
-    """Some steps on data of this device: here towards a value, with noise."""
+    """Take some steps on data of this device: here towards a value, with noise."""
     data = np.random.default_rng([zlib.crc32(name.encode()), r])
     return {k: v + 0.1 * (0.5 - v + data.normal(size=v.shape, scale=0.1).astype("f4"))
             for k, v in model.items()}

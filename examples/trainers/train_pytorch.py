@@ -9,7 +9,7 @@ import os, shutil, sys, zlib
 import torch
 from torch import nn
 
-# the place of an installed ace, unless Python finds the module
+# for an installed ace, unless Python already finds the module
 sys.path.append(os.path.dirname(shutil.which("ace")) + "/../share/ace/pytorch")
 import ace_shards as ace
 
@@ -21,7 +21,7 @@ teacher = torch.randn(64, 8)
 with ace.join(model, optimizer, every=10) as run:
     while not run.done:
         data = torch.Generator().manual_seed(zlib.crc32(f"{name} {run.round}".encode()))
-        for step in range(10):              # the last one exchanges
+        for step in range(10):              # the last step exchanges
             x = torch.randn(64, 64, generator=data)
             loss = nn.functional.cross_entropy(model(x), (x @ teacher).argmax(1))
             optimizer.zero_grad()
