@@ -4,10 +4,10 @@
  *
  * Each FILE is the stream of one device.  For each step, attack reads all shards and
  * writes them as one stream, with the shards of BAD attackers after the honest ones.
- * The attackers know what the honest devices send at the same step.
+ * The attackers know the honest shards of the same step.
  *
  *   none    every file is honest; BAD and FACTOR are 0
- *   sign    the attacker's own gradient times -FACTOR
+ *   sign    the attacker's own gradient, times -FACTOR
  *   large   noise with FACTOR times the norm of the honest mean
  *   little  the honest mean minus FACTOR standard deviations, value by value
  *           (a little is enough; Baruch et al. 2019)
@@ -19,14 +19,14 @@
  *   replay  the first honest device's shard of FACTOR steps ago, or its first one
  *   fixed   one direction in all steps, with FACTOR times the median norm of the
  *           honest shards
- *   edge    the honest mean of the previous step, minus FACTOR times the median
- *           distance of the honest devices from it along the honest mean: with 1,
- *           the rule `center' clips nothing
- *   free    as large with a small FACTOR: free riders that compute nothing and hide
- *           it (Fraboni et al. 2021)
- *   label   the attacker's own gradient, computed from wrong labels
- *   sybil   as label, all from one attacker under BAD names (Fung et al. 2020)
- *   heavy   as sign, and each attacker claims the weight 8
+ *   edge    the previous honest mean, minus the honest mean scaled to FACTOR times
+ *           the median distance of honest shards from the previous one: with 1, the
+ *           rule `center' clips nothing
+ *   free    as large, with a small FACTOR: free riders that hide that they compute
+ *           nothing (Fraboni et al. 2021)
+ *   label   the attacker's own gradient, from wrong labels
+ *   sybil   as label, from one attacker under BAD names (Fung et al. 2020)
+ *   heavy   as sign, and each attacker states the weight 8
  *
  * With sign, label and heavy, the last BAD files are the attackers' own gradients; with
  * sybil, the last file is the attacker's.  With the other kinds all files are honest.

@@ -1,6 +1,6 @@
 /*
- * scale FACTOR <in.aceg >out.aceg: multiplies every value by FACTOR. It is a complete
- * filter outside the project's programs:
+ * scale FACTOR <in.aceg >out.aceg: multiply every value by FACTOR.  An example of a filter
+ * with the library; build it with
  *
  *	cc -o scale scale.c $(pkg-config --cflags --libs libaceg)
  */
@@ -9,8 +9,8 @@
 
 #include <aceg.h>
 
-/* Copy one shard, group by group. The values are verified once ace_read_group has
- * returned 0; only then may the output shard end. */
+/* Copy one shard, group by group, times the factor.  End the output shard only after
+ * ace_read_group has returned 0, since only then are the values verified. */
 static int
 scale_shard(struct ace_writer *out, struct ace_reader *in,
     const struct ace_shard *s, float factor, struct ace_error *e)

@@ -1,11 +1,11 @@
 /*
- * train: a small language model, trained by several devices through pipes.
+ * train: train a small language model with several devices, through pipes.
  *
  *   train --local text                              all devices in one process
- *   train --index 1 --of 4 --apply down1 text >up1  one of them
+ *   train --index 1 --of 4 --apply down1 text >up1  one of four devices
  *
- * Its shards go to standard output; the aggregate of each round comes from
- * the file given with --apply.
+ * A device writes its shards to standard output, and reads the aggregate of each round
+ * from the file of --apply.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -17,8 +17,8 @@
 
 #include "train_run.h"
 
-/* Functions of OpenBLAS, absent in other libraries. Each device is a process with one
- * thread, since more threads would change the sums. */
+/* Functions of OpenBLAS, absent in other libraries.  Each device is a process with one
+ * thread, since more threads would round sums differently. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 
@@ -188,7 +188,7 @@ static const char usage[] =
 "                          if it is wrong\n"
 "      --blas              print which library multiplies the matrices\n";
 
-static char expected[96];	/* what an option takes whose value was refused; for the message */
+static char expected[96];	/* the message: what an option with a bad value takes */
 
 static int
 size_arg(size_t *x, const char *s, size_t least, size_t most)

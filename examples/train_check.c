@@ -1,7 +1,7 @@
 /*
- * Compiles the model's source once more, in double.  It compares the double gradient of
- * the hand-written backward pass with central finite differences of the loss, and the
- * float gradient with the double one.
+ * Check the hand-written backward pass.  This file compiles the model's source again with
+ * double, and compares the gradient in double with central finite differences of the loss,
+ * and the gradient in float with that in double.
  */
 #define real		double
 #define GEMM		cblas_dgemm

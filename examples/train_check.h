@@ -1,4 +1,4 @@
-/* Checks the gradients. */
+/* Check the gradients. */
 #ifndef TRAIN_CHECK_H
 #define TRAIN_CHECK_H
 

@@ -65,9 +65,9 @@ data_enough(const struct data *d, size_t of, size_t t)
 	    d->n - d->train >= 2 * (t + 1);
 }
 
-/* A device's text is a sequence of windows that share only one byte with the next
- * window. Every pass reads all windows in another order, and its windows begin at another
- * first byte, the same for all devices. */
+/* A device's text is a sequence of windows, each of which shares one byte with the next.
+ * Every pass reads all windows in a new order, and shifts their beginnings by a new number
+ * of bytes, which is the same for all devices. */
 size_t
 data_windows(const struct data *d, const struct data_share *s, size_t t)
 {

@@ -32,9 +32,9 @@ int data_enough(const struct data *d, size_t of, size_t t);
 size_t data_windows(const struct data *d, const struct data_share *s,
     size_t t);
 
-/* Copy b windows of t+1 bytes of the device's share, which must be long enough, from
- * window step*b on in an order that depends only on the seed and the device.  For any b,
- * no window is repeated before all were read. */
+/* Copy windows step*b to step*b + b-1 of the device's share, of t+1 bytes each, in an order
+ * that depends only on the seed and the device.  For any b, no window is repeated before
+ * all were read.  The share must be long enough (data_enough). */
 void data_batch(const struct data *d, const struct data_share *s, size_t b,
     size_t t, uint64_t seed, uint64_t step, uint8_t *out);
 

@@ -3,7 +3,7 @@
 
 #include "train_dct.h"
 
-/* The transform along one side of a tensor's blocks, of n values. */
+/* The transform of n values, along one side of a tensor's blocks. */
 struct side {
 	int n;
 	float c[DCT_SIDE * DCT_SIDE];	/* C, [n][n] */
@@ -26,8 +26,8 @@ side_of(struct side *s, size_t length)
 			    (2.0 * n)));
 }
 
-/* Compute z = a C1 x C2^T, or with back z = a C1^T x C2. The rows of x are xs
- * values apart, those of z zs values. */
+/* Compute z = a C1 x C2^T, or with back z = a C1^T x C2.  Rows of x are xs values apart,
+ * and rows of z zs values. */
 static void
 block(const struct side *s1, const struct side *s2, int back, float a,
     const float *x, size_t xs, float *z, size_t zs)

@@ -1,6 +1,6 @@
 /*
- * Sends gradients while the rest is still computed: tensor by tensor from the last layer
- * to the first, flushed at the cuts (DynaComm, JSAC 2022).
+ * Send gradients during the backward pass: tensor by tensor, from the last layer to the
+ * first, flushed at the cuts (DynaComm, JSAC 2022).
  *
  * Rows number the tensors from the first layer on, like layers in ace-advise(1): row
  * ntensors is sent first.
@@ -30,8 +30,8 @@ int emit_init(struct emit *x, struct link *link, struct model *m,
     const char *cuts, struct ace_error *e);
 void emit_obey(struct emit *x, const char *cuts);
 
-/* Call these before and after m's backward pass. They send the shard and, when the
- * link measures times, the time of each tensor in the previous round. */
+/* Call these before and after m's backward pass.  They send the shard and, if the link
+ * measures times, the computing time of each tensor in the previous round. */
 int emit_begin(struct emit *x, uint64_t round, uint64_t version,
     uint64_t samples, struct ace_error *e);
 int emit_end(struct emit *x, struct ace_error *e);

@@ -41,7 +41,7 @@ tensors_put(struct ace_writer *w, const struct model *m, const size_t *order,
 	return r;
 }
 
-/* Check that the shard is of this model: same names, shapes and order. */
+/* Check that the shard's tensors have the model's names, shapes and order. */
 static int
 tensors_match(const struct ace_reader *r, const struct model *m,
     const size_t *order, struct ace_error *e)
@@ -102,7 +102,7 @@ link_open(struct link *l, int out, uint32_t group, struct ace_error *e)
 	    group, e);
 }
 
-/* Return || theta ||, with which a policy compares the size of an update. */
+/* Return || theta ||, to which a policy compares the norm of an update. */
 static double
 model_norm(const struct model *m)
 {

@@ -1,6 +1,6 @@
 /*
- * The trainer's ends of the pipes: write shards, read aggregates, store models in files.
- * All of it uses only the installed header aceg.h.
+ * The trainer's side of the pipes: write shards, read aggregates, store models in files.
+ * It uses only the installed header aceg.h.
  */
 #ifndef TRAIN_LINK_H
 #define TRAIN_LINK_H
@@ -35,8 +35,8 @@ struct link_word {
  * default. */
 int link_open(struct link *l, int out, uint32_t group, struct ace_error *e);
 
-/* Send the shard that is stored in l->record, if there is one: a device that was killed
- * sends the same bytes again. */
+/* Send the shard that is stored in l->record, if there is one, so that a device that was
+ * killed sends the same bytes again. */
 int link_record(const struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
 
@@ -53,18 +53,17 @@ int link_tensor(struct link *l, size_t tensor, const float *x, int flush,
     struct ace_error *e);
 int link_end(struct link *l, struct ace_error *e);
 
-/* Read the aggregate of this round into x f32[n]. Return -3 if it is of a later round or
- * another model. Aggregates of earlier rounds are skipped: a device that was killed and
- * sends its shards again gets their answers again. A sum is divided by its weight. The
- * file is opened at the first call, since the other end of a named pipe opens only after
- * our first shard. */
+/* Read the aggregate of this round into x f32[n]; divide a sum by its weight.  Return -3 if
+ * the aggregate is of a later round or another model.  Skip aggregates of earlier rounds,
+ * which come again after a device was killed and sent its shards again.  The first call
+ * opens the file, since the other end of a named pipe opens only after our first shard. */
 int link_receive(struct link *l, uint64_t round, float *x,
     struct link_word *word, struct ace_error *e);
 
-/* For a device that joins: read the next shard of l->apply, which is opened at the first
- * call. A shard of kind model is read into x together with the nx - 1 shards of kind
- * history after it. Other shards of kind history are skipped; all others are averages.
- * *s: the first shard's header. Returns 1, or 0 at the end. */
+/* Read the next shard of l->apply for a device that joins; the first call opens the file.
+ * Read a shard of kind model, and the nx - 1 shards of kind history after it, into x; read
+ * any other shard into average, even one of kind history, which the caller ignores.  Set
+ * *s to the first shard's header.  Return 1, or 0 at the end. */
 int link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
     float *average, struct link_word *word, struct ace_error *e);
 
@@ -73,8 +72,8 @@ int link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t n
 int link_close(struct link *l, int out, struct ace_error *e);
 void link_release(struct link *l);
 
-/* Write nx arrays f32[m->n] as a stream: the first as a shard with header s, the others
- * as shards of kind history. The file is replaced atomically and is on disk on return. */
+/* Write nx arrays f32[m->n] as a stream: the first as a shard with header s, the others as
+ * shards of kind history.  The file is replaced atomically and synced. */
 int link_save(const char *file, const struct model *m, struct ace_shard s,
     const float *const *x, size_t nx, struct ace_error *e);
 /* Read the first nx arrays, and the first shard's header into s. Return the number of

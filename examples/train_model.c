@@ -223,7 +223,8 @@ tensors_set(struct model *m)
 	tensor_add(m, m->ntensors - 1, "norm", 0, c);
 }
 
-/* Take n values at *used, in units of 64 bytes. base NULL: only count. */
+/* Return n values at base + *used; advance *used by n, rounded up to 64 bytes.  base NULL:
+ * only advance. */
 static real *
 take(real *base, size_t *used, size_t n)
 {
@@ -456,7 +457,7 @@ ready(const struct model *m, size_t tensor)
 		m->ready(m->arg, tensor);
 }
 
-/* Turn dx from the loss's gradient at this layer's output into that at its input. */
+/* Replace dx, the gradient of the loss at this layer's output, by that at its input. */
 static void
 layer_backward(struct model *m, size_t i, size_t b)
 {

@@ -24,8 +24,8 @@ append(struct queue *q, struct message *m)
 	(void)pthread_cond_broadcast(&q->change);
 }
 
-/* Wait until it is known whether there is an average to read. Return 1 if there is, else
- * 0. */
+/* Wait until another round was sent or the queue ends.  Return 1 if an average is to be
+ * read, else 0. */
 static int
 more(struct queue *q)
 {
@@ -149,7 +149,7 @@ queue_release(struct queue *q)
 	struct message *m;
 
 	if (q->running) {
-		/* the thread may wait for a pipe into which nobody writes any more */
+			/* the thread may wait for a pipe without a writer */
 		(void)pthread_cancel(q->thread);
 		(void)pthread_join(q->thread, NULL);
 	}

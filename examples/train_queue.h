@@ -1,9 +1,9 @@
 /*
- * The averages that wait to be applied to the model, in order.  A round's average may be
- * applied some rounds later (DD-EF-SGD, arXiv 2507.17346).  Until then it is in this
+ * A queue of averages until they are applied to the model, in order.  A round's average may
+ * be applied some rounds later (DD-EF-SGD, arXiv 2507.17346); until then it is in this
  * queue or in the pipe.  No average is ever dropped.
  *
- * A thread reads them from the pipe as they come, so that the sender never waits for a
+ * A thread reads averages from the pipe as they come, so that the sender never waits for a
  * device that is computing or sending.
  */
 #ifndef TRAIN_QUEUE_H

@@ -136,7 +136,7 @@ progress(const struct run *r, size_t step)
 	    r->loss);
 
 	if (r->progress >= 0 && pwrite(r->progress, line, (size_t)n, 0) < 0)
-		return;		/* ignore errors: a lost line does no harm */
+		return;		/* ignore errors, since a lost line does no harm */
 }
 
 /* ---- one round ---- */
@@ -158,7 +158,7 @@ keep_still(struct model *m, const char *begin, struct ace_error *e)
 	    "'%s'", begin);
 }
 
-/* Set the gradient of untrained tensors to 0, before clipping and sending. */
+/* Set the gradient of tensors that are not trained to 0, before clipping and sending. */
 static void
 hold_still(struct model *m)
 {
@@ -199,9 +199,9 @@ proximal(struct run *r)
 		r->m->grad[j] += mu * (r->m->theta[j] - r->start[j]);
 }
 
-/* Return the model from which differences are taken: the round's first model, which
- * all devices share. In gossip each device has another model, and differences are
- * from 0 (D-PSGD, Lian et al. 2017, algorithm 1). */
+/* Set r->start, from which differences are taken, to the round's first model, which all
+ * devices share.  In gossip, where each device has another model, set it to 0 (D-PSGD,
+ * Lian et al. 2017, algorithm 1). */
 static void
 origin(struct run *r)
 {
@@ -215,9 +215,9 @@ says_gradients(const struct run_options *o)
 	return o->local == 0 || o->replay;
 }
 
-/* Replay: compute the mean gradient over h steps and undo the steps. All devices take the
- * real steps with the average, so they have equal moments and need not send them. The
- * weights are undefined afterwards. */
+/* Replay: compute the mean gradient of h steps, and restore the optimiser's state.  All
+ * devices take the real steps with the average, so they have equal moments and need not
+ * send them.  The weights are undefined afterwards. */
 static void
 look_ahead(struct run *r, size_t i, size_t h, float *out)
 {
@@ -236,10 +236,10 @@ look_ahead(struct run *r, size_t i, size_t h, float *out)
 	optim_copy(r->optim[0], r->before);
 }
 
-/* DeMo: compute what a device adds to its momentum, as a cosine transform, of which
- * the largest values are sent. The momentum is the residual of ace-compress -S with
- * --error-feedback ef:DECAY: the part that was not sent, which decays. Only the ratio of
- * the present rate to the previous one matters, since a sign has no magnitude. */
+/* DeMo: compute the cosine transform of a device's addition to its momentum: the gradient
+ * times the schedule's share of the highest rate.  A constant factor does not matter, since
+ * steps use only signs.  The momentum is the residual of ace-compress -S with
+ * --error-feedback ef:DECAY, which sends the largest values and decays the rest. */
 static void
 say_transform(struct run *r, float *out)
 {
@@ -249,7 +249,7 @@ say_transform(struct run *r, float *out)
 	dct_forward(r->m, (float)optim_share(q, r->optim[0]->t), r->m->grad, out);
 }
 
-/* Compute what a device sends of its gradient: the gradient itself or a form of it. */
+/* Compute what a device sends: its gradient, or the momentum or transform of it. */
 static void
 say_gradient(struct run *r, float *out)
 {
@@ -390,7 +390,7 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 	return 0;
 }
 
-/* Apply one average to the model, and the policy's decisions with it. */
+/* Apply one average to the model, and obey the policy's decisions that came with it. */
 static void
 apply(struct run *r, const float *x, const struct link_word *word)
 {
@@ -465,8 +465,8 @@ one_round(struct run *r, struct ace_error *e)
 
 enum { KEPT = 4, MEASURED };
 
-/* List all arrays that a round leaves to the next one, and return their number. Without a
- * delay no average is pending between rounds. The sensitivity is the last array. */
+/* List all arrays that the next round needs, and return their number.  The last one is the
+ * sensitivity.  Pending averages are absent, since checkpoints need a delay of 0. */
 static size_t
 kept(const struct run *r, float *x[MEASURED])
 {
@@ -496,7 +496,7 @@ keep(const struct run *r, struct ace_error *e)
 	    r->sense.any ? n : KEPT, e);
 }
 
-/* Restore the round and its counters. */
+/* Restore the number of the round, and other counters, from s. */
 static void
 kept_says(struct run *r, const struct ace_shard *s)
 {
@@ -547,8 +547,8 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 	return 0;
 }
 
-/* Read what the other devices have, a model in the form of --resume, if there is one, and
- * the averages after it, and apply it. No gradient is computed. */
+/* Read a model in the form of --resume, if there is one, and the averages after it, and apply
+ * both, without computing gradients. */
 static int
 catch_up(struct run *r, struct ace_error *e)
 {
@@ -565,7 +565,7 @@ catch_up(struct run *r, struct ace_error *e)
 		if (s.kind == ACE_MODEL)
 			kept_says(r, &s);
 		else if (s.kind == ACE_HISTORY)
-			continue;	/* skip: moments from the other device's text */
+			continue;	/* skip moments, which are from another device's text */
 		else if ((c = catch_up_round(r, &s, &word, e)) < 0)
 			break;
 	link_release(&in);
@@ -671,7 +671,7 @@ release(struct run *r)
 		(void)close(r->progress);
 }
 
-/* Warn when a device reads its text more than once: it may memorise it. */
+/* Warn when a device reads its text more than once, since the model may memorise it. */
 static void
 say_passes(const struct run *r)
 {

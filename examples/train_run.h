@@ -1,4 +1,4 @@
-/* The rounds of a training run: alone, or as one device of several. */
+/* Train for some rounds, with all devices in this process or as one device of several. */
 #ifndef TRAIN_RUN_H
 #define TRAIN_RUN_H
 
@@ -11,9 +11,9 @@ struct run_options {
 	struct shape shape;
 	size_t batch;
 	size_t local;		/* H: AdamW steps per round; 0: send gradients */
-	int replay;		/* 1: take these steps ahead; send their mean gradient */
+	int replay;		/* 1: undo these steps, send their mean gradient */
 	size_t delay;		/* rounds before an average is applied */
-	size_t steps;		/* batches per device in this process; the rates follow
+	size_t steps;		/* batches per device in this process; rates depend on
 				 * rule.steps instead */
 	uint64_t seed;
 	struct data_share share;
@@ -22,7 +22,7 @@ struct run_options {
 	size_t windows;		/* windows of the validation text to evaluate */
 	size_t every;		/* rounds between evaluations; 0: only at the end */
 	int alone;		/* 1: all devices are in this process, without streams */
-	int moments;		/* 1, with alone: average the optimisers' moments each round */
+	int moments;		/* 1: average the moments each round; only if alone */
 	double realign;		/* share of |m| O in Muon's momenta after a round */
 	double prox;		/* FedProx: mu, the pull to the round's first model */
 	int gossip;		/* 1: send and average models, not differences */
