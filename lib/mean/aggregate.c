@@ -28,7 +28,7 @@
 #include "spool/waiting.h"
 #include "sync/robust.h"
 
-/* Limit on the contributions that a rule compares; number of other files that are open. */
+/* Limit on the contributions that a rule compares; files that are open besides them. */
 enum { AGGREGATE_MOST = 4096, AGGREGATE_OTHER = 64 };
 enum { AGGREGATE_NAMES = 1 << 20 };	/* limit on the bytes of names in one frame */
 enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* bits of sent[group] */
@@ -70,7 +70,7 @@ struct aggregate {
 				 * that needs all of them open */
 };
 
-/* ---- one shard of many ---- */
+/* ---- the head of the aggregate ---- */
 
 /* Set the head of the aggregate.  Its weight and number of contributors are sums, so that
  * an aggregate of aggregates has the right weight. */
@@ -544,26 +544,16 @@ aggregate_how(const struct aggregate *x)
 	    (contrib_active(&x->o->who) ? GATHER_TWICE : 0);
 }
 
-/* Go to the next step and check that its shards are of one model.  Return 1, or 0 at the end. */
+/* For a rule that needs all values of a group, check that the files and the memory of the
+ * step's contributions fit. */
 static int
-aggregate_next(struct aggregate *x, struct err *e)
-{
-	const int k = gather_step(x->g, e);
-	const int r = k > 0 ? same_model_check(x->g, e) : 0;
-
-	return r < 0 ? r : k;
-}
-
-/* Open the step's contributions.  For a rule that needs all values of a group, first
- * check that their files and memory fit. */
-static int
-aggregate_begin(struct aggregate *x, struct err *e)
+aggregate_fits(struct aggregate *x, struct err *e)
 {
 	const size_t n = x->g->n, fits = x->most / x->g->opens;
 	const uint64_t bytes = gather_memory(x->g);
 
 	if (!robust_elements(&x->o->who.rule))
-		return gather_rewind(x->g, e);
+		return 0;
 	x->surplus = n > fits ? n - fits : 0;
 	if (x->surplus != 0)
 		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards open "
@@ -577,7 +567,20 @@ aggregate_begin(struct aggregate *x, struct err *e)
 		    (unsigned long long)(memlimit_limit() >> 20));
 	cli_say(x->o->f->cli, 1, "rule '%s' needs all shards in memory: %zu shards, %llu "
 	    "MiB", x->o->who.rule_text, n, (unsigned long long)(bytes >> 20));
-	return gather_rewind(x->g, e);
+	return 0;
+}
+
+/* Aggregate the next step of x->g.  Return 1, or 0 at the end. */
+static int
+aggregate_next(struct aggregate *x, struct err *e)
+{
+	int r = gather_step(x->g, e);
+
+	if (r <= 0 || (r = same_model_check(x->g, e)) < 0 ||
+	    (r = aggregate_fits(x, e)) < 0 || (r = gather_rewind(x->g, e)) < 0 ||
+	    (r = aggregate_step(x, e)) < 0)
+		return r;
+	return 1;
 }
 
 /* ---- a spool ---- */
@@ -589,9 +592,8 @@ aggregate_paths(struct aggregate *x, char **paths, size_t n, struct err *e)
 	int r = gather_many(&x->g, x->step, paths, n, aggregate_how(x),
 	    &x->o->f->in, e);
 
-	if (r == 0 && (r = aggregate_next(x, e)) > 0 &&
-	    (r = aggregate_begin(x, e)) == 0)
-		r = aggregate_step(x, e);
+	if (r == 0 && (r = aggregate_next(x, e)) > 0)
+		r = 0;
 	if (x->g != NULL)
 		x->blame = x->g->blame;
 	gather_free(x->g);
@@ -692,12 +694,9 @@ aggregate_files(struct aggregate *x, char **paths, size_t n, struct err *e)
 	int r = gather_open(&x->g, paths, n, aggregate_how(x), x->o->expect,
 	    filter_piped(x->o->f), &x->o->f->in, e);
 
-	if (r < 0)
-		return r;
-	while ((r = aggregate_next(x, e)) > 0)
-		if ((r = aggregate_begin(x, e)) < 0 ||
-		    (r = aggregate_step(x, e)) < 0)
-			break;
+	if (r == 0)
+		while ((r = aggregate_next(x, e)) > 0)
+			;
 	return r;
 }
 

@@ -17,18 +17,18 @@ static const char center_seed[] = "past.seed";
 #define CENTER_KEEP 0.9f		/* B of mean/center.h */
 #define CENTER_LEAST 0.01f	/* with less mass (after 40 steps) a device is forgotten */
 
-#define CENTER_LOUD 3		/* most radii that one step of a device may add */
+#define CENTER_LOUD 3		/* limit on what one step of a device adds, in radii */
 
 #define CENTER_COPY 0.0447	/* distance of two directions with cosine 0.999 */
-#define CENTER_APART 0.1		/* share of the spread; honest shards differ more */
+#define CENTER_APART 0.1		/* share of the spread; honest shards are farther apart */
 #define CENTER_EQUAL 1e-6
-enum { CENTER_FEW = 64 };		/* two shards with fewer values may be parallel */
+enum { CENTER_FEW = 64 };		/* shards with fewer values may be parallel by chance */
 
 enum { CENTER_VALUES = sizeof(struct center_row) / sizeof(float) };
 
-struct center_at {		/* a contribution, to sort by the first sum of its direction */
-	double v;
-	size_t i;
+struct center_at {		/* an entry of an index by the first sum of a direction */
+	double v;		/* that sum */
+	size_t i;		/* the contribution */
 };
 
 /* Append a row of zeros. */
@@ -108,7 +108,7 @@ center_read_both(struct center *p, struct dense *d, struct err *e)
 	return center_read(d, (float *)p->last.row, e);
 }
 
-/* Read the memory of the newest step before that of sh from one of the two files. */
+/* Read the memory from the file of the newest step before that of sh. */
 static int
 center_load(struct center *p, const struct shard *sh, const struct schema *sc,
     struct err *e)
@@ -313,8 +313,8 @@ center_lately(const struct center_row *row)
 	return 0;
 }
 
-/* Set p->next to the rows of the step before, made one step older, without devices to
- * forget. */
+/* Set p->next to the rows of the step before, one step older, without the devices that
+ * are forgotten. */
 static int
 center_older(struct center *p, struct err *e)
 {
@@ -369,8 +369,8 @@ center_far2(const struct center_row *a, const struct center_row *b)
 	return s;
 }
 
-/* Add contribution i to the row of its device, which may be new.  A device without a name
- * keeps no row. */
+/* Add contribution i to the row of its device: one of the first `old' rows, which are
+ * sorted, or a new one.  A device without a name keeps no row. */
 static int
 center_count(struct center *p, struct robust_one *one, size_t i, size_t old,
     struct err *e)
@@ -490,10 +490,9 @@ static int
 center_by_sum(const void *a, const void *b)
 {
 	const struct center_at *x = a, *y = b;
+	const int k = compare_f64(&x->v, &y->v);
 
-	if (x->v < y->v || x->v > y->v)
-		return x->v < y->v ? -1 : 1;
-	return x->i < y->i ? -1 : x->i > y->i;
+	return k != 0 ? k : x->i < y->i ? -1 : x->i > y->i;
 }
 
 /* Return the index of the first of the sorted at[n] that is at least v. */
@@ -512,8 +511,8 @@ center_from(const struct center_at *at, size_t n, double v)
 	return lo;
 }
 
-/* Mark the contributions at[n] that are copies of what the device of this row sent for
- * the average `ago' before the last. */
+/* Mark those of the contributions at[n] that copy what the device of this row sent for an
+ * earlier average: ago 0 is the last average, 1 the one before it, and so on. */
 static void
 center_mark(struct center *p, struct robust_step *t, const struct center_at *at,
     size_t n, const struct center_row *row, size_t ago, double most)

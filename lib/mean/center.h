@@ -18,7 +18,7 @@
  * 2021) show that robust rules need history, and use the momentum of honest devices.
  * Keeping the history at the aggregator, in sketches, is ours.
  *
- * A device that knew the places of the sketch could hide values between them.  The places
+ * A device that knew the places of the sketch could send values that cancel in it.  The places
  * depend on the norms of all shards of the first step, and on nothing else: so the same
  * input gives the same bytes, and a device that does not see the others' shards cannot
  * know them.
@@ -34,8 +34,9 @@
  *
  * with r the median distance of this step's directions from their middle.  Honest shards
  * differ by r or more, so none is taken for a copy even if all are nearly the same.  If a
- * device repeats its own shard in this step, nobody's is taken for a copy of it.  Two
- * shards with few values other than zero may be parallel by chance, so these must be equal.
+ * device repeats its own shard in this step, no other shard is taken for a copy of it.  Two
+ * shards with few values other than zero may be parallel by chance, so one is a copy only
+ * if they are equal.
  *
  * For a spool the memory is stored in two files, so that a restarted program continues
  * with it: one of the last step, and one of the step before, since a step that is made

@@ -164,7 +164,7 @@ contrib_group(void *arg, uint32_t g, const struct schema_span *span, struct err 
 
 /* ---- keys of the aggregate ---- */
 
-/* Append a word to a list. */
+/* Append a word to the list b, after sep unless it is the first. */
 static int
 contrib_word(struct buf *b, const char *sep, const char *word, struct err *e)
 {
@@ -173,7 +173,7 @@ contrib_word(struct buf *b, const char *sep, const char *word, struct err *e)
 	return r < 0 ? r : buf_puts(b, word, e);
 }
 
-/* Set the list as a key of out, unless it is too long. */
+/* Set the list b as a key of out, unless it is empty or too long. */
 static int
 contrib_list(struct shard *out, const char *key, struct buf *b, struct err *e)
 {

@@ -59,8 +59,8 @@ gather_copy_begin(struct gather *g, struct writer **w, uint64_t *at, struct err 
 	return writer_fd(w, g->fd, "ace-aggregate", e);
 }
 
-/* Copy the shard that r stands at, with only the policy and the names of its
- * annotations. */
+/* Copy the shard at which r stands.  Its annotations are dropped, except the policy and
+ * the names of contributors. */
 static int
 gather_copy(struct reader *r, struct writer *w, struct err *e)
 {
@@ -98,6 +98,7 @@ gather_in_open(const struct gather *g, struct gather_in *in, struct err *e)
 	return k;
 }
 
+/* Keep the names or the policy in the annotation at which r stands. */
 static int
 gather_in_hear(void *arg, const struct reader *r, struct err *e)
 {
@@ -590,7 +591,6 @@ gather_sum(struct gather_sum *s, size_t lo, size_t hi, struct err *e)
 {
 	struct gather *g = s->g;
 	struct gather_in *in = &g->in[lo];
-	uint64_t at = 0;
 	int k = robust_sum_room(&s->sum, g->schema.group_size, e);
 
 	if (k == 0)
@@ -600,7 +600,7 @@ gather_sum(struct gather_sum *s, size_t lo, size_t hi, struct err *e)
 		k = text_set(&in->head.kv, SHARD_KEY_MODEL, NULL, e);
 	in->head.step = g->step;
 	in->head.flags &= ~SHARD_PREDICTED;
-	if (k == 0 && (k = gather_copy_begin(g, &s->w, &at, e)) == 0 &&
+	if (k == 0 && (k = gather_copy_begin(g, &s->w, &in->place, e)) == 0 &&
 	    (k = writer_shard(s->w, &in->head, &g->schema, e)) == 0 &&
 	    (k = gather_read_open(g, gather_sum_group, s, e)) == 0 &&
 	    (k = writer_send(s->w, NULL, e)) == 0)
@@ -610,7 +610,6 @@ gather_sum(struct gather_sum *s, size_t lo, size_t hi, struct err *e)
 	if (k < 0)
 		return k;
 	in->path = NULL;
-	in->place = at;
 	in->summed = 1;
 	return gather_open_these(g, lo, lo, e);
 }

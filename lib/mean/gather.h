@@ -6,9 +6,10 @@
  * temporary file.  Either way the shards are in the order of the devices' ids, whatever
  * the order of arrival.
  *
- * Files and copied shards are opened in windows, so that neither memory nor the number of
- * open files grows with the number of shards.  With GATHER_WHOLE all shards are open
- * together, for rules that need all values of a group.
+ * A window is a range of contributions that are open together.  Files and copied shards
+ * are read window by window, so that neither memory nor the number of open files grows
+ * with the number of shards.  With GATHER_WHOLE one window has all shards, for rules that
+ * need all values of a group.
  *
  * gather_open is for inputs: it waits for each input, and damage is an error.
  * gather_many is for the files of a step in a spool.
@@ -27,7 +28,7 @@
 struct err;
 
 enum {
-	GATHER_WHOLE = 1,	/* all contributions are open together */
+	GATHER_WHOLE = 1,	/* one window has all contributions */
 	GATHER_TWICE = 2	/* a step's shards are read more than once */
 };
 
