@@ -116,7 +116,7 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 {
 	unsigned long long known = 0;
 
-	(void)sscanf(r->reason, "incarnation %*u, %10llu is known", &known);
+	(void)sscanf(r->reason, "incarnation %*u is older than %10llu", &known);
 	if (known < x->owner.incarnation)
 		known = x->owner.incarnation;
 	return err_set(e, ERR_REFUSED, "%s (if this state is new or from a backup, run "

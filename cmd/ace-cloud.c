@@ -652,7 +652,7 @@ static const struct opt cloud_opts[] = {
 };
 
 static const struct opt add_opts[] = {
-	{ 0, "devices", "N", "it is a relay of N devices",
+	{ 0, "devices", "N", "the device is a relay of N devices",
 	    OPT_U64(struct opts, add.devices, 1, 1000000) },
 	OPT_END
 };

@@ -53,8 +53,8 @@ chain_aborted(const struct chain *c, struct err *e)
 {
 	int piped = io_is_pipe(c->io);
 	int r = err_data(e, c->pos.offset, "truncated: %s", piped ?
-	    "aborted upstream: the program before this one failed, see its message" :
-	    "its producer aborted the stream");
+	    "the stream was aborted: the program before this one failed, see its message" :
+	    "the program that wrote the stream aborted it");
 
 	if (e != NULL)
 		e->upstream = piped;

@@ -283,7 +283,7 @@ verdict_fence(const struct verdict *x, struct err *e)
 	if (sh->incarnation < newest) {
 		x->r->verdict = RECEIPT_FENCED;
 		(void)snprintf(x->r->reason, sizeof(x->r->reason), "incarnation "
-		    "%lu, %llu is known", (unsigned long)sh->incarnation,
+		    "%lu is older than %llu, the newest", (unsigned long)sh->incarnation,
 		    (unsigned long long)newest);
 		return VERDICT_NO;
 	}

@@ -66,7 +66,7 @@ stage_compress_codec(void *arg, const struct opt *row, const char *val, struct e
 const struct opt stage_compress_rows[] = {
 	{ 'S', "state", "DIR", "keep the residual and the coded shard in DIR",
 	    OPT_PATH(struct stage_compress_opts, dir, OPT_DIR) },
-	{ 'c', "codec", "CODEC", "code all groups in this way, whatever the "
+	{ 'c', "codec", "CODEC", "code all groups with CODEC, whatever the "
 	    "plan says", OPT_CALL(stage_compress_codec), .word = codec_word },
 	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M], ef21 or cache[:R]; :raw",
 	    OPT_CALL(stage_compress_feedback), .words = feedback_names,

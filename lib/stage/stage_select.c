@@ -166,7 +166,7 @@ const struct opt stage_select_rows[] = {
 	{ 'p', "share", "[count:]SHARE[=CODEC][@N],...",
 	    "code groups with CODEC (default f16) up to that share of all importance; "
 	    "the others are not sent", OPT_CALL(stage_select_by_share) },
-	{ 0, "plan", "FILE", "the plan in FILE, as --format text wrote it",
+	{ 0, "plan", "FILE", "use the plan in FILE, as --format text wrote it",
 	    OPT_CALL(stage_select_by_plan), .right = OPT_READ },
 	OPT_END
 };

@@ -216,7 +216,7 @@ ones() {
 		mv out broken
 		exits 3 ace-expand broken
 		if [ "$at" -gt 1000000 ]; then
-			says 'truncated: its producer aborted the stream'
+			says 'truncated: the program that wrote the stream aborted it'
 		fi
 	done
 	cp e2 part

@@ -273,7 +273,7 @@ load front
 	cloud other --devices 1 --bits 8
 	exits 1 ace edge other --name edge2 -- false
 	shows '^failed: false ended with status 1 in round 1: ' ace watch ace-edge2
-	grep -q '^round 1: no ace edge works on this folder: type its command again$' out
+	grep -q '^round 1: ace edge does not run in this folder: type its command again$' out
 	exits 0 ace edge other --name edge2 -- "$train" 1 0
 	says '^ace-edge: done: 0 rounds: the training program sent no shard$'
 }

@@ -375,7 +375,7 @@ gets() {
 	gets '^step 0: accepted$' 0 edge1 -H incarnation=3
 	[ "$(cat spool/device/edge1.incarnation)" = 3 ]
 	find spool | sort >before
-	gets '^step 1: fenced: incarnation 2, 3 is known ' 1 edge1 -H incarnation=2
+	gets '^step 1: fenced: incarnation 2 is older than 3, the newest ' 1 edge1 -H incarnation=2
 	gets '^step 1: accepted$' 1 edge1 -H incarnation=3
 	[ "$(find spool -name '*.no')" = '' ]
 	# a shard without an incarnation writes none

@@ -114,7 +114,7 @@ begins() { mkshards >in; }
 }
 
 @test "in a pipe the program that failed and the last one print a message" {
-	last='^ace-inspect: truncated: aborted upstream: the program before this one'
+	last='^ace-inspect: truncated: the stream was aborted: the program before this one'
 	for how in ace-expand 'ace-compress -c q8' ace-score; do
 		# these programs fail before or after their first output
 		exits 3 bash -c "$how </dev/null 2>first | ace-score | ace-inspect"
@@ -130,7 +130,7 @@ begins() { mkshards >in; }
 		# for a file the message does not mention a program before
 		! $how part >aborted 2>first || false
 		exits 3 ace-inspect verify aborted
-		says 'truncated: its producer aborted the stream'
+		says 'truncated: the program that wrote the stream aborted it'
 	done
 }
 

@@ -110,10 +110,10 @@ every() {
 	done <programs
 }
 
-@test "an input that cannot be opened: the next program in the pipe says aborted upstream" {
+@test "an input that cannot be opened: the next program in the pipe says that the stream was aborted" {
 	for how in ace-score ace-expand "ace-compress -c q8" "ace-step -c q8"; do
 		$how nowhere 2>said | exits 3 ace-expand
-		says '^ace-expand: truncated: aborted upstream: .*$'
+		says '^ace-expand: truncated: the stream was aborted: .*$'
 		grep -qE "^${how%% *}: 'nowhere': No such file" said
 		exits 4 $how -o file nowhere
 		[ ! -e file ]

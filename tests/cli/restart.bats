@@ -71,14 +71,14 @@ noticed() {
 	exits 0 ace-ack -S state --restart 1
 	deliver 6
 	ace-recv --spool spool -v zombie 2>err >receipt
-	says "step 5: fenced: incarnation 0, 1 is known"
+	says "step 5: fenced: incarnation 0 is older than 1, the newest"
 	[ ! -e spool/5/edge1.aceg ]
 	# the same if a state is lost a second time
 	rm -r state
 	code 7
 	ace-recv --spool spool sent >receipt
 	exits 5 ace-ack -S state receipt
-	says "step 7: fenced: incarnation 0, 1 is known .*--restart 2; "
+	says "step 7: fenced: incarnation 0 is older than 1, the newest .*--restart 2; "
 	exits 0 ace-ack -S state --restart 2
 	deliver 7
 	shows "exact, 1 inputs up to step 7, 1 accepted, 0 pending" balance in7

@@ -274,7 +274,7 @@ aborts(int shards, int inside, const char *want)
 	r = frames(io, types, prov, sizeof(prov));
 	ok(strcmp(types, want) == 0 && r == -ERR_DATA && whole == shards &&
 	    e.kind == ERR_TRUNCATED && (n == 0 ||
-	    strstr(ERR_MSG(&e), "its producer aborted the stream") != NULL),
+	    strstr(ERR_MSG(&e), "the program that wrote the stream aborted it") != NULL),
 	    "after %d shards%s: %s %s", shards, inside ? ", in one" : "", types,
 	    ERR_MSG(&e));
 	writer_free(w);
