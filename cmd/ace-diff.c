@@ -218,20 +218,15 @@ room(struct diff *d, struct err *e)
 {
 	size_t n = d->new.schema.ngroups, most = model_most(&d->new), i;
 
-	d->before = alloc_get(n, MODEL_HASH, e);
-	d->after = d->before != NULL ? alloc_get(n, MODEL_HASH, e) : NULL;
-	if (d->after == NULL)
-		return -ERR_SYS;
 	d->slots = pool_size(d->pool);
-	if ((d->slot = alloc_get(d->slots, sizeof(*d->slot), e)) == NULL)
+	if ((d->before = alloc_get(n, 2 * MODEL_HASH, e)) == NULL ||
+	    (d->slot = alloc_get(d->slots, sizeof(*d->slot), e)) == NULL)
 		return -ERR_SYS;
-	for (i = 0; i < d->slots; i++) {
-		d->slot[i].new = alloc_raw(most, 1, e);
-		if (d->slot[i].new == NULL)
+	d->after = d->before + n;
+	for (i = 0; i < d->slots; i++)
+		if ((d->slot[i].new = alloc_raw(most, 1, e)) == NULL || (!d->whole &&
+		    (d->slot[i].old = alloc_raw(most, 1, e)) == NULL))
 			return -ERR_SYS;
-		if (!d->whole && (d->slot[i].old = alloc_raw(most, 1, e)) == NULL)
-			return -ERR_SYS;
-	}
 	return 0;
 }
 
@@ -247,7 +242,6 @@ release(struct diff *d)
 	}
 	alloc_free(d->slot);
 	alloc_free(d->before);
-	alloc_free(d->after);
 	pool_free(d->pool);
 	model_note_release(&d->note);
 	alloc_free(d->theirs);
@@ -482,8 +476,8 @@ publish(struct opts *o, char **path, size_t n, struct err *e)
 
 /* Files to send; they are open, so that their removal does no harm. */
 struct sending {
-	size_t *way, n;
 	int *fd;
+	size_t n;
 };
 
 /* Open the files that the receiver needs, or none if its model is unknown: an empty
@@ -494,15 +488,15 @@ gather(struct sending *x, struct store *st, const struct receivers_line *l,
 {
 	const struct way *to = store_newest(st);
 	char hex[MODEL_HEX];
-	size_t i;
-	int r;
+	size_t *way, n;
+	int r, fd = 0;
 
 	if (to == NULL)
 		return err_set(e, ERR_REFUSED, "'%s' has no patch yet: store one "
 		    "with ace-diff -S", st->dir);
 	if (l->has.time == 0)
 		return 0;
-	if ((r = store_way(st, l->has.hash, &x->way, &x->n, e)) < 0)
+	if ((r = store_way(st, l->has.hash, &way, &n, e)) < 0)
 		return r;
 	shard_hex(l->has.hash, hex);
 	if (r == 0)
@@ -510,14 +504,12 @@ gather(struct sending *x, struct store *st, const struct receivers_line *l,
 		    "receiver '%.80s' to step %llu: the folder has neither the "
 		    "patches nor a whole model (limits: anchor)", hex, l->name,
 		    (unsigned long long)to->step);
-	if (x->n > 0 && (x->fd = alloc_get(x->n, sizeof(*x->fd), e)) == NULL)
-		return -ERR_SYS;
-	for (i = 0; i < x->n; i++)
-		x->fd[i] = -1;
-	for (i = 0; i < x->n; i++)
-		if ((x->fd[i] = store_fd(st, x->way[i], e)) < 0)
-			return -ERR_SYS;
-	return 0;
+	if ((x->fd = alloc_get(n, sizeof(*x->fd), e)) == NULL)
+		fd = -1;
+	while (fd >= 0 && x->n < n && (fd = store_fd(st, way[x->n], e)) >= 0)
+		x->fd[x->n++] = fd;
+	alloc_free(way);
+	return fd < 0 ? -ERR_SYS : 0;
 }
 
 /* Choose what to send and record it before anything is sent. */
@@ -557,7 +549,7 @@ out:
 static int
 send_to(const struct opts *o, struct err *e)
 {
-	struct sending x = { NULL, 0, NULL };
+	struct sending x = { NULL, 0 };
 	struct store st = STORE_INIT;
 	struct writer *w = NULL;
 	size_t i;
@@ -569,11 +561,9 @@ send_to(const struct opts *o, struct err *e)
 		r = filter_copy_fd(x.fd[i], &o->f->in, w, e);
 	if (w != NULL)
 		r = filter_end(w, r, e);
-	for (i = 0; x.fd != NULL && i < x.n; i++)
-		if (x.fd[i] >= 0)
-			(void)close(x.fd[i]);
+	for (i = 0; i < x.n; i++)
+		(void)close(x.fd[i]);
 	alloc_free(x.fd);
-	alloc_free(x.way);
 	store_close(&st);
 	writer_free(w);
 	return r;

@@ -30,7 +30,7 @@ struct opts {
 	enum { APPLY, STAGE, COMMIT } act;
 	int way;		/* enum swap_way */
 	const char *delta;	/* directory for the changed tensors, or NULL */
-	int coding;		/* format of delta, enum delta_coding; -1: default */
+	int coding;		/* format of delta, enum delta_coding */
 	const char *receiver;	/* name in the receipt, or NULL */
 	const char *part;	/* index of the model's slices, or NULL */
 };
@@ -224,17 +224,13 @@ room(struct patch *x, struct err *e)
 	if ((r = pool_new(&x->pool, x->o->f->threads, e)) < 0)
 		return r;
 	x->slots = pool_size(x->pool);
-	x->before = alloc_get(n, MODEL_HASH, e);
-	x->after = x->before != NULL ? alloc_get(n, MODEL_HASH, e) : NULL;
-	x->slot = x->after != NULL ? alloc_get(x->slots, sizeof(*x->slot), e) :
-	    NULL;
-	if (x->slot == NULL)
+	if ((x->before = alloc_get(n, 2 * MODEL_HASH, e)) == NULL ||
+	    (x->slot = alloc_get(x->slots, sizeof(*x->slot), e)) == NULL)
 		return -ERR_SYS;
+	x->after = x->before + n;
 	for (i = 0; i < x->slots; i++) {
-		x->slot[i].old = alloc_raw(most, 1, e);
-		x->slot[i].new = x->slot[i].old != NULL ?
-		    alloc_raw(most, 1, e) : NULL;
-		if (x->slot[i].new == NULL)
+		if ((x->slot[i].old = alloc_raw(most, 1, e)) == NULL ||
+		    (x->slot[i].new = alloc_raw(most, 1, e)) == NULL)
 			return -ERR_SYS;
 	}
 	return 0;
@@ -403,10 +399,8 @@ begin_delta(struct patch *x, struct err *e)
 	if (x->s.p[x->s.n - 1].step <= x->s.p[x->which].base)
 		return err_set(e, ERR_DATA, "mismatch: the patch does not name its "
 		    "two steps: make it with ace-diff --base-version and --step");
-	if ((r = statedir_scratch(&x->swap.dir, &fd, e)) < 0)
-		return r;
-	return delta_create(&x->delta, &x->m, fd,
-	    o->coding < 0 ? DELTA_XOR : o->coding, e);
+	r = statedir_scratch(&x->swap.dir, &fd, e);
+	return r < 0 ? r : delta_create(&x->delta, &x->m, fd, o->coding, e);
 }
 
 /* Write the next model beside the present one, or the journal. */
@@ -484,7 +478,6 @@ close_model(struct patch *x)
 	}
 	alloc_free(x->slot);
 	alloc_free(x->before);
-	alloc_free(x->after);
 	alloc_free(x->touched);
 	x->slot = NULL;
 	x->before = x->after = NULL;
@@ -663,8 +656,6 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (o->act == COMMIT && o->delta != NULL)
 		return err_set(e, ERR_USAGE, "--output and --commit exclude each "
 		    "other: give --output with --stage");
-	if (o->coding >= 0 && o->delta == NULL)
-		return err_set(e, ERR_USAGE, "--format needs --output");
 	if (o->part != NULL && (o->delta != NULL || o->act == COMMIT))
 		return err_set(e, ERR_USAGE, "--part excludes --commit and --output: "
 		    "leave one of them out");
@@ -701,7 +692,7 @@ static const struct opt options[] = {
 	{ 'o', "output", "DIR", "write what changed into DIR, as SGLang reads it",
 	    OPT_PATH(struct opts, delta, OPT_DIR) },
 	{ 'f', "format", "FORMAT", NULL,
-	    OPT_WORD(struct opts, coding, delta_codings) },
+	    OPT_WORD(struct opts, coding, delta_codings), .with = "output" },
 	{ 0, "part", "INDEX", "index of the model's slices, if it holds slices",
 	    OPT_PATH(struct opts, part, OPT_READ) },
 	{ 0, "receipt", "NAME", "answer as receiver NAME, with the model it has then",
@@ -728,7 +719,7 @@ main(int argc, char **argv)
 		},
 		.run = run
 	};
-	struct opts o = { .f = &p.f, .way = SWAP_ANY, .coding = -1 };
+	struct opts o = { .f = &p.f, .way = SWAP_ANY, .coding = DELTA_XOR };
 
 	return program_main(&p, argc, argv, &o);
 }

@@ -66,8 +66,8 @@ uint64_t format_unnoted(const struct format_source *s);
 /* Return the position at which the data of a safetensors file begins.  The data has no
  * holes and is in the schema's order. */
 uint64_t format_where(const struct format_source *s);
-/* Call fn for each tensor that a model.safetensors.index.json names, with its file; and
- * `about', unless NULL, for each text in its metadata. */
+/* Call fn for each tensor that a model.safetensors.index.json names, with its file, and
+ * `about' for each text in its metadata.  Each of them may be NULL. */
 int safetensors_index(const char *path, format_pair_fn *fn,
     format_pair_fn *about, void *arg, struct err *e);
 /* A tensor that is a slice, according to an index, of a larger one of shape `of'. */

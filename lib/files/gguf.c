@@ -70,21 +70,12 @@ gguf_take(struct gguf *g, void *p, size_t n, struct err *e)
 	return r;
 }
 
+/* Read a number of n bytes. */
 static int
-gguf_u32(struct gguf *g, uint32_t *v, struct err *e)
+gguf_number(struct gguf *g, size_t n, uint64_t *v, struct err *e)
 {
-	unsigned char b[4];
-	int r = gguf_take(g, b, sizeof(b), e);
-
-	*v = r == 0 ? bytes_le32(b) : 0;
-	return r;
-}
-
-static int
-gguf_u64(struct gguf *g, uint64_t *v, struct err *e)
-{
-	unsigned char b[8];
-	int r = gguf_take(g, b, sizeof(b), e);
+	unsigned char b[8] = { 0 };
+	int r = gguf_take(g, b, n, e);
 
 	*v = r == 0 ? bytes_le64(b) : 0;
 	return r;
@@ -95,7 +86,7 @@ static int
 gguf_name(struct gguf *g, char *name, size_t max, struct err *e)
 {
 	uint64_t n;
-	int r = gguf_u64(g, &n, e);
+	int r = gguf_number(g, 8, &n, e);
 
 	if (r < 0)
 		return r;
@@ -133,17 +124,16 @@ static int
 gguf_string(struct gguf *g, struct err *e)
 {
 	uint64_t n;
-	int r = gguf_u64(g, &n, e);
+	int r = gguf_number(g, 8, &n, e);
 
 	return r < 0 ? r : gguf_pass(g, n, 1, e);
 }
 
 /* Read n values of a type; depth: the number of arrays around them. */
 static int
-gguf_values(struct gguf *g, uint32_t type, uint64_t n, unsigned depth, struct err *e)
+gguf_values(struct gguf *g, uint64_t type, uint64_t n, unsigned depth, struct err *e)
 {
-	uint32_t inner;
-	uint64_t count;
+	uint64_t inner, count;
 	int r = 0;
 
 	if (n > 0 && type >= GGUF_NTYPE)
@@ -155,22 +145,22 @@ gguf_values(struct gguf *g, uint32_t type, uint64_t n, unsigned depth, struct er
 			r = gguf_string(g, e);
 		else if (depth == GGUF_NESTED)
 			r = gguf_bad(g, "nests arrays too deeply", e);
-		else if ((r = gguf_u32(g, &inner, e)) == 0 &&
-		    (r = gguf_u64(g, &count, e)) == 0)
+		else if ((r = gguf_number(g, 4, &inner, e)) == 0 &&
+		    (r = gguf_number(g, 8, &count, e)) == 0)
 			r = gguf_values(g, inner, count, depth + 1, e);
 	}
 	return r;
 }
 
 static int
-gguf_align(struct gguf *g, uint32_t type, struct err *e)
+gguf_align(struct gguf *g, uint64_t type, struct err *e)
 {
-	uint32_t a;
+	uint64_t a;
 	int r;
 
 	if (type != GGUF_U32)
 		return gguf_bad(g, "is not a u32", e);
-	if ((r = gguf_u32(g, &a, e)) < 0)
+	if ((r = gguf_number(g, 4, &a, e)) < 0)
 		return r;
 	if (a == 0 || (a & (a - 1)) != 0)
 		return gguf_bad(g, "is not a power of two", e);
@@ -183,13 +173,13 @@ gguf_key(struct gguf *g, struct gguf_keys *keys, struct err *e)
 {
 	char name[GGUF_KEY + 1];
 	unsigned char b[4];
-	uint32_t type;
+	uint64_t type;
 	int r;
 
 	if ((r = gguf_name(g, name, GGUF_KEY, e)) < 0)
 		return r;
 	(void)snprintf(g->what, sizeof(g->what), "key '%.160s'", name);
-	if ((r = gguf_u32(g, &type, e)) < 0)
+	if ((r = gguf_number(g, 4, &type, e)) < 0)
 		return r;
 	if (strcmp(name, GGUF_ALIGNMENT) == 0 && g->align == 0)
 		return gguf_align(g, type, e);
@@ -200,7 +190,7 @@ gguf_key(struct gguf *g, struct gguf_keys *keys, struct err *e)
 		return r;
 	if (g->sum == NULL && (g->sum = hash_sum_new(e)) == NULL)
 		return -ERR_SYS;
-	bytes_set32(b, type);
+	bytes_set32(b, (uint32_t)type);
 	hash_sum_reset(g->sum);
 	hash_sum_add(g->sum, b, sizeof(b));
 	if ((r = gguf_values(g, type, 1, 0, e)) < 0)
@@ -277,8 +267,8 @@ gguf_release(struct gguf_keys *keys)
 static int
 gguf_shape(struct gguf *g, struct schema_tensor *t, struct err *e)
 {
-	uint32_t n;
-	int r = gguf_u32(g, &n, e);
+	uint64_t n;
+	int r = gguf_number(g, 4, &n, e);
 
 	if (r < 0)
 		return r;
@@ -288,7 +278,7 @@ gguf_shape(struct gguf *g, struct schema_tensor *t, struct err *e)
 		    (unsigned long)n, SCHEMA_MAX_DIM);
 	t->ndim = (uint8_t)n;
 	while (n-- > 0)
-		if ((r = gguf_u64(g, &t->dim[n], e)) < 0)
+		if ((r = gguf_number(g, 8, &t->dim[n], e)) < 0)
 			return r;
 	return 0;
 }
@@ -298,9 +288,8 @@ static int
 gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 {
 	const struct ggml_type *type;
-	uint64_t *row;
-	uint32_t n;
-	int r = gguf_u32(g, &n, e);
+	uint64_t n, *row;
+	int r = gguf_number(g, 4, &n, e);
 
 	if (r < 0)
 		return r;
@@ -321,7 +310,7 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 		return err_set(e, ERR_DATA, "limit: %s of '%s' has rows of more "
 		    "than 2^40 values", g->what, g->path);
 	*row = *row / type->values * type->bytes;
-	t->kind = GGML_KIND + n;
+	t->kind = GGML_KIND + (uint32_t)n;
 	return 0;
 }
 
@@ -360,7 +349,7 @@ gguf_tensor(struct gguf *g, struct err *e)
 	s = &g->span[g->n];
 	memset(s, 0, sizeof(*s));
 	if ((r = gguf_shape(g, &s->t, e)) < 0 || (r = gguf_dtype(g, &s->t, e)) < 0 ||
-	    (r = gguf_u64(g, &s->at, e)) < 0 || (r = gguf_long(g, s, e)) < 0)
+	    (r = gguf_number(g, 8, &s->at, e)) < 0 || (r = gguf_long(g, s, e)) < 0)
 		return r;
 	if ((s->t.name = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;

@@ -196,7 +196,7 @@ safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
 
 	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 && key != NULL) {
 		r = safetensors_json(t, '"', max, &value, e);
-		if (r == 0)
+		if (r == 0 && fn != NULL)
 			r = fn(arg, json_string_value(key),
 			    json_string_value(value), e);
 		json_decref(key);

@@ -155,13 +155,6 @@ about_right(const struct about *a, struct err *e)
 	return 0;
 }
 
-static int
-about_nothing(void *arg, const char *key, const char *value, struct err *e)
-{
-	(void)arg, (void)key, (void)value, (void)e;
-	return 0;
-}
-
 int
 delta_head(const char *path, struct delta_head *h, struct err *e)
 {
@@ -173,7 +166,7 @@ delta_head(const char *path, struct delta_head *h, struct err *e)
 	if (index == NULL)
 		return -ERR_SYS;
 	if (access(index, F_OK) == 0 && (r = safetensors_index(index,
-	    about_nothing, about_pair, &a, e)) == 0)
+	    NULL, about_pair, &a, e)) == 0)
 		r = about_right(&a, e);
 	r = r < 0 ? err_file(e, r, index) : 0;
 	alloc_free(index);

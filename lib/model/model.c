@@ -107,11 +107,11 @@ index_release(struct index *x)
 	alloc_free(x->p);
 }
 
+/* Compare two structs by their first member, which is a name. */
 static int
-by_tensor(const void *a, const void *b)
+by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct entry *)a)->tensor,
-	    ((const struct entry *)b)->tensor);
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 int
@@ -188,13 +188,6 @@ struct founds {
 	struct found *p;
 	size_t n, cap;
 };
-
-static int
-by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct found *)a)->t.name,
-	    ((const struct found *)b)->t.name);
-}
 
 static int
 found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
@@ -312,7 +305,7 @@ take_tensors(struct model *m, struct founds *all, struct index *x, struct err *e
 	if (all->n > 1)
 		qsort(all->p, all->n, sizeof(*all->p), by_name);
 	if (x->n > 1)
-		qsort(x->p, x->n, sizeof(*x->p), by_tensor);
+		qsort(x->p, x->n, sizeof(*x->p), by_name);
 	if (m->index.inode != 0)
 		r = index_holds(m, x, all, e);
 	m->schema.group_size = MODEL_GROUP;
@@ -408,18 +401,12 @@ model_close(struct model *m)
 
 /* ---- groups ---- */
 
-static int
-is_name(const void *name, const void *t)
-{
-	return strcmp(name, ((const struct schema_tensor *)t)->name);
-}
-
 ssize_t
 model_find(const struct model *m, const char *name)
 {
 	const struct schema *s = &m->schema;
-	const struct schema_tensor *t = s->n == 0 ? NULL : bsearch(name, s->t, s->n,
-	    sizeof(*s->t), is_name);
+	const struct schema_tensor *t = s->n == 0 ? NULL : bsearch(&name, s->t, s->n,
+	    sizeof(*s->t), by_name);
 
 	return t != NULL ? t - s->t : -1;
 }

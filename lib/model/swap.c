@@ -360,8 +360,8 @@ swap_link(void *arg, const char *path, const char *name, struct err *e)
 	return r;
 }
 
-/* Give the next directory the contents of the model's and then its mode, which may forbid
- * writing. */
+/* Give the next directory the owner and mode of the model's.  last 0: but leave it
+ * writable; 1: first link or copy all files into it that it lacks. */
 static int
 swap_folder(struct swap *s, int last, struct err *e)
 {
@@ -511,8 +511,8 @@ swap_finish(struct swap *s, struct err *e)
 	return 0;
 }
 
-/* Apply redo, again if it was applied in part, after checking that it makes the model it
- * names.  Return 0 if there is no redo. */
+/* Apply redo, again if it was applied in part.  read 0: first check that it makes the model
+ * that it names; 1: we just wrote it.  Return 0 also if there is no redo. */
 static int
 swap_redo(struct swap *s, int read, struct err *e)
 {
