@@ -32,7 +32,7 @@ TEST(test_time)
 	    "a pause is what was asked for");
 }
 
-/* A file changed after fd_settle has another time of last change. */
+/* After fd_settle, any change of a file changes its modification time. */
 TEST(test_settle)
 {
 	const struct timespec future = { (time_t)1 << 33, 0 };

@@ -313,7 +313,7 @@ test_damage(const char *spec)
 		free(x);
 		free(y);
 	}
-	ok(good, "%s: damaged bodies decode or say why not", spec);
+	ok(good, "%s: damaged bodies decode, or give an error message", spec);
 	buf_release(&b);
 }
 

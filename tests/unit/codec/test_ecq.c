@@ -88,23 +88,23 @@ TEST(test_small)
 	size_t i;
 
 	rate_gauss(&t, 1, 1e-3);
-	ok(run(0.1, &r) == 0 && t.body.n == 0, "all in the dead zone: empty");
+	ok(run(0.1, &r) == 0 && t.body.n == 0, "all values in the dead zone: an empty body");
 	t.x[77] = 3e38f;
 	good = run(0.1, &r) == 0 && t.y[77] == 3e38f;
-	ok(good && t.body.n < 80, "one huge value: exact, %zu bytes", t.body.n);
+	ok(good && t.body.n < 80, "one huge value is exact, %zu bytes", t.body.n);
 	t.x[78] = -1e38f;
 	good = run(1e-3, &r) == 0 && t.y[78] == -1e38f;
 	ok(good && fabsf(t.y[100] - t.x[100]) < 1e-3f && t.body.n < N * 22 / 80,
-	    "two among many: the others keep their bits, %zu bytes", t.body.n);
+	    "two huge values among many: the others keep their bits, %zu bytes", t.body.n);
 	rate_gauss(&t, 5, 1e20);
 	ok(run(1e-9, &r) == 0 && t.body.n == 3 + 4 * N && r.nmse == 0,
-	    "a step far too small: as they are");
+	    "a step far too small: values are stored exactly");
 	memset(t.x, 0, sizeof(t.x));
-	ok(run(1e-9, &r) == 0 && t.body.n == 0, "zeros: empty");
+	ok(run(1e-9, &r) == 0 && t.body.n == 0, "zeros: an empty body");
 	for (i = 0; i < N; i++)
 		t.x[i] = -0.3f;
 	ok(run(1e-2, &r) == 0 && t.body.n == 4 && r.nmse == 0,
-	    "all equal: one value");
+	    "equal values: the body has one value");
 	for (i = 0; i < N; i++)
 		t.x[i] = i / 4096 % 4 == 3 ? 1.0f : 0.0f;
 	good = run(0.5, &r) == 0 && r.nmse == 0;
@@ -124,7 +124,7 @@ TEST(test_table)
 		v = u + sqrt(u) / 8;
 		bad += kern_ecq_some[c] != (uint16_t)lrint(65536 * v / (1 + v));
 	}
-	ok(bad == 0, "where the tables begin");
+	ok(bad == 0, "offsets of the tables");
 }
 
 /* Requantising without decoding gives the same bits, signs of zeros included. */

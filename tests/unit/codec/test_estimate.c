@@ -119,24 +119,24 @@ TEST(edges)
 		good &= codec_parse(all[i], &p, NULL) == 0 &&
 		    estimate_error(&m, &p) < 1e-20 &&
 		    estimate_bytes(&m, &p) >= 0;
-	ok(good, "all zeros: no error, whatever the codec");
+	ok(good, "all zeros: error 0 with every codec");
 	x[7] = 3e38f;
 	(void)stat_group_of(x, N, &st);
 	estimate_init(&m, &st, NULL);
 	(void)codec_parse("f16", &p, NULL);
-	ok(isinf(estimate_error(&m, &p)), "f16 cannot carry 3e38");
+	ok(isinf(estimate_error(&m, &p)), "f16 cannot hold 3e38: infinite error");
 	(void)codec_parse("topk:0.01", &p, NULL);
 	ok(estimate_error(&m, &p) < 1e-6 * (double)st.sumsq,
-	    "one outlier: topk has it");
+	    "one outlier: topk keeps it, error 0");
 	for (i = 0; i < N; i++)
 		x[i] = 0.25f;
 	(void)stat_group_of(x, N, &st);
 	estimate_init(&m, &st, NULL);
 	(void)codec_parse("sign", &p, NULL);
 	ok(estimate_error(&m, &p) < 1e-9 * (double)st.sumsq,
-	    "all equal: sign has them");
+	    "equal magnitudes: sign keeps them, error 0");
 	(void)codec_parse("lossless", &p, NULL);
-	ok(estimate_bytes(&m, &p) == -1, "what cannot be estimated says so");
+	ok(estimate_bytes(&m, &p) == -1, "a codec without an estimate returns an error");
 }
 
 /* Exact codecs with positions, for every share of nonzero values. */

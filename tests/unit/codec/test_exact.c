@@ -185,7 +185,7 @@ TEST(halves)
 
 	weights(EXACT_INT8, N, 0);
 	change(N, 1, 100, 0);
-	ok(there_and_back(EXACT_INT8, N, 1), "below only");
+	ok(there_and_back(EXACT_INT8, N, 1), "changes in lower halves");
 	below = body.n;
 	for (i = k = 0; i < N; i++)
 		if (new[i] != old[i] && k++ % 2 == 0)
@@ -195,9 +195,9 @@ TEST(halves)
 	    "%zu bytes, %zu", k, body.n, below);
 	body.n = 0;
 	ok(exact_put(EXACT_INT8, old, new, N, &body, &param, &e) == (int)k &&
-	    param == (EXACT_HALVES | EXACT_GIVEN), "which the parameter says");
+	    param == (EXACT_HALVES | EXACT_GIVEN), "the parameter says that halves are coded");
 	ok(exact_get(param, EXACT_F8E4M3, old, body.p, body.n, got, N, &e) ==
-	    -ERR_DATA && e.kind == ERR_MISMATCH, "of bytes only");
+	    -ERR_DATA && e.kind == ERR_MISMATCH, "which bytes of another type lack");
 	err_clear(&e);
 	for (i = k = 0; i < N; i++)
 		if (i % 61 == 0)
@@ -205,17 +205,17 @@ TEST(halves)
 	ok(there_and_back(EXACT_INT8, N, 1), "each half to each other one");
 	body.n = 0;
 	ok(exact_put(EXACT_INT8, old, new, N, &body, &param, &e) > 0 &&
-	    param == EXACT_GIVEN + EXACT_INT8, "as bytes, where these change");
+	    param == EXACT_GIVEN + EXACT_INT8, "whole bytes, as both halves change");
 	for (i = k = 0; i < N; i++)
 		if (i % 61 == 0)
 			new[i] = old[i] ^ (unsigned char)((1 + k++ % 15) << 4);
 	ok(there_and_back(EXACT_INT8, N, 1), "the upper one to each other one");
 	body.n = 0;
 	ok(exact_put(EXACT_INT8, old, new, N, &body, &param, &e) > 0 &&
-	    param == (EXACT_HALVES | EXACT_GIVEN), "as halves, where those change");
+	    param == (EXACT_HALVES | EXACT_GIVEN), "coded as halves, of which one changes");
 	err_clear(&e);
 	ok(exact_get(EXACT_HALVES, EXACT_INT8, old, body.p, body.n, got, N,
-	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "and given old ones only");
+	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "halves need old words");
 }
 
 /* Words with a common scale change together: runs of 8 in 4096. */
@@ -285,17 +285,17 @@ TEST(refused)
 	body.n = 0;
 	(void)exact_put(EXACT_BF16, old, new, 3000, &body, &param, NULL);
 	ok(exact_get(param, EXACT_F16, old, body.p, body.n, got, 3000, &e) ==
-	    -ERR_DATA && e.kind == ERR_MISMATCH, "another form is a mismatch");
+	    -ERR_DATA && e.kind == ERR_MISMATCH, "another form of the words is a mismatch");
 	err_clear(&e);
 	ok(exact_get(param, EXACT_BF16, NULL, body.p, body.n, got, 3000, &e) ==
-	    -ERR_DATA && e.kind == ERR_MISMATCH, "without old words, a mismatch");
+	    -ERR_DATA && e.kind == ERR_MISMATCH, "without old words it is a mismatch");
 	for (i = 0; i < body.n; i++)
 		bad += exact_get(param, EXACT_BF16, old, body.p, i, got, 3000,
 		    NULL) != -ERR_DATA;
-	ok(bad == 0, "cut anywhere it is corrupt");
+	ok(bad == 0, "a body cut at any byte is corrupt");
 	if (buf_put(&body, "", 1, NULL) == 0)
 		ok(exact_get(param, EXACT_BF16, old, body.p, body.n, got, 3000,
-		    NULL) == -ERR_DATA, "and with a byte more");
+		    NULL) == -ERR_DATA, "a body with one more byte is corrupt");
 	body.n--;
 	for (i = bad = 0; i < body.n; i++)
 		for (bit = 0; bit < 8; bit++) {
@@ -338,9 +338,9 @@ TEST(lies)
 	    READS(0x3f80, 3, STATE, 0, 0, 0x0f, 0xe0) == -ERR_DATA,
 	    "more bytes than are decoded");
 	ok(READS(0x3f80, 3, 0, 1, 0, 0x0f, 0xe0) == -ERR_DATA &&
-	    READS(0x3f80, 3, 0xe0) == -ERR_DATA, "fewer");
+	    READS(0x3f80, 3, 0xe0) == -ERR_DATA, "fewer bytes than are decoded");
 	ok(READS(0x3f80, 3, 1, 0, 1, 0, 0, 0x0f, 0xe0) == -ERR_DATA,
-	    "a state that ends elsewhere");
+	    "a final state of the decoder that is not the first state");
 	ok(READS(0x3f80, 3, STATE, 0x80, 0x0f, 0xe0) == -ERR_DATA,
 	    "other bits in the last byte");
 	ok(READS(0x3f80, 3, STATE, 0, 0x60, 0x0f, 0xe0) == -ERR_DATA,
@@ -369,7 +369,7 @@ TEST(bits_longer_than_words)
 		bytes_set32(old + 4 * i, u);
 		bytes_set32(new + 4 * i, u ^ 0x80000000);
 	}
-	ok(there_and_back(EXACT_F32, FEW, 1), "as many bits as words are not written");
+	ok(there_and_back(EXACT_F32, FEW, 1), "one bit per word would not save bytes");
 }
 
 TEST(as_a_codec)
@@ -388,7 +388,7 @@ TEST(as_a_codec)
 	    codec_decode(CODEC_EXACT, param, &ctx, body.p, body.n, y, N, &e) ==
 	    0 && memcmp(x, y, sizeof(x)) == 0, "f32 are exact");
 	ok(codec_decode(CODEC_EXACT, EXACT_BF16, &ctx, body.p, body.n, y, N,
-	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "others are for ace-patch");
+	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "other words are for ace-patch");
 	err_clear(&e);
 	ok(codec_decode(CODEC_EXACT, param | 64, &ctx, body.p, body.n, y, N, &e) ==
 	    -ERR_DATA && e.kind == ERR_UNSUPPORTED, "bit 6 of the parameter is refused");
@@ -406,9 +406,9 @@ TEST(bits_beyond)
 
 	for (i = 0; i < 100; i++)
 		bits_put(&b, ~(uint64_t)0, 13);
-	ok(b.p == bits + 4 && bits[12] == 0xee, "they stay within their room");
+	ok(b.p == bits + 4 && bits[12] == 0xee, "bits beyond the buffer are not written");
 	ok(bits_get(&g, 20) == 0xffff && bits_get(&g, 56) == 0 && g.at == 76,
-	    "they are 0 where there are none");
+	    "bits beyond the end are read as 0");
 	ok(bits_get_count(&h, 4) > 4, "a number above the most, for others to refuse");
 }
 

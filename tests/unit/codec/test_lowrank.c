@@ -174,10 +174,10 @@ test_warm(const char *spec)
 	memset(was.p, 0xff, was.n);
 	(void)after(spec, M, &was, &again);
 	ok(same && now.n == again.n && memcmp(now.p, again.p, now.n) == 0,
-	    "a body that is none is no start");
+	    "an invalid body is not used as a warm start");
 	memset(was.p, 0, was.n);
 	ok(after(spec, M, &was, &again) < 1.01 * cold / (STEPS - 1),
-	    "nor are zeros");
+	    "nor is a body of zeros");
 	buf_release(&was);
 	buf_release(&now);
 	buf_release(&again);
@@ -191,13 +191,13 @@ TEST(test_edges)
 	t.ctx.offset = 0;
 	t.x[0] = -5;
 	ok(trip(&t, "lowrank:4", 1) == 6 && fabsf(t.y[0] + 5) < 0.05f,
-	    "one value");
+	    "a single value");
 	memset(t.x, 0, sizeof(t.x));
 	ok(trip(&t, "lowrank:4", 1000) == 0 && t.y[5] == 0, "zeros");
 	for (i = 0; i < 10000; i++)
 		t.x[i] = 3.4e38f;
 	ok(trip(&t, "lowrank:2", 10000) == 2 + 2 * 2 * 200 && t.y[0] > 3e38f &&
-	    isfinite(t.y[0]), "huge values, as a square");
+	    isfinite(t.y[0]), "huge values, in a square matrix");
 	for (i = 0; i < 10000; i++)
 		t.x[i] = 0x1p-140f;
 	(void)trip(&t, "lowrank:2:q8", 10000);

@@ -65,11 +65,11 @@ test_list(const char *spec, float sigma)
 		good &= codec_decode_list(t.codec, t.param, &t.ctx, t.body.p,
 		    t.body.n + 1, n, &l, NULL) < 0;
 	}
-	ok(good, "%s: its list is its values", spec);
+	ok(good, "%s: the listed values equal the decoded ones", spec);
 	ok(codec_decode_list(t.codec, t.param, &t.ctx, t.body.p, 1,
 	    0, &l, NULL) == -ERR_DATA && codec_decode_list(t.codec, t.param,
 	    &t.ctx, t.body.p, 0, 0, &l, NULL) == 0 && l.k == 0,
-	    "%s: of no values an empty list", spec);
+	    "%s: no values give an empty list", spec);
 	codec_list_release(&l);
 }
 
@@ -89,7 +89,7 @@ main(void)
 	ok(!codec_lists(CODEC_F32) && !codec_lists(CODEC_ECQ) &&
 	    !codec_lists(15) && !codec_lists(9999) && !codec_known(15) &&
 	    codec_known(CODEC_NONZERO) && !codec_known(CODEC_MAX),
-	    "no others list, and 15 is none");
+	    "no other codec lists values, nor does the unused number 15");
 	buf_release(&t.body);
 	return done_testing();
 }

@@ -40,8 +40,8 @@ main(void)
 		rest = (double)t.x[i] - (double)t.y[i];
 		exact += rest != (double)(float)rest;
 	}
-	ok(near == 0, "the largest that fits");
-	ok(exact == 0, "the rest is exact");
+	ok(near == 0, "the largest value that fits");
+	ok(exact == 0, "all other values are exact");
 	t.x[0] = 65504;
 	t.x[1] = -65519;
 	(void)trip(&t, "f16", 2);
@@ -50,7 +50,7 @@ main(void)
 	t.x[0] = 65520;
 	t.x[1] = -65520;
 	(void)trip(&t, "f16", 2);
-	ok(t.y[0] == 65504 && t.y[1] == -65504, "nor is the next one infinite");
+	ok(t.y[0] == 65504 && t.y[1] == -65504, "the next one does not become infinite");
 	buf_release(&t.body);
 	return done_testing();
 }

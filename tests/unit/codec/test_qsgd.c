@@ -75,7 +75,7 @@ test_each(const char *spec, unsigned s)
 		l += l < s && (double)rng_unit(r[i % 4]) < a - l;
 		bad += t.y[i] != (float)((t.x[i] < 0 ? -(double)l : l) * unit);
 	}
-	ok(bad == 0, "%s: each of %d values as its number says", spec, EACH);
+	ok(bad == 0, "%s: each of %d values decodes as its code says", spec, EACH);
 }
 
 int

@@ -82,7 +82,7 @@ test_lies(void)
 	ok(single(more, 7, -1) < 0, "more counts than symbols");
 	(void)single(good, 7, -1);
 	memset(body + 23, 0, 2);
-	ok(rans_get(&b, back, 9) < 0, "a word that nobody needs");
+	ok(rans_get(&b, back, 9) < 0, "one word too many");
 	b = (struct bytes)BYTES(body, 24);
 	ok(rans_get(&b, back, 9) < 0, "half a word");
 }
@@ -122,7 +122,7 @@ main(void)
 		b = (struct bytes)BYTES(body, i);
 		good &= rans_get(&b, back, 1000) < 0;
 	}
-	ok(good, "cut short");
+	ok(good, "a stream that is cut");
 	test_lies();
 	return done_testing();
 }

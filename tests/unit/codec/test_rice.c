@@ -64,7 +64,7 @@ TEST(test_extremes)
 
 	memcpy(v, far, sizeof(far));
 	ok(trip(15, 0, UINT32_MAX) > 0 && trip(15, UINT32_MAX, UINT32_MAX) > 0,
-	    "the ends of 32 bits, whatever the mean");
+	    "the smallest and largest 32-bit numbers, with any mean");
 	v[0] = 1;
 	ok(trip(1, 1, 1) > 0 && body[0] == 2, "0 1: one is 1 at r = 0");
 	v[0] = 6;
@@ -91,9 +91,9 @@ TEST(test_lies)
 	    !refused(4, (const unsigned char *)"\0\0\100", 3),
 	    "all bits only where the zeros would be 16 and more");
 	ok(!refused(0, (const unsigned char *)"\2", 1) &&
-	    refused(0, (const unsigned char *)"\6", 1), "padding");
+	    refused(0, (const unsigned char *)"\6", 1), "padding bits that are not 0");
 	ok(refused(0, (const unsigned char *)"", 0) &&
 	    refused(0, (const unsigned char *)"\0", 1) &&
-	    refused(0, (const unsigned char *)"\0\0", 2), "cut short");
-	ok(refused(0, (const unsigned char *)"\1\0", 2), "a byte too many");
+	    refused(0, (const unsigned char *)"\0\0", 2), "a body that is cut");
+	ok(refused(0, (const unsigned char *)"\1\0", 2), "one byte too many");
 }

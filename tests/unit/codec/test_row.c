@@ -132,19 +132,19 @@ TEST(test_register)
 	    "before it is there it is unknown");
 	ok(codec_register(&grid, CODEC_PRIVATE - 1, NULL) == -ERR_USAGE &&
 	    codec_register(&grid, CODEC_MAX, NULL) == -ERR_USAGE,
-	    "a number that is not private is refused");
-	ok(codec_register(&grid, GRID, NULL) == 0, "added");
+	    "a number outside the private range is refused");
+	ok(codec_register(&grid, GRID, NULL) == 0, "a valid codec is added");
 	other[0] = grid;
 	other[0].name = "other";
 	ok(codec_register(&grid, GRID + 1, NULL) == -ERR_USAGE &&
 	    codec_register(&other[0], GRID, NULL) == -ERR_USAGE,
-	    "once: neither name nor number twice");
+	    "neither name nor number can be added twice");
 	other[0].name = "chunk";
 	ok(codec_register(&other[0], GRID + 1, NULL) == -ERR_USAGE,
-	    "nor another codec's other name");
+	    "nor the second name of another codec");
 	other[0].name = "none";
 	ok(codec_register(&other[0], GRID + 1, NULL) == -ERR_USAGE,
-	    "nor none");
+	    "nor an empty name");
 	err_clear(&e);
 	for (n = i = 0; i < 9; i++) {
 		other[i] = grid;
@@ -186,7 +186,7 @@ TEST(test_trip)
 	(void)codec_parse("grid:0.0625", &p, NULL);
 	ok(codec_encode(&p, &ctx, x, N, &b, &param, &e) == 0 && param == 0 &&
 	    b.n == codec_size(&p, &ctx, N) && codec_decode(GRID, param, &ctx,
-	    b.p, b.n, y, N, &e) == 0, "there and back");
+	    b.p, b.n, y, N, &e) == 0, "values are coded and decoded");
 	for (i = 0; i < N; i++)		/* not fmax: see farthest in test_limits */
 		if (fabs((double)x[i] - (double)y[i]) > worst)
 			worst = fabs((double)x[i] - (double)y[i]);
@@ -198,7 +198,7 @@ TEST(test_trip)
 	    "it does not have: %s", ERR_MSG(&e));
 	b.p[3] = 0x7f, b.p[2] = 0x7f;		/* a step of 3.4e38 */
 	ok(codec_decode(GRID, 0, &ctx, b.p, b.n, y, N, NULL) == -ERR_DATA,
-	    "a value that is not finite is the table's to refuse");
+	    "a body with a value that is not finite is refused");
 	buf_release(&b);
 }
 
@@ -215,9 +215,9 @@ TEST(test_estimated)
 	(void)codec_parse("grid:0.5", &p, NULL);
 	ok(codec_dense(&p) && !codec_sparse(&p) && codec_fixed(&p) &&
 	    codec_param(&p) == 0 && !codec_after(&p) && codec_rate(&p),
-	    "it is asked what it is");
+	    "its properties");
 	q = codec_turn(&p, 2);
-	ok(q.codec == GRID && q.arg == 1, "its rate turns");
+	ok(q.codec == GRID && q.arg == 1, "its rate can be changed");
 	fill(1, 1);
 	(void)stat_group_of(x, N, &st);
 	estimate_init(&m, &st, &ctx);

@@ -21,11 +21,11 @@ main(void)
 	uint32_t total = 0;
 	size_t i;
 
-	ok(stat_group_of(x, 11, &s) == 0, "finite");
-	ok(s.n == 11 && s.nonzero == 9 && s.max_abs == 7.9f, "counts");
-	ok(s.hist[0] == 2 && s.hist[1] == 2 && s.hist[2] == 1, "octaves");
+	ok(stat_group_of(x, 11, &s) == 0, "all values are finite");
+	ok(s.n == 11 && s.nonzero == 9 && s.max_abs == 7.9f, "counts of values");
+	ok(s.hist[0] == 2 && s.hist[1] == 2 && s.hist[2] == 1, "bins by powers of two");
 	ok(s.hist[29] == 1 && s.hist[30] == 1 && s.hist[31] == 2,
-	    "the last bin is all below");
+	    "the last bin has all smaller values");
 	for (i = 0; i < STAT_BINS; i++)
 		total += s.hist[i];
 	ok(total == s.nonzero, "the bins sum to the non-zero values");
@@ -33,13 +33,13 @@ main(void)
 	    s.hist[1] == 1 && s.hist[22] == 1, "octaves of subnormals");
 	ok(stat_group_of(under, 3, &s) == 0 && s.hist[0] == 1 &&
 	    s.hist[1] == 1 && s.hist[2] == 1, "and of those below a number");
-	ok(stat_group_of(bad, 4, &s) == 3, "first value not finite");
+	ok(stat_group_of(bad, 4, &s) == 3, "position of the first value that is not finite");
 	ok(stat_group_of(huge, 2, &s) == 0 && isfinite(s.sumsq) &&
 	    isfinite(s.sumabs), "huge values stay finite");
 	ok(stat_group_of(low, 4, &s) == 0 && s.sum == -FLT_MAX &&
-	    s.sumabs == FLT_MAX, "a sum below all numbers is the lowest");
+	    s.sumabs == FLT_MAX, "a sum below all f32 values becomes the lowest one");
 	ok(stat_group_of(high, 2, &s) == 0 && s.sum == FLT_MAX,
-	    "one above all is the largest");
+	    "a sum above all f32 values becomes the largest one");
 	ok(stat_group_of(NULL, 0, &s) == 0 && s.n == 0 && s.max_abs == 0,
 	    "an empty group");
 	return done_testing();

@@ -110,7 +110,7 @@ TEST(a_bit_flipped)
 				bad += got[j] >= 5000 || (j > 0 && got[j] <= got[j - 1]);
 		begin[i / 8] ^= (unsigned char)(1 << i % 8);
 	}
-	ok(states == 4 && bad == 0 && good < bits_of, "others, or refused");
+	ok(states == 4 && bad == 0 && good < bits_of, "changed bodies: another subset or an error");
 }
 
 int

@@ -68,7 +68,7 @@ TEST(test_each)
 			s = 0;
 		bad += t.y[i] != (t.x[i] < 0 ? -s : s);
 	}
-	ok(bad == 0, "each of %d values as its number says", EACH);
+	ok(bad == 0, "each of %d values decodes as its code says", EACH);
 }
 
 TEST(test_known)
@@ -81,9 +81,9 @@ TEST(test_known)
 	    t.body.p[1] == 0x3f && t.body.p[2] == 1 + 2 * 3 + 81 &&
 	    t.body.p[3] == 2, "six values by hand");
 	ok(t.y[0] == 1 && t.y[1] == -1 && t.y[2] == 0 && t.y[3] == 0 &&
-	    t.y[5] == -1, "and back");
+	    t.y[5] == -1, "six values by hand decode again");
 	memset(t.x, 0, sizeof(t.x));
-	ok(trip(&t, "tern", 1000) == 0 && t.y[999] == 0, "zeros are no bytes");
+	ok(trip(&t, "tern", 1000) == 0 && t.y[999] == 0, "zeros take no bytes");
 	t.x[500] = 0x1p-133f;
 	ok(trip(&t, "tern", 1000) > 0 && t.y[500] == t.x[500] &&
 	    t.y[0] == 0,

@@ -116,9 +116,9 @@ TEST(test_sparseloco)
 	    1 - mass / all);
 	(void)trip(&t, "chunk:64/4096", 5000);
 	ok(nonzero(0, 4096) == 64 && nonzero(4096, 904) == 14,
-	    "a short chunk keeps its share");
+	    "a short last chunk keeps its share of values");
 	(void)trip(&t, "chunk:64/4096", 20);
-	ok(nonzero(0, 20) == 1, "a short group keeps one");
+	ok(nonzero(0, 20) == 1, "a group shorter than a chunk keeps one value");
 }
 
 TEST(test_f16)
@@ -150,9 +150,9 @@ TEST(test_picks)
 	for (i = 0; i < 100; i++)
 		t.x[i] = i % 3 == 0 ? 0 : 2;
 	k = largest_of(kern_get(NULL), t.x, 100, 5, at);
-	ok(k == 5 && at[0] == 1 && at[4] == 7, "ties: the first ones");
+	ok(k == 5 && at[0] == 1 && at[4] == 7, "of equal values the first ones are kept");
 	ok(largest_of(kern_get(NULL), t.x, 100, 90, at) == 66 && largest_of(kern_get(NULL), t.x, 100, 0, at) == 0,
-	    "zeros are not taken");
+	    "zeros are not kept");
 }
 
 TEST(test_levels)
@@ -184,7 +184,7 @@ TEST(test_levels)
 	a[0] = 0x1p-149f;
 	a[1] = 0x1.fffffep127f;
 	levels_fit(&l, a, 2);
-	ok(isfinite(l.v[7]), "levels of everything are finite");
+	ok(isfinite(l.v[7]), "levels are finite for huge and for small values");
 }
 
 TEST(test_kinds)
@@ -206,7 +206,7 @@ TEST(test_kinds)
 		}
 		lost = trip_nmse(&t, TRIP_N) - (1 - mass / all);
 		ok(lost <= most[j] && nonzero(0, TRIP_N) == 3277,
-		    "%s: %.5f of the energy for the values' sake", spec[j],
+		    "%s: %.5f of the energy is lost to cheaper positions", spec[j],
 		    lost);
 	}
 }
@@ -223,7 +223,7 @@ TEST(test_chunks)
 		bad += largest_chunks(kern, t.x, 256 + n, 3, 256, at) !=
 		    3 + (3 * n + 128) / 256;
 	ok(bad == 0, "three of 256, and of fewer as many as it comes to");
-	ok(largest_chunks(kern, t.x, 1, 3, 256, at) == 1, "one of one alone");
+	ok(largest_chunks(kern, t.x, 1, 3, 256, at) == 1, "one of a single value");
 }
 
 int

@@ -136,7 +136,7 @@ test_turn(const char *spec)
 		good &= legal(&q) && (far[i] < 1 ? rate[0] : 0) <=
 		    estimate_bytes(&m, &q);
 	}
-	ok(good, "%s: as far as it goes, and no further", spec);
+	ok(good, "%s: changes of rate end at the codec's limits", spec);
 }
 
 /* The range of each rate. */
@@ -184,10 +184,10 @@ TEST(test_none)
 	ok(codec_fixed(&p) && !codec_dense(&p) && !codec_rate(&p) &&
 	    estimate_bytes(&m, &p) == 0 && estimate_error(&m, &p) == m.sumsq &&
 	    codec_size(&p, &t.ctx, N) == 0 && codec_bound(&p, N) == 0,
-	    "none: no bytes, all is lost");
+	    "none: no bytes, all energy lost");
 	(void)codec_parse("lowrank:4", &p, NULL);
 	ok(codec_size(&p, &t.ctx, 0) == 0 && codec_size(&p, &t.ctx, N) ==
-	    2 + 2 * 4 * (100 + N / 100), "no values take no bytes");
+	    2 + 2 * 4 * (100 + N / 100), "no values: no bytes");
 }
 
 /* A group of zeros, and a group of one value. */
@@ -280,12 +280,12 @@ main(void)
 	    (codec_name(c) != NULL && c != CODEC_EXACT);
 	    c++)
 		;
-	ok(c == CODEC_MAX, "all codecs were asked");
+	ok(c == CODEC_MAX, "all codecs were tested");
 	run_tests();
 	p = (struct codec_plan){ 77, 0, 0 };
 	ok(!codec_dense(&p) && !codec_sparse(&p) && !codec_fixed(&p) &&
 	    !codec_rate(&p) && !codec_after(&p) && codec_param(&p) == -1 &&
-	    codec_turn(&p, 2).arg == 0, "a number nobody has is nothing");
+	    codec_turn(&p, 2).arg == 0, "an unknown codec number has no description");
 	buf_release(&t.body);
 	return done_testing();
 }

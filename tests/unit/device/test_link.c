@@ -78,18 +78,18 @@ TEST(bandwidth)
 	    link_bandwidth(&s.l));
 	s = sim(20e6, 1 << 20);
 	feed(&s, 2, 65536, 1);
-	ok(link_bandwidth(&s.l) < 1, "a link that waits for us: not known");
+	ok(link_bandwidth(&s.l) < 1, "an idle link: bandwidth unknown");
 	feed(&s, 3, 65536, 1e-5);
 	for (i = 0; i < 5; i++) {
 		feed(&s, 1, 65536, 1e-5);
 		drain(&s, 3);
 		link_idle(&s.l, 3);
 	}
-	ok(near(link_bandwidth(&s.l), 20e6), "bursts with rests: %g",
+	ok(near(link_bandwidth(&s.l), 20e6), "bursts with pauses: %g bit/s",
 	    link_bandwidth(&s.l));
 	s.rate = 5e6;
 	feed(&s, 30, 65536, 1e-5);
-	ok(near(link_bandwidth(&s.l), 5e6), "it follows a change: %g",
+	ok(near(link_bandwidth(&s.l), 5e6), "the estimate follows a change: %g bit/s",
 	    link_bandwidth(&s.l));
 }
 
@@ -236,15 +236,15 @@ TEST(pace)
 			now += 0.1;	/* a stall, after which the pace catches up */
 	}
 	ok(fabs((double)(sent - 10000) / (now - start) - 1e6) < 1,
-	    "a megabyte a second");
+	    "1 MB/s, in spite of a stall");
 	now += 100;
 	for (i = 0, w = 0; i < 40; i++)
 		w += link_pace(&due, 8e6, now + w, 10000);
-	ok(fabs(w - 0.19) < 1e-6, "no more than a fifth of a second is saved");
+	ok(fabs(w - 0.19) < 1e-6, "after 100 s without data, 0.2 s are made up");
 	now += w + 1;
 	for (i = 0, w = 0; i < 40; i++)
 		w += link_pace(&due, 8e6, now + w, 10000);
-	ok(fabs(w - 0.19) < 1e-6, "nor of a second");
+	ok(fabs(w - 0.19) < 1e-6, "after 1 s without data, too");
 }
 
 TEST(stream)
@@ -286,17 +286,17 @@ TEST(stream)
 		;
 	ok(l.shards == 3 && l.pending == LINK_SHARDS && at == LINK_SHARDS &&
 	    l.sent[at - 3].at == 7 && l.sent[at - 1].at == 7 &&
-	    l.sent[at - 3].looked == 0, "of many the newest are waited for");
+	    l.sent[at - 3].looked == 0, "of many shards only the newest await receipts");
 	memcpy(bad, p, sizeof(bad));
 	bad[20] ^= 1;
 	link_init(&l);
 	link_bytes(&l, bad, sizeof(bad), 1);
-	ok(l.track.lost && l.shards == 0, "nor to a header that was changed");
+	ok(l.track.lost && l.shards == 0, "a changed header ends the measurement");
 	link_init(&l);
 	link_bytes(&l, (const unsigned char *)"#!/bin/sh\n# anything else, "
 	    "which is 64 bytes long and a few more.....", 68, 1);
 	link_bytes(&l, p, n, 1);
-	ok(l.track.lost && l.shards == 0, "other bytes are not listened to");
+	ok(l.track.lost && l.shards == 0, "so do bytes that are no stream");
 	writer_free(w);
 	schema_release(&sc);
 	shard_release(&s);
@@ -380,7 +380,7 @@ TEST(patience)
 	struct link l;
 
 	link_init(&l);
-	ok(link_patience(&l, 5) == 1, "nothing is waited for: a second");
+	ok(link_patience(&l, 5) == 1, "no shard awaits a receipt: 1 s");
 	l.pending = 2;
 	l.sent[0].at = 50;
 	l.sent[1].at = 100;
@@ -412,14 +412,14 @@ TEST(kept)
 	ok(statedir_open(&st, "kept", &e) == 0 &&
 	    link_save(&s.l, &st, 0, &e) == 0 &&
 	    memory_load(&h, &st, MEMORY_LINK, &e) == 0,
-	    "what knows nothing writes nothing");
+	    "a link without measurements writes no file");
 	(void)memory_put(&h, "w", &x, 1, &e);
 	(void)text_set(&h.kv, "other", "5", &e);
 	(void)text_set(&h.kv, LINK_RTT, "1e9", &e);
 	(void)text_set(&h.kv, LINK_JITTER, "-1", &e);
 	ok(memory_save(&h, &st, MEMORY_LINK, NULL, &e) == 0 &&
 	    link_load(&s.l, &st, &e) == 0 && s.l.rtt == 0 &&
-	    s.l.jitter == 0, "times that cannot be are not known");
+	    s.l.jitter == 0, "impossible times count as unknown");
 	memory_release(&h);
 	s.l.trips = 1;
 	s.l.rtt = 0.1234567;
@@ -435,13 +435,13 @@ TEST(kept)
 	s.l.rtt = 0;
 	ok(link_save(&s.l, &st, 3e6, &e) == 0 &&
 	    known(&st, MEMORY_BANDWIDTH) == 3e6 &&
-	    known(&st, LINK_RTT) == 0.123457, "a limit is all that is known");
+	    known(&st, LINK_RTT) == 0.123457, "only a limit is known: the limit");
 	feed(&s, 10, 65536, 1e-5);
 	ok(link_save(&s.l, &st, 0, &e) == 0 &&
-	    near(known(&st, MEMORY_BANDWIDTH), 20e6), "what was measured");
+	    near(known(&st, MEMORY_BANDWIDTH), 20e6), "a measured bandwidth: that one");
 	ok(link_save(&s.l, &st, 5e6, &e) == 0 &&
-	    known(&st, MEMORY_BANDWIDTH) == 5e6, "a limit below it");
+	    known(&st, MEMORY_BANDWIDTH) == 5e6, "with a lower limit: the limit");
 	ok(link_save(&s.l, &st, 50e6, &e) == 0 &&
-	    near(known(&st, MEMORY_BANDWIDTH), 20e6), "a limit above it");
+	    near(known(&st, MEMORY_BANDWIDTH), 20e6), "with a higher limit: the measured one");
 	statedir_close(&st);
 }

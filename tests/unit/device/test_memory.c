@@ -57,7 +57,7 @@ lists(void)
 	ok(memory_list(&h, "l", w, 2, &e) == -ERR_DATA &&
 	    memory_list(&h, "l", w, 4, &e) == -ERR_DATA &&
 	    strncmp(ERR_MSG(&e), "corrupt: key l ", 15) == 0,
-	    "neither two nor four: %s", ERR_MSG(&e));
+	    "lists of two and of four numbers are refused: %s", ERR_MSG(&e));
 	ok(memory_put_list(&h, "one", v, 1, &e) == 0 &&
 	    memory_list(&h, "one", w, 1, &e) == 1 && w[0] == 0.1, "one");
 	memory_release(&h);
@@ -235,11 +235,11 @@ together(const struct statedir *s)
 	    "four saved");
 	names(s, is);
 	ok(strcmp(is, "code edge1/8 policy edge1/7 score edge1/5 ") == 0,
-	    "by name, each of its shard: %s", is);
+	    "files are sorted by name, each with its shard: %s", is);
 	ok(load(s, "score") == 1 && load(s, "code") == 4 &&
 	    load(s, "policy") == 3 && load(s, "none") == -1, "each as saved");
 	ok(save(s, MEMORY_LINK, 9, 0, 0) == 0 && is_file(s, "link") &&
-	    load(s, MEMORY_LINK) == 9, "the link by itself");
+	    load(s, MEMORY_LINK) == 9, "the link has its own file");
 	remove_file(s, "link");
 	remove_file(s, "memory");
 }
@@ -255,7 +255,7 @@ again(const struct statedir *s)
 	ok(save(s, "score", 3, 2, 1) == 0 && before(s, "score", 2) == 1 &&
 	    load(s, "score") == 3, "and still when that came twice");
 	ok(save(s, "score", 4, 3, 1) == 0 && before(s, "score", 3) == 3,
-	    "then what it was last");
+	    "before the third: the last value of the second");
 	remove_file(s, "memory");
 }
 
@@ -270,20 +270,20 @@ later(const struct statedir *s)
 
 	t.later = &m;
 	ok(memory_flush(s, &e) == 0 && memory_flush(&t, &e) == 0 &&
-	    !is_file(s, "memory"), "nothing: no file");
+	    !is_file(s, "memory"), "an empty memory makes no file");
 	ok(save(&t, "score", 1, 1, 1) == 0 && save(&t, "code", 2, 1, 0) == 0 &&
 	    save(&t, "code", 3, 1, 0) == 0 && !is_file(s, "memory"),
-	    "nothing yet");
+	    "nothing is written before the flush");
 	ok(memory_flush(&t, &e) == 0 && m.n == 0 && load(s, "code") == 3 &&
-	    load(s, "score") == 1, "both");
+	    load(s, "score") == 1, "both are written");
 	ok(save(&t, "score", 4, 2, 1) == 0 && memory_flush(&t, &e) == 0 &&
-	    before(s, "score", 2) == 1, "with what was before");
+	    before(s, "score", 2) == 1, "with their earlier values");
 	names(s, is);
 	ok(strcmp(is, "code edge1/1 score edge1/2 score.before edge1/1 ") == 0,
 	    "%s", is);
 	(void)save(&t, "code", 5, 1, 0);
 	memory_release_all(&m);
-	ok(memory_flush(&t, &e) == 0 && load(s, "code") == 3, "forgotten");
+	ok(memory_flush(&t, &e) == 0 && load(s, "code") == 3, "released values are dropped");
 	remove_file(s, "memory");
 }
 

@@ -85,13 +85,13 @@ remembered(const struct statedir *s)
 
 	begin(&sh, s, 0);
 	ok(!sh.known && shares_part(&sh, sh.of[0].bytes, 1000) == 0,
-	    "nothing is known: no share");
+	    "without measurements there is no share");
 	save(s, 0, &step_of_1, &step_of_1, 500);
 	begin(&sh, s, 1);
 	ok(sh.known && sh.of[3].plan.codec == CODEC_ECQ && sh.of[3].plan.arg == 1.0f &&
 	    sh.of[3].bytes == 500, "the plan and the bytes of the shard before");
 	begin(&sh, s, 0);
-	ok(!sh.known, "of a step that comes again, what was known before it");
+	ok(!sh.known, "a repeated step uses the values from before it");
 	for (i = 0; i < sizeof(room) / sizeof(*room); i++) {
 		begin(&sh, s, 1);
 		got = spend(&sh, room[i]);
@@ -135,7 +135,7 @@ absurd(const struct statedir *s)
 			ok(r == 0 && memory_save(&h, s, SHARES_FILE, NULL, &e) == 0,
 			    "%s is %g", row[k], (double)bad[i]);
 			begin(&sh, s, 9);
-			ok(spend(&sh, 10000) >= 0, "never more than there is");
+			ok(spend(&sh, 10000) >= 0, "a share is never above 1");
 			for (g = 0, r = 1; g < N; g++)
 				r = r && isfinite(sh.of[g].plan.arg) &&
 				    isfinite(sh.of[g].bytes) && sh.of[g].bytes >= 0;

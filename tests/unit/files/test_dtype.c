@@ -143,16 +143,16 @@ TEST(test_wide)
 	ok(wide(SCHEMA_F64, 1, bits_of(0.1), &x, &lost) == 1 && x == 0.1f &&
 	    lost == 1, "or rounded");
 	ok(wide(SCHEMA_F64, 1, bits_of(1e39), &x, &lost) == 0,
-	    "f64 1e39 is refused even then");
+	    "f64 1e39 is refused even with rounding");
 	ok(wide(SCHEMA_F64, 0, bits_of(-0.0), &x, &lost) == 1 &&
 	    bytes_u32(x) == 0x80000000, "-0 keeps its sign");
 	ok(wide(SCHEMA_F64, 0, bits_of(INFINITY), &x, &lost) == 1 &&
-	    isinf(x), "infinity passes");
+	    isinf(x), "infinity stays infinite");
 	ok(wide(SCHEMA_F64, 0, 0x7ff0000020000000, &x, &lost) == 1 &&
-	    bytes_u32(x) == 0x7f800001, "a NaN keeps what fits");
+	    bytes_u32(x) == 0x7f800001, "a NaN keeps a payload that fits");
 	ok(wide(SCHEMA_F64, 0, 0x7ff0000000000001, &x, &lost) == 0 &&
 	    wide(SCHEMA_F64, 1, 0x7ff0000000000001, &x, &lost) == 1 &&
-	    isnan(x) && lost == 1, "what does not fit is refused, or stays NaN");
+	    isnan(x) && lost == 1, "too long a payload is refused; rounded, it is a NaN");
 }
 
 /* Values at the limits of each type, and just beyond. */
@@ -186,10 +186,10 @@ TEST(test_edges)
 		    dtype_to_f32(t[i].dtype, 0, b, &x, 1, &lost) == 1 &&
 		    x == t[i].most && lost == 0 &&
 		    dtype_from_f32(t[i].dtype, &t[i].more, b, 1) == 0,
-		    "%s has %g and not %g", schema_dtype_name(t[i].dtype),
+		    "%s can hold %g but not %g", schema_dtype_name(t[i].dtype),
 		    (double)t[i].most, (double)t[i].more);
 	ok(dtype_to_f32(SCHEMA_BOOL, 1, &two, &x, 1, &lost) == 0,
-	    "a bool of 2 is none, rounded or not");
+	    "a bool of 2 is refused, rounded or not");
 	x = 65519.996f;
 	ok(dtype_from_f32(SCHEMA_F16, &x, b, 1) == 1 && bytes_le16(b) == 0x7bff,
 	    "just below 65520 is the largest f16");

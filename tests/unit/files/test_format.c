@@ -132,7 +132,7 @@ TEST(test_round_trips)
 	fill(&one);
 	round_trip(FORMAT_NPY, &one, NULL, "npy");
 	round_trip(FORMAT_RAW, &one, NULL, "raw");
-	ok(stat("f", &b) == 0 && b.st_size == 4 * 300 * 300, "raw is bare");
+	ok(stat("f", &b) == 0 && b.st_size == 4 * 300 * 300, "a raw file has only the values");
 	schema_release(&one);
 	add(&ints, "a", SCHEMA_I64, 1, 90000, 0);
 	if (schema_finish(&ints, NULL) < 0)

@@ -120,8 +120,8 @@ TEST(test_all)
 	ok(reads(b, n, &x, &e) == 0 && x.n == 3, "a good file: %s", ERR_MSG(&e));
 	ok(x.at[0] == base && x.end[0] == base + 32 && x.at[1] == base + 32 &&
 	    x.end[1] == base + 36 && x.at[2] == base + 64 && x.end[2] == n,
-	    "its tensors, where they are");
-	ok(x.kind == GGML_KIND + 39, "the kind of what has blocks");
+	    "its tensors, with their offsets");
+	ok(x.kind == GGML_KIND + 39, "the kind of tensors with blocks");
 }
 
 TEST(test_bits)
@@ -191,5 +191,5 @@ TEST(test_types)
 	ok(ggml_type(42)->values == 64 && ggml_type(42)->bytes == 18,
 	    "q2_0: a scale and 64 values of two bits");
 	ok(COUNT == 43 && ggml_type(COUNT) == NULL &&
-	    ggml_type(UINT64_MAX) == NULL, "no others");
+	    ggml_type(UINT64_MAX) == NULL, "all other types are unknown");
 }

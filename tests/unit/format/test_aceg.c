@@ -100,16 +100,16 @@ flush(int fd)
 	    ace_write_flush(w, &e) == 0, "a shard begins");
 	before = lseek(fd, 0, SEEK_CUR);
 	ok(ace_write_values(w, values, 3, &e) == 0 &&
-	    lseek(fd, 0, SEEK_CUR) == before, "values wait");
+	    lseek(fd, 0, SEEK_CUR) == before, "values are buffered");
 	ok(ace_write_flush(w, &e) == 0 &&
-	    (after = lseek(fd, 0, SEEK_CUR)) > before, "and go");
+	    (after = lseek(fd, 0, SEEK_CUR)) > before, "a flush writes them");
 	ok(ace_write_flush(w, &e) == 0 && lseek(fd, 0, SEEK_CUR) == after,
-	    "nothing new, nothing goes");
+	    "a flush without new values writes nothing");
 	ok(ace_write_end(w, &e) == -2 && strstr(e.message, "has 3 values") !=
 	    NULL, "no end with a tensor missing: %s", e.message);
 	ok(ace_write_values(w, values, 4, &e) == -2 && strstr(e.message, "has 7 values, "
-	    "but its tensors have 6") != NULL, "one too many: %s", e.message);
-	ok(ace_write_end(w, &e) == 0 && ace_writer_close(w, &e) == 0, "the rest");
+	    "but its tensors have 6") != NULL, "one value too many: %s", e.message);
+	ok(ace_write_end(w, &e) == 0 && ace_writer_close(w, &e) == 0, "the missing values");
 	ok(ace_write_values(w, values, 1, &e) == -2 && strstr(e.message,
 	    "no shard was begun") != NULL, "no shard: %s", e.message);
 	ace_writer_free(w);
@@ -117,7 +117,7 @@ flush(int fd)
 	r = ace_reader_new(fd, &e);
 	ok(ace_read_shard(r, &s, &e) == 1 && ace_read_group(r, &g, &e) == 1 &&
 	    g.value[2] == 3 && ace_read_group(r, &g, &e) == 1 &&
-	    g.value[0] == 1 && ace_read_group(r, &g, &e) == 0, "all of it");
+	    g.value[0] == 1 && ace_read_group(r, &g, &e) == 0, "all values are read");
 	ace_reader_free(r);
 }
 
@@ -164,12 +164,12 @@ held(int fd)
 	int n;
 
 	for (n = 3; n <= 4; n++) {
-		ok(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0, "again");
+		ok(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0, "an empty file again");
 		annotated(fd, n);
 		(void)lseek(fd, 0, SEEK_SET);
 		r = ace_reader_new(fd, &e);
 		if (n == 3)
-			ok(ace_read_shard(r, &s, &e) == 1, "900 kB are kept");
+			ok(ace_read_shard(r, &s, &e) == 1, "900 kB of keys are kept");
 		else
 			ok(ace_read_shard(r, &s, &e) == -3 && strstr(e.message,
 			    "before the first shard") != NULL,
@@ -299,27 +299,27 @@ bounds(int fd)
 	    strstr(e.message, "1024") != NULL, "a line of 1025: %s", e.message);
 	ok(ace_writer_new(fd, "a\nb", &e) == NULL && e.code == 2,
 	    "a line of two lines");
-	ok(ace_writer_new(fd, "a\nb", NULL) == NULL, "nobody asks why");
+	ok(ace_writer_new(fd, "a\nb", NULL) == NULL, "an error may go without a message");
 	line[1024] = '\0';
 	w = ace_writer_new(fd, line, &e);
 	ok(w != NULL && ace_write_tensors(w, &one, 1, 1048577, &e) == -3,
 	    "a group too large: %s", e.message);
-	ok(ace_write_tensors(w, &one, 1, 1048576, &e) == 0, "and one just not");
+	ok(ace_write_tensors(w, &one, 1, 1048576, &e) == 0, "the largest group");
 	s.weight = HUGE_VAL;
 	ok(ace_write_shard(w, &s, &e) == -2, "a weight without bound");
 	s.weight = -1;
-	ok(ace_write_shard(w, &s, &e) == -2, "and one below 0");
+	ok(ace_write_shard(w, &s, &e) == -2, "a weight below 0");
 	s.weight = 1;
 	s.kind = (enum ace_kind)(ACE_HISTORY + 1);
-	ok(ace_write_shard(w, &s, &e) == -2, "a kind that is none");
+	ok(ace_write_shard(w, &s, &e) == -2, "an unknown kind");
 	s.kind = ACE_HISTORY;
-	ok(ace_write_shard(w, &s, &e) == 0, "the last that is one");
+	ok(ace_write_shard(w, &s, &e) == 0, "the last known kind");
 	ok(ace_write_times(w, more, 1, &e) == -2 &&
 	    ace_write_times(w, most, 1, &e) == 0, "times to 1e7 s: %s",
 	    e.message);
 	ok(ace_write_values(w, values, 1, &e) == 0 &&
 	    ace_write_times(w, most, 1, &e) == -2,
-	    "none when a value was written: %s", e.message);
+	    "no times after the first value: %s", e.message);
 	ace_writer_free(w);
 	ace_writer_free(NULL);
 	ace_reader_free(NULL);
@@ -383,10 +383,10 @@ filtered(int fd, int out)
 		continue;
 	ok(ace_policy(a, "delay") != NULL &&
 	    strcmp(ace_policy(a, "delay"), "4") == 0 &&
-	    ace_policy(a, "interval") == NULL, "and has what was said");
+	    ace_policy(a, "interval") == NULL, "and has its keys");
 	ok(ace_write_values(to, values, 3, &e) == 0 && ace_write_end(to, &e) == 0 &&
 	    ace_read_shard(a, &as, &e) == 1 && ace_policy(a, "delay") == NULL,
-	    "that was the first shard's");
+	    "the second shard does not have the first one's policy");
 	(void)strcpy(as.run, "mine");
 	as.step = 5;
 	ok(ace_write_key(to, "x", "1", &e) == 0 &&
@@ -409,7 +409,7 @@ filtered(int fd, int out)
 	ok(ace_policy(a, "delay") != NULL, "so is its policy");
 	ok(ace_read_shard(a, &as, &e) == 1 && strcmp(as.run, "mine") == 0 &&
 	    as.step == 5 && strcmp(ace_key(a, "device"), name) == 0 &&
-	    strcmp(ace_key(a, "x"), "1") == 0, "and what was changed is");
+	    strcmp(ace_key(a, "x"), "1") == 0, "and so are the changes to the second shard");
 	ace_reader_free(a);
 }
 
@@ -423,9 +423,9 @@ main(void)
 		return 1;
 	file = fd;
 	n = starve(without_writing);
-	ok(n >= 5, "writing, whichever of %d allocations fails: said", n);
+	ok(n >= 5, "writing reports a failure of any of %d allocations", n);
 	n = starve(without_reading);
-	ok(n >= 5, "reading, whichever of %d allocations fails: said", n);
+	ok(n >= 5, "reading reports a failure of any of %d allocations", n);
 	if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return 1;
 	write_two(fd);

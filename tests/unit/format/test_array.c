@@ -42,13 +42,13 @@ TEST(test_names)
 	    array_name(&l, "a,bc", 3, &e) == 0 &&
 	    array_name(&l, "A", 1, &e) == 0, "three names");
 	ok(array_put_names(&l, &b, &e) == 0 && b.n == 21 &&
-	    memcmp(b.p, want, 21) == 0, "come sorted by bytes");
+	    memcmp(b.p, want, 21) == 0, "names are written sorted by bytes");
 	ok(names(b.p, b.n) == 3, "and are read: %s", ERR_MSG(&e));
 	for (i = 0; i < b.n; i++)
 		whole += !corrupt(names(b.p, i));
 	ok(whole == 0, "every prefix is corrupt");
 	ok(buf_put(&b, "", 1, &e) == 0 && corrupt(names(b.p, b.n)),
-	    "so is a byte after the last: %s", ERR_MSG(&e));
+	    "and so is a byte after the last name: %s", ERR_MSG(&e));
 	b.n--;
 	b.p[4] = 1;
 	ok(corrupt(names(b.p, b.n)), "a word that has to be zero: %s",
@@ -68,8 +68,8 @@ TEST(test_frames)
 
 	err_clear(&e);
 	ok(array_get_names(&l, ab, 14, &e) == 0 && array_get_names(&l, c, 11,
-	    &e) == 0 && l.n == 3, "names that rise from frame to frame");
-	ok(corrupt(array_get_names(&l, c, 11, &e)), "one that is there: %s",
+	    &e) == 0 && l.n == 3, "frames whose names follow each other");
+	ok(corrupt(array_get_names(&l, c, 11, &e)), "a name that occurs again: %s",
 	    ERR_MSG(&e));
 	array_release(&l);
 	err_clear(&e);
@@ -117,26 +117,26 @@ TEST(test_times)
 	    bytes_le32(b.p) == 3 && bytes_le32(b.p + 4) == 0,
 	    "8 bytes, and 8 for each of three");
 	ok(array_get_times(b.p, b.n, 3, got, &e) == 0 &&
-	    memcmp(v, got, sizeof(v)) == 0, "there and back, to 10^7 s");
-	ok(ARRAY_LONGEST == 1e7, "which is the longest");
+	    memcmp(v, got, sizeof(v)) == 0, "times are written and read, up to 10^7 s");
+	ok(ARRAY_LONGEST == 1e7, "10^7 s is the longest time");
 	ok(corrupt(times(&b, 2)) && strcmp(ERR_MSG(&e),
 	    "corrupt: the times of tensors are not 2 numbers from 0 to 1e+07") == 0, "of two tensors: %s",
 	    ERR_MSG(&e));
 	bytes_set_f64(b.p + 8, 1.0000001e7);
-	ok(corrupt(times(&b, 3)), "too long");
+	ok(corrupt(times(&b, 3)), "a time too long");
 	bytes_set_f64(b.p + 8, -1e-9);
-	ok(corrupt(times(&b, 3)), "below zero");
+	ok(corrupt(times(&b, 3)), "a time below 0");
 	bytes_set_f64(b.p + 8, (double)NAN);
-	ok(corrupt(times(&b, 3)), "no number");
+	ok(corrupt(times(&b, 3)), "a time that is NaN");
 	bytes_set_f64(b.p + 8, 1);
-	ok(times(&b, 3) == 0, "as it should be");
+	ok(times(&b, 3) == 0, "a valid time");
 	bytes_set32(b.p, 2);
-	ok(corrupt(times(&b, 3)), "it says that they are two");
+	ok(corrupt(times(&b, 3)), "a wrong number of times");
 	bytes_set32(b.p, 3);
 	b.p[7] = 1;
 	ok(corrupt(times(&b, 3)), "a word that has to be zero");
 	b.p[7] = 0;
 	b.n--;
-	ok(corrupt(times(&b, 3)), "cut");
+	ok(corrupt(times(&b, 3)), "times that are cut");
 	buf_release(&b);
 }

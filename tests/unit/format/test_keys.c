@@ -52,13 +52,13 @@ TEST(test_rows)
 	}
 	ok(bad == 0, "ends of each range pass, nothing beyond (%d)", bad);
 	ok(order == 0, "in order of their names, none twice");
-	ok(passes("other", "nan") == 1, "what no row names may say anything");
+	ok(passes("other", "nan") == 1, "an unknown key may have any value");
 }
 
 TEST(test_lists)
 {
 	ok(passes(KEYS_CUTS, "1") == 1 && passes(KEYS_CUTS, "5,3,1") == 1 &&
-	    passes(KEYS_CUTS, "1048576,1") == 1, "lists that fall to 1");
+	    passes(KEYS_CUTS, "1048576,1") == 1, "falling lists that end in 1");
 	ok(passes(KEYS_CUTS, "5,3") == 0 && passes(KEYS_CUTS, "3,3,1") == 0 &&
 	    passes(KEYS_CUTS, "3,5,1") == 0 && passes(KEYS_CUTS, "2,1,0") == 0 &&
 	    passes(KEYS_CUTS, "5, 1") == 0 && passes(KEYS_CUTS, "5,+1") == 0 &&
@@ -75,7 +75,7 @@ TEST(test_getters)
 
 	ok(keys_whole(&kv, KEYS_DELAY, &u, "here", &e) == 0 && u == 7 &&
 	    keys_real(&kv, KEYS_RATIO, &x, "here", &e) == 0 && x >= 7 && x <= 7,
-	    "without the key the value stays");
+	    "without the key the value is unchanged");
 	(void)text_set(&kv, KEYS_DELAY, "12", &e);
 	(void)text_set(&kv, KEYS_RATIO, "2.5", &e);
 	ok(keys_whole(&kv, KEYS_DELAY, &u, "here", &e) == 1 && u == 12 &&

@@ -49,15 +49,15 @@ TEST(of_what)
 	memset(r.run, 1, sizeof(r.run));
 	memset(s.device, 2, sizeof(s.device));
 	memset(r.device, 2, sizeof(r.device));
-	ok(receipt_is_for(&r, &s), "its shard");
+	ok(receipt_is_for(&r, &s), "a receipt for this shard");
 	r.step++;
 	ok(!receipt_is_for(&r, &s), "another step is another shard");
 	r.step--;
 	r.run[15]++;
-	ok(!receipt_is_for(&r, &s), "so is another run");
+	ok(!receipt_is_for(&r, &s), "so is a shard of another run");
 	r.run[15]--;
 	r.device[15]++;
-	ok(!receipt_is_for(&r, &s), "and another device");
+	ok(!receipt_is_for(&r, &s), "and of another device");
 }
 
 TEST(verdicts)
@@ -74,6 +74,6 @@ TEST(verdicts)
 		taken &= receipt_is_accepted(&r) == (i < 2);
 		refused &= receipt_is_refused(&r) == (i > 2 && i < 6);
 	}
-	ok(good && taken, "two verdicts of six say that it is there");
-	ok(refused, "three say that its sender has to do something");
+	ok(good && taken, "two of six verdicts mean that the shard was accepted");
+	ok(refused, "three verdicts mean that it was refused");
 }

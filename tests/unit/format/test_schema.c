@@ -60,7 +60,7 @@ TEST(test_groups)
 		    span.cols != want[g].cols || span.first != want[g].first ||
 		    span.offset != want[g].offset || span.n != want[g].n;
 	}
-	ok(bad == 0, "each group lies where it should");
+	ok(bad == 0, "each group begins at its offset");
 	schema_release(&s);
 	s.group_size = 64;
 	(void)add(&s, "vector", 1, 70, 0, 0);
@@ -126,7 +126,7 @@ differs(const struct schema *a, uint8_t ndim, uint64_t rows, uint64_t cols,
 	(void)schema_finish(&b, &e);
 	ok(schema_diff(a, &b, why) == 1 && strstr(why, want) != NULL, "%s", why);
 	ok(schema_diff(&b, a, why) == 1 && strstr(why, want) != NULL,
-	    "and the other way round");
+	    "and in the other order");
 	schema_release(&b);
 }
 
@@ -206,5 +206,5 @@ TEST(test_guess)
 	t.dim[0] = t.dim[1] = 1;
 	t.dim[2] = 9;
 	schema_guess(&t);
-	ok(t.kind == SCHEMA_OTHER, "what has one dimension above 1 is a vector");
+	ok(t.kind == SCHEMA_OTHER, "a tensor with one dimension above 1 is a vector");
 }

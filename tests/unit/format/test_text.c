@@ -38,7 +38,7 @@ TEST(test_clean)
 	ok(wrong == 0, "%zu well-formed texts", i);
 	for (wrong = 0, i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		wrong += text_clean(bad[i], strlen(bad[i])) != 0;
-	ok(wrong == 0, "%zu that are not, or control a terminal", i);
+	ok(wrong == 0, "%zu texts that are malformed or control a terminal", i);
 	ok(!text_clean("a\0b", 3), "a zero byte");
 	ok(!text_clean("\xe2\x82\xac", 2), "never reads past the end");
 }

@@ -112,7 +112,7 @@ TEST(test_frames)
 	bytes_set64(seed + 8, hash_64("test", 4));
 	p = io_mem(io, &n);
 	ok(bytes_le64(p + 24) == hash_64(seed, 16),
-	    "its id is of the first shard and of who writes");
+	    "its id depends on the first shard and on the program");
 	ok(strcmp(prov, "test 1\n") == 0, "a line of provenance");
 	writer_free(w);
 	none.omit_schema = 1;
@@ -120,12 +120,12 @@ TEST(test_frames)
 	ok(put(w, &sc, 0, 1) == 0 && writer_finish(w, &e) == 0 &&
 	    frames(io, types, prov, sizeof(prov)) == -ERR_DATA &&
 	    e.kind == ERR_MISMATCH && strcmp(types, "(SDST") == 0,
-	    "neither line nor table: %s", types);
+	    "options omit the provenance and the schema: %s", types);
 	writer_free(w);
 	w = begun(&none, &io);
 	ok(writer_finish(w, &e) == 0 &&
 	    frames(io, types, prov, sizeof(prov)) == READER_END &&
-	    strcmp(types, "(T") == 0, "nothing is a stream, too");
+	    strcmp(types, "(T") == 0, "a stream without shards");
 	writer_free(w);
 	schema_release(&sc);
 	schema_release(&other);
@@ -200,7 +200,7 @@ TEST(test_refused)
 	    "only the codecs f32 and lossless carry, not f16") == 0, "%s",
 	    ERR_MSG(&e));
 	err_clear(&e);
-	ok(writer_values(w, 0, x, 4, &e) == 0, "f32 does");
+	ok(writer_values(w, 0, x, 4, &e) == 0, "the codec f32 takes it");
 	writer_free(w);
 	schema_release(&sc);
 	schema_release(&exact);
@@ -230,7 +230,7 @@ TEST(test_send)
 	    "another, in two frames");
 	writer_dropped(w, 2);
 	writer_dropped(w, 3);
-	ok(writer_send(w, NULL, &e) == 0, "is sent");
+	ok(writer_send(w, NULL, &e) == 0, "the shard is complete");
 	(void)io_mem(io, &n);
 	ok(writer_shard_bytes(w) == n - before,
 	    "its bytes are those from SHRD to SEND");
@@ -270,7 +270,7 @@ aborts(int shards, int inside, const char *want)
 	(void)io_mem(io, &n);
 	writer_abort(w);
 	(void)io_mem(io, &again);
-	ok(r == 0 && n == again, "said once");
+	ok(r == 0 && n == again, "the error is reported once");
 	r = frames(io, types, prov, sizeof(prov));
 	ok(strcmp(types, want) == 0 && r == -ERR_DATA && whole == shards &&
 	    e.kind == ERR_TRUNCATED && (n == 0 ||

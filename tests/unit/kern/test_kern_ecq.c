@@ -288,10 +288,10 @@ test_rows(void)
 {
 	ok(kern_ecq_rows(32, 64) && !kern_ecq_rows(32, 63) &&
 	    kern_ecq_rows(16, 32) && !kern_ecq_rows(16, 31),
-	    "two rows are rows, less is not");
+	    "at least two rows are coded as rows");
 	ok(kern_ecq_rows(5, 40) && !kern_ecq_rows(5, 39),
 	    "four rows of five columns count as one");
-	ok(!kern_ecq_rows(1, 1000), "one column is no rows");
+	ok(!kern_ecq_rows(1, 1000), "one column is not coded as rows");
 }
 
 int

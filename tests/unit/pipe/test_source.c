@@ -78,7 +78,7 @@ main(void)
 	ok(source_open(&s, "in", &e) == 0 && next(s, 1, &e) == 1,
 	    "the first of its files");
 	ok(unlink(name(2)) == 0 && next(s, 3, &e) == 1,
-	    "one that was removed since is passed over");
+	    "a file that was removed meanwhile is skipped");
 	/* occupy descriptors until three are left */
 	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd < 3)
 		continue;
@@ -87,7 +87,7 @@ main(void)
 	r = next(s, 4, &e);
 	refuse(0);
 	ok(r == -ERR_SYS && strstr(ERR_MSG(&e), "4.aceg") != NULL,
-	    "one that cannot be opened is an error that names it: %s",
+	    "a file that cannot be opened is an error with its name: %s",
 	    ERR_MSG(&e));
 	source_free(s);
 	err_clear(&e);

@@ -57,9 +57,9 @@ test_special(void)
 
 	stats_add(&m, k, v, 7);
 	ok(m.n == 4 && m.nonzero == 2 && m.nan == 1 && m.inf == 2,
-	    "what is not finite is counted apart");
+	    "values that are not finite are counted separately");
 	ok(m.min == -7 && m.max == 3 && m.max_abs == 7 && m.mean == -1 &&
-	    m.sumsq == 58, "and left out");
+	    m.sumsq == 58, "and not in the sums");
 	stats_zeros(&m, 4);
 	ok(m.n == 8 && m.nonzero == 2 && m.mean == -0.5 && m.max == 3 &&
 	    m.sumsq == 58, "zeros count");

@@ -284,7 +284,7 @@ main(void)
 	ok(survey(&e) == ALL, "%zu bytes", nfile);
 	memcpy(hurt, file, nfile);
 	ok(trial(nfile, &x, &f, &e) == 0 && x.damages == 0 && x.saved == ALL &&
-	    f.n == ALL && f.wrong == 0, "what is not damaged comes through");
+	    f.n == ALL && f.wrong == 0, "an undamaged file is recovered unchanged");
 	for (t = 0; t < TRIALS; t++) {
 		n = wound(t, &w);
 		if (n == nfile && memcmp(hurt, file, n) == 0)
@@ -302,13 +302,13 @@ main(void)
 			lost += expected(i, &w) && f.have[i] == 0;
 		}
 	}
-	ok(failed == 0, "%d damages, %lu not recovered from: %s", TRIALS,
+	ok(failed == 0, "%d damaged files, %lu not recovered: %s", TRIALS,
 	    failed, ERR_MSG(&e));
 	ok(saved > 7ul * TRIALS, "%lu shards saved", saved);
-	ok(wrong == 0, "%lu that were never written", wrong);
-	ok(unmarked == 0, "%lu not marked", unmarked);
-	ok(twice == 0, "%lu doubled", twice);
-	ok(lost == 0, "%lu lost that the damage had not touched", lost);
-	ok(silent == 0, "%lu damages not told", silent);
+	ok(wrong == 0, "%lu recovered shards were never written", wrong);
+	ok(unmarked == 0, "%lu recovered shards are not marked", unmarked);
+	ok(twice == 0, "%lu shards occur twice", twice);
+	ok(lost == 0, "%lu undamaged shards are lost", lost);
+	ok(silent == 0, "%lu damages are not reported", silent);
 	return done_testing();
 }

@@ -214,7 +214,7 @@ defaults(void)
 	ok(c.fb.wait == 60 && y.wait == 60, "60 seconds for a receipt, and for "
 	    "the step before");
 	ok(c.fb.gamma == 1 && c.fb.momentum == 0.9 && c.fb.decay == 0.9 &&
-	    y.gamma == 1, "the numbers of feedback");
+	    y.gamma == 1, "factors of error feedback");
 }
 
 static void
@@ -272,7 +272,7 @@ main(void)
 	    sent(len), ERR_MSG(&e));
 	ok(strcmp(told("012345c"), "test: ?/0: a budget of 3500 bytes is too small: groups that "
 	    "are coded in fewer bytes than planned: 1\n") == 0, "and it is said");
-	ok(told("012345p")[0] == '\0', "and nothing where all fit");
+	ok(told("012345p")[0] == '\0', "no message if all groups fit");
 	defaults();
 	refused("012345qR", ERR_DATA, "two different budgets");
 	refused("012345Qr", ERR_DATA, "two different budgets");

@@ -128,7 +128,7 @@ TEST(test_weight)
 	a = of(40e3);
 	(void)allot_plan(&a, NULL);
 	ok(plan[3].codec == CODEC_NONE && plan[5].codec == CODEC_NONE,
-	    "no weight, no energy: not sent");
+	    "groups without weight or energy are not sent");
 }
 
 /* The multiplier is the error reduction per additional byte. */
@@ -159,19 +159,19 @@ TEST(test_dense)
 	a = of(60e3);		/* 4 * 102 plus entries */
 	(void)allot_plan(&a, NULL);
 	ok(a.floor && codec_dense(&plan[0]) && codec_dense(&plan[3]),
-	    "norms stay dense where they take less than a fiftieth");
+	    "norms stay dense if they take less than a fiftieth of the budget");
 	a = of(10e3);
 	(void)allot_plan(&a, NULL);
-	ok(!a.floor && !codec_dense(&plan[0]), "and not where they take more");
+	ok(!a.floor && !codec_dense(&plan[0]), "and not if they take more");
 	ok(plan[0].codec != CODEC_ECQ || fabs((double)plan[0].arg * 2 /
-	    a.step - 1) < 1e-6, "then at half the step");
+	    a.step - 1) < 1e-6, "then they get half the step");
 	a = of(10);
 	(void)allot_plan(&a, NULL);
 	ok(a.sent == 0 && a.bytes == 0 && a.dist == a.energy,
 	    "too little for any group");
 	a = of(-100);
 	(void)allot_plan(&a, NULL);
-	ok(a.sent == 0, "less than nothing");
+	ok(a.sent == 0, "a budget below 0");
 }
 
 /* Norms may take exactly a fiftieth of the budget as q8. */
@@ -195,7 +195,7 @@ TEST(test_fiftieth)
 	ok(a.floor, "norms that take a fiftieth stay dense");
 	a = of(50 * bytes - 2);
 	(void)allot_plan(&a, NULL);
-	ok(!a.floor, "and those that take more do not");
+	ok(!a.floor, "those that take more do not");
 }
 
 /* Return the estimated error and bytes of group g with a plan. */
@@ -280,7 +280,7 @@ TEST(test_exceptions)
 	a = of(1e9);
 	(void)allot_plan(&a, NULL);
 	ok(a.dist <= 1e-6 * a.energy && a.bytes <= 4.1 * (double)N * (double)SIZE,
-	    "more than enough");
+	    "a budget for everything");
 	memset(stat, 0, sizeof(stat));
 	a = of(1000);
 	(void)allot_plan(&a, NULL);

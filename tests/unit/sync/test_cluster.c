@@ -66,7 +66,7 @@ TEST(test_brute)
 		own += waited(t, n, tier) != idle;
 	}
 	ok(bad == 0, "tiers: as good as all partitions");
-	ok(own == 0, "tiers: the wait is theirs");
+	ok(own == 0, "tiers: the reported wait is right");
 }
 
 /* Compare with the recurrence without halving, at sizes beyond brute force. */
@@ -104,7 +104,7 @@ TEST(test_halves)
 		many |= 1 << chosen;
 	}
 	ok(bad == 0, "halves: the whole recurrence's optimum");
-	ok((many & (many - 1)) != 0, "of several numbers of tiers");
+	ok((many & (many - 1)) != 0, "which occurs with several numbers of tiers");
 	t[0] = INT64_MAX / 2;
 	ok(cluster_tiers(t, N, 2, 0, tier, &idle, &k, NULL) == -ERR_DATA,
 	    "no overflow");
@@ -113,7 +113,7 @@ TEST(test_halves)
 	    "a negative time is refused");
 	ok(cluster_tiers(t, 1, 2, -1, tier, &idle, &k, NULL) == -ERR_USAGE &&
 	    cluster_tiers(t, 1, 2, INT64_MAX, tier, &idle, &k, NULL) ==
-	    -ERR_USAGE, "a price of a tier that is none");
+	    -ERR_USAGE, "invalid prices of a tier");
 	ok(cluster_tiers(t, 0, 2, 0, tier, &idle, &k, NULL) == -ERR_USAGE &&
 	    cluster_tiers(t, N, 0, 0, tier, &idle, &k, NULL) == -ERR_USAGE,
 	    "no devices and no tiers are refused");
@@ -132,14 +132,14 @@ TEST(test_ties)
 	int64_t idle;
 
 	ok(cluster_tiers(alike, 4, 4, 0, tier, &idle, &k, NULL) == 0 &&
-	    k == 1 && idle == 0, "where tiers save nothing there is one");
+	    k == 1 && idle == 0, "one tier if more save nothing");
 	/* idle time 12 in one tier, 4 in two, 2 in three, 0 in four */
 	ok(cluster_tiers(steps, 4, 4, 8, tier, &idle, &k, NULL) == 0 &&
-	    k == 1, "where they save as much as they cost, too");
+	    k == 1, "one tier if two save only their cost");
 	ok(cluster_tiers(steps, 4, 4, 7, tier, &idle, &k, NULL) == 0 &&
-	    k == 2, "and where they save more there are as many as that needs");
+	    k == 2, "two tiers if the second one saves more than its cost");
 	ok(cluster_tiers(steps, 4, 4, 2, tier, &idle, &k, NULL) == 0 &&
-	    k == 2 && idle == 4, "of equal ones the fewest");
+	    k == 2 && idle == 4, "of equally good numbers of tiers the least");
 }
 
 TEST(test_groups)
@@ -153,18 +153,18 @@ TEST(test_groups)
 		for (j = 0; j < 5; j++)
 			dist[i * 5 + j] = fabs(x[i] - x[j]);
 	(void)cluster_linkage(dist, 5, 0.5, g, &k, NULL);
-	ok(k == 5, "linkage: nothing is that close");
+	ok(k == 5, "linkage: no pair is within the distance");
 	(void)cluster_linkage(dist, 5, 2, g, &k, NULL);
 	ok(k == 3 && same(g, (const size_t[]){ 0, 0, 1, 1, 2 }, 5),
-	    "linkage: two pairs and one");
+	    "linkage: two pairs and a single device");
 	/* the mean of 10, 12, 9, 11 is 10.5 */
 	(void)cluster_linkage(dist, 5, 10.4, g, &k, NULL);
-	ok(k == 3, "linkage: the mean distance counts, below");
+	ok(k == 3, "linkage: below the mean distance, two clusters stay apart");
 	(void)cluster_linkage(dist, 5, 10.6, g, &k, NULL);
 	ok(k == 2 && same(g, (const size_t[]){ 0, 0, 0, 0, 1 }, 5),
-	    "linkage: above");
+	    "linkage: above it they join");
 	(void)cluster_linkage(dist, 5, 1e9, g, &k, NULL);
-	ok(k == 1, "linkage: all");
+	ok(k == 1, "linkage: one cluster of all");
 	ok(cluster_linkage(dist, 0, 1, g, &k, NULL) == -ERR_USAGE,
 	    "no devices are refused");
 }
@@ -228,7 +228,7 @@ TEST(test_linkage)
 		for (i = 0; i < N * N; i++)
 			sound += !(dist[i] >= 0 && dist[i] <= 2);
 	}
-	ok(bad == 0, "linkage: as by its definition");
+	ok(bad == 0, "linkage: equal to its definition");
 	ok(sound == 0, "cosine: from 0 to 2");
 	memset(x, 0, sizeof(x));
 	x[0] = 1;

@@ -54,7 +54,7 @@ TEST(receive)
 	float h[2] = { 8, -4 }, a[2] = { 5, 6 }, x[2] = { 3, 7 }, zero[2] = { 0, 0 };
 
 	compensate_receive(&c, h, 1, x, 2);
-	ok(x[0] == 3 && x[1] == 7, "cache: what was sent is taken");
+	ok(x[0] == 3 && x[1] == 7, "cache: the receiver takes the values that were sent");
 	compensate_receive(&c, h, 0, zero, 2);
 	ok(zero[0] == 4 && zero[1] == -2, "cache: what was not is rho h");
 	compensate_settle(&c, a, h, NULL, 2);
@@ -62,7 +62,7 @@ TEST(receive)
 	    "cache: and so for the sender, who keeps the rest");
 	c.kind = COMPENSATE_EF21;
 	compensate_receive(&c, h, 1, x, 2);
-	ok(x[0] == 7 && x[1] == 5, "ef21: what came is added to the history");
+	ok(x[0] == 7 && x[1] == 5, "ef21: received values are added to the history");
 }
 
 int

@@ -182,7 +182,7 @@ TEST(test_brute)
 	ok(mirror == 0, "backward is forward in reversed time");
 	ok(bad == 0, "as good as all sets of cuts");
 	ok(many == 0, "with the fewest segments");
-	ok(tie == 0, "of several cuts those that take most layers first");
+	ok(tie == 0, "of equal cuts, those with the most layers first");
 	ok(worse == 0, "ibatch: complete, and no better than the optimum");
 }
 
@@ -197,14 +197,14 @@ TEST(test_ibatch)
 	k = dynacomm_ibatch(&d, cuts);
 	/* layers 2 and 3 arrive during the 6 of layer 1, none during layers 2 and 3 */
 	ok(k == 4 && cuts[0] == 1 && cuts[1] == 3 && cuts[2] == 4,
-	    "ibatch forward: what fits, one at least");
+	    "ibatch forward: the layers that fit, at least one");
 	dynacomm_release(&d);
 	(void)dynacomm_init(&d, bt, (const int64_t[]){ 3, 3, 3, 3 }, 4, 1,
 	    NULL);
 	k = dynacomm_ibatch_backward(&d, cuts);
 	/* the top layer is sent at 3, the link is free at 13 */
 	ok(k == 2 && cuts[0] == 3 && cuts[1] == 4,
-	    "ibatch backward: what was collected");
+	    "ibatch backward: all layers that wait for the link");
 	dynacomm_release(&d);
 }
 

@@ -17,9 +17,9 @@ TEST(test_bandwidth)
 		c = ratio_factor(2, 300, beta, b);
 		falls &= c < last;
 	}
-	ok(falls, "falls all the way");
+	ok(falls, "the ratio falls as the bandwidth grows");
 	ok(ratio_budget(1000, 32) == 125, "32 times smaller than 4000 bytes");
-	ok(ratio_budget(1000, 7) == 571 && ratio_budget(1000, 6) == 666, "rounded down, never over");
+	ok(ratio_budget(1000, 7) == 571 && ratio_budget(1000, 6) == 666, "rounded down");
 }
 
 TEST(test_rate)
@@ -28,30 +28,30 @@ TEST(test_rate)
 	int i;
 
 	ok(ratio_acted(&p, -1) < 0, "unknown stays unknown");
-	ok(ratio_acted(&p, 200e6) == 200e6, "the first is believed");
+	ok(ratio_acted(&p, 200e6) == 200e6, "the first rate is used");
 	ok(ratio_acted(&p, -1) == 200e6, "unknown changes nothing");
-	ok(ratio_acted(&p, 5e6) == 5e6, "a fall is believed at once");
+	ok(ratio_acted(&p, 5e6) == 5e6, "a fall is used immediately");
 	ok(ratio_acted(&p, 5.2e6) == 5e6 && ratio_acted(&p, 4.8e6) == 5e6,
-	    "small changes are none");
+	    "small changes are ignored");
 	ok(ratio_acted(&p, 15e6) == 10e6 && ratio_acted(&p, 15e6) == 12.5e6,
-	    "a rise by half of what is left");
+	    "a rise is followed by half at each step");
 	for (i = 0; i < 20; i++)
 		(void)ratio_acted(&p, 15e6);
-	ok(fabs(p.rate / 15e6 - 1) <= 0.05, "and arrives");
+	ok(fabs(p.rate / 15e6 - 1) <= 0.05, "until it is reached");
 	ok(ratio_acted(&p, 0) == 0 && ratio_acted(&p, 1e6) == 5e5,
-	    "from a dead link too");
+	    "also from a rate of 0");
 }
 
 TEST(test_factor)
 {
 	struct ratio_pace p = RATIO_PACE_INIT;
 
-	ok(ratio_paced(&p, 100, 0) == 100, "none asked for: the link's");
+	ok(ratio_paced(&p, 100, 0) == 100, "without warm-up: the link's ratio");
 	p.warmup = 4;
 	ok(fabs(ratio_paced(&p, 256, 0) - 4) < 1e-9 &&
 	    fabs(ratio_paced(&p, 256, 2) - 64) < 1e-9 &&
 	    ratio_paced(&p, 256, 4) == 256, "c^(1/4), c^(3/4), c");
-	ok(fabs(ratio_paced(&p, 1, 1) - 1) < 1e-12, "of 1: 1");
+	ok(fabs(ratio_paced(&p, 1, 1) - 1) < 1e-12, "warm-up to ratio 1 is 1");
 }
 
 TEST(test_interval)
@@ -71,11 +71,11 @@ TEST(test_interval)
 	ok(interval_next(&o, 10, 1e-9) == 20, "at most doubled");
 	ok(interval_next(&o, 10, 0) == 20, "no drift: doubled");
 	ok(interval_next(&o, 1, 5) == 1 && interval_next(&o, 900, 0) == 1000,
-	    "inside its limits");
+	    "the interval stays within 1 and 1000");
 	ok(!interval_force(&o, 0.04) && interval_force(&o, 0.041),
 	    "forced above four times the target");
 	ok(interval_force(&o, NAN) && interval_next(&o, 50, NAN) == 1 &&
-	    interval_next(&o, 50, INFINITY) == 1, "and by what is no number");
+	    interval_next(&o, 50, INFINITY) == 1, "and by NaN and infinity");
 	/* drift linear in H, 0.0004 per step: the interval that meets 0.01 is 25 */
 	for (t = 0; t < 30; t++)
 		h = interval_next(&o, h, 0.0004 * (double)h);

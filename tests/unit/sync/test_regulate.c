@@ -152,9 +152,9 @@ TEST(test_random)
 	}
 	ok(over == 0 && wrong == 0, "%d random shards and budgets: never over, "
 	    "the same again the same", SHARDS);
-	ok(under <= SHARDS / 100, "within half a percent below (%u not)",
+	ok(under <= SHARDS / 100, "within half a per cent below the budget (%u not)",
 	    under);
-	ok(fixed == 0 && order == 0, "what has no rate is coded once, first");
+	ok(fixed == 0 && order == 0, "codes without a rate are coded once, before the others");
 	ok(tried < 5 * values, "%.1f codings a value", tried / values);
 }
 
@@ -167,7 +167,7 @@ TEST(test_cannot)
 		s.g[i].plan = (struct codec_plan){ CODEC_Q4, 0, 0 };
 	}
 	l.budget = 90;
-	ok(run(&l) == 1, "what has no rate does not fit");
+	ok(run(&l) == 1, "too large codes without a rate do not fit");
 	for (i = 0; i < l.n; i++) {
 		s.g[i].plan = (struct codec_plan){ CODEC_ECQ, 0, 0.1f };
 	}
@@ -175,9 +175,9 @@ TEST(test_cannot)
 	ok(run(&l) == 0 && l.bytes == 100, "coarser until nothing "
 	    "is left");
 	l.budget = 99;
-	ok(run(&l) == 1, "not even nothing fits");
+	ok(run(&l) == 1, "even the shortest codes do not fit");
 	l.budget = 1u << 30;
-	ok(run(&l) == 0 && l.bytes <= l.budget, "more than enough");
+	ok(run(&l) == 0 && l.bytes <= l.budget, "a budget for everything");
 }
 
 /* Using the last bytes of a budget must not give a group a rate far from those of the
@@ -276,7 +276,7 @@ TEST(test_given)
 		over += r != 0 || l.bytes > l.budget || l.bytes != size(&l);
 		under += l.bytes + l.budget / 200 + 16 < l.budget;
 	}
-	ok(over == 0 && under == 0, "of an absurd one: the same");
+	ok(over == 0 && under == 0, "given the codes of an absurd price: the same");
 }
 
 int

@@ -47,7 +47,7 @@ TEST(test_plans)
 	ok(steps(&t, sample(5, 300, 0.5), 1) == 1 && t.tau == 2 &&
 	    fabs(t.delta - 0.000223) < 6e-7, "the first sample gives a plan");
 	ok(steps(&t, sample(5, 300, 0.5), 500) == 0,
-	    "nothing changes, nothing new");
+	    "without changes there is no new plan");
 	t = (struct replan)REPLAN_INIT;
 	ok(steps(&t, sample(200, 300, 0.25), 1) == 1 &&
 	    t.tau == 2 && fabs(t.delta - 0.004911) < 6e-7, "the other rule");
@@ -60,14 +60,14 @@ TEST(test_change)
 
 	(void)steps(&t, sample(200, 100, 0.5), 60);
 	n = steps(&t, sample(5, 100, 0.5), 1);
-	ok(n == 0 && t.bandwidth.v == 200e6, "one sample far off is nothing");
+	ok(n == 0 && t.bandwidth.v == 200e6, "one sample far off changes nothing");
 	(void)steps(&t, sample(200, 100, 0.5), 1);
-	ok(fabs(t.bandwidth.v - 200e6) < 1, "forgotten by the next");
+	ok(fabs(t.bandwidth.v - 200e6) < 1, "the next sample forgets it");
 	n = steps(&t, sample(5, 100, 0.5), 2);
 	ok(n == 1 && fabs(t.bandwidth.v - 5e6) < 1 && t.delta * 11.2e9 / 5e6 <=
 	    0.5001, "two are a change: 200 to 5 Mbit/s within two shards");
 	n = steps(&t, sample(200, 100, 0.5), 2);
-	ok(n == 1 && t.bandwidth.v > 199e6, "and back");
+	ok(n == 1 && t.bandwidth.v > 199e6, "two samples back are a change, too");
 }
 
 /* The least latency of the last 16 samples; the 17th replaces the first. */
@@ -85,7 +85,7 @@ TEST(least)
 	}
 	ok(good, "the least latency, behind fifteen longer ones");
 	replan_see(&t, &s);
-	ok(fabs(replan_latency(&t) - 0.2) < 1e-12, "and no more behind sixteen");
+	ok(fabs(replan_latency(&t) - 0.2) < 1e-12, "after sixteen it is forgotten");
 }
 
 /* Another route is accepted after two consecutive samples. */
@@ -103,10 +103,10 @@ TEST(another_way)
 	replan_see(&t, &s);
 	ok(replan_latency(&t) == 0.010, "one long round trip is a queue");
 	replan_see(&t, &s);
-	ok(replan_latency(&t) == 0.3, "two beyond all others' spread are a way");
+	ok(replan_latency(&t) == 0.3, "two far beyond all others are a new route");
 	s.latency = 0.010;
 	replan_see(&t, &s);
-	ok(replan_latency(&t) == 0.010, "a shorter one counts at once");
+	ok(replan_latency(&t) == 0.010, "a shorter one counts immediately");
 
 	t = (struct replan)REPLAN_INIT;
 	for (i = 0; i < 12; i++) {
@@ -116,7 +116,7 @@ TEST(another_way)
 	s.latency = 0.35;
 	replan_see(&t, &s);
 	replan_see(&t, &s);
-	ok(replan_latency(&t) == 0.010, "not where they spread as far as that");
+	ok(replan_latency(&t) == 0.010, "two within the spread of the others are no route");
 }
 
 /* Values given by the user are not samples. */
@@ -132,7 +132,7 @@ TEST(given)
 	s.compute = 0.4;
 	(void)steps(&t, s, 1);
 	ok(t.bandwidth.v == 80e6 && t.compute.v == 0.4 &&
-	    replan_latency(&t) == 0.3, "what is given is taken as it is, at once");
+	    replan_latency(&t) == 0.3, "values of the user are used immediately");
 }
 
 TEST(test_smooth)
@@ -158,7 +158,7 @@ TEST(test_smooth)
 	replan_see(&t, &(struct replan_sample){ 100, 1, 1, -1, -1, 0 });
 	for (i = 0; i < REPLAN_HALF; i++)
 		replan_see(&t, &(struct replan_sample){ 144, 1, 1, -1, -1, 0 });
-	ok(fabs(t.bandwidth.v - 120) < 1e-9, "half is forgotten in ten");
+	ok(fabs(t.bandwidth.v - 120) < 1e-9, "half of a value is forgotten in ten samples");
 }
 
 TEST(test_price)
@@ -176,26 +176,26 @@ TEST(test_price)
 	s.alpha = 0.5;
 	s.share = 0.01;
 	replan_see(&t, &s);
-	ok(t.kc.v == 0.02, "and while one shard alone says another");
+	ok(t.kc.v == 0.02, "and while a single shard has another price");
 	replan_see(&t, &s);
 	want = REPLAN_KC * 0.01 / 0.99;		/* a hundredth of the bits keeps half */
-	ok(fabs(t.kc.v / sqrt(0.02 * want) - 1) < 1e-12, "a second one moves it by half");
+	ok(fabs(t.kc.v / sqrt(0.02 * want) - 1) < 1e-12, "a second shard moves it half-way");
 	for (i = 0; i < 30; i++)
 		replan_see(&t, &s);
-	ok(fabs(t.kc.v / want - 1) < 0.2, "in the end it is what was measured");
+	ok(fabs(t.kc.v / want - 1) < 0.2, "after many shards it is the measured price");
 	d = model();
 	ok(replan_plan(&t, &d, &e) >= 0 && d.kc == t.kc.v,
-	    "the measured price");
+	    "the plan uses the measured price");
 	s.alpha = 0;
 	for (i = 0; i < 60; i++)
 		replan_see(&t, &s);
 	ok(fabs(t.kc.v / (REPLAN_KC * 99 * 0.01 / 0.99) - 1) < 0.05,
-	    "a code that keeps nothing has the price of a hundredth");
+	    "a code that keeps nothing has the price of contraction 0.01");
 	s.share = 0;
 	for (i = 0; i < 60; i++)
 		replan_see(&t, &s);
 	ok(t.planned == 1 && fabs(t.kc.v / (REPLAN_KC * 99 * t.delta /
-	    (1 - t.delta)) - 1) < 0.05, "nothing sent: the plan was too little");
+	    (1 - t.delta)) - 1) < 0.05, "nothing sent: the price of the planned share");
 	t.kc.v = 0;
 	t.kc.odd = 0;
 	t.from[2] = REPLAN_KC / 5;
@@ -203,12 +203,12 @@ TEST(test_price)
 	s.alpha = 0.8;
 	replan_see(&t, &s);
 	want = exp2(-0.1) * log(REPLAN_KC / 5) + (1 - exp2(-0.1)) * log(REPLAN_KC / 4);
-	ok(fabs(log(t.kc.v) - want) < 1e-12, "one that is near counts as any other");
+	ok(fabs(log(t.kc.v) - want) < 1e-12, "a near sample is weighted like any other");
 	s.alpha = 1;
 	s.share = 1;
 	d.kc = t.kc.v;
 	replan_see(&t, &s);
-	ok(t.kc.v == d.kc, "what is not coded has no price");
+	ok(t.kc.v == d.kc, "values sent uncoded have no price");
 }
 
 /* Return the share below d that takes `more' times as long to the target. */
@@ -285,9 +285,9 @@ TEST(test_taken)
 	r = t.age == 49;
 	t.age = 50;
 	(void)replan_plan(&t, &d, &e);
-	ok(r && t.age == 0, "and so has every fiftieth shard");
+	ok(r && t.age == 0, "and so does every fiftieth shard");
 	replan_see(&t, &(struct replan_sample){ -1, -1, -1, -1, -1, 0 });
-	ok(t.age > 0 && t.age < 2, "each of which counts");
+	ok(t.age > 0 && t.age < 2, "also a shard without measurements");
 }
 
 TEST(test_bad)
@@ -300,8 +300,8 @@ TEST(test_bad)
 
 	replan_see(&t, &(struct replan_sample){ 0, -1, 0, -1, -1, 0 });
 	ok(t.bandwidth.v == 0 && t.compute.v == 0 && replan_latency(&t) < 0,
-	    "nothing measured is nothing known");
-	ok(replan_plan(&t, &d, &e) == -ERR_USAGE, "and no plan: %s",
+	    "without measurements nothing is known");
+	ok(replan_plan(&t, &d, &e) == -ERR_USAGE, "and there is no plan: %s",
 	    ERR_MSG(&e));
 	(void)steps(&t, sample(5, 300, 0.5), 3);
 	ok(replan_check(&t) == 0, "what it leaves is good");
@@ -332,11 +332,11 @@ TEST(test_bad)
 	ok(replan_check(&t) < 0, "a delay below 0");
 	t.tau = 1;
 	t.delta = 0;
-	ok(replan_check(&t) < 0, "no bits");
+	ok(replan_check(&t) < 0, "a plan with 0 bits");
 	t.delta = 1.001;
-	ok(replan_check(&t) < 0, "more bits than there are");
+	ok(replan_check(&t) < 0, "a plan with more bits than the values have");
 	t.delta = 1;
-	ok(replan_check(&t) == 0, "all bits");
+	ok(replan_check(&t) == 0, "a plan with all bits");
 	for (i = 0; i < 5; i++) {
 		double *v1[] = { &t.bandwidth.v, &t.compute.v, &t.kc.v,
 		    &t.nlatency, &t.nlatency }, was = *v1[i];

@@ -35,20 +35,20 @@ TEST(parse)
 	ok(q.clip == 2.5 && robust_active(&q) && !robust_elements(&q),
 	    "a norm");
 	q = rule("mean");
-	ok(!robust_active(&q), "a mean decides nothing");
+	ok(!robust_active(&q), "a mean excludes nothing");
 	q = rule("norm-ratio:2,trim:1:senders,finite");
 	ok(q.kind == ROBUST_TRIM && q.f == 1 && q.senders &&
-	    q.max_ratio == 2 && q.finite, "all its words");
+	    q.max_ratio == 2 && q.finite, "a rule with all its words");
 	q = rule("trim:0");
-	ok(q.f == 0 && !q.senders && robust_elements(&q), "nothing is cut");
+	ok(q.f == 0 && !q.senders && robust_elements(&q), "trim:0 needs all values");
 	ok(robust_elements(&(struct robust_rule){ .kind = ROBUST_MEDIAN }) &&
 	    robust_active(&(struct robust_rule){ .finite = 1 }) &&
 	    robust_active(&(struct robust_rule){ .max_ratio = 1 }) &&
 	    robust_active(&(struct robust_rule){ .kind = ROBUST_TRIM }),
-	    "what a rule asks for");
+	    "a median, finite, norm-ratio or trim is active");
 	q = rule("norm-ratio:1");
 	ok(q.kind == ROBUST_MEAN && q.max_ratio == 1 && robust_active(&q),
-	    "a limit of a mean");
+	    "a mean with a limit of norms");
 }
 
 TEST(center)
@@ -69,16 +69,16 @@ TEST(center)
 	ok(robust_judge(&q, &t, &e) == 0 && t.one[0].scale == 1 &&
 	    t.one[1].scale == 1 && fabs(t.one[2].scale - 0.2) < 1e-12 &&
 	    fabs(t.one[3].scale - 2 / 3.0) < 1e-12 && t.one[4].scale == 1,
-	    "what is beyond the median of the distances is drawn to it");
+	    "contributions beyond the median distance are clipped to it");
 	ok(t.one[2].fate == ROBUST_CLIPPED && t.one[3].fate == ROBUST_COUNTS,
-	    "who is twice as far is said");
-	ok(t.one[4].share == 0.2 && t.one[0].share == 1, "one voice each");
+	    "only those more than twice as far are reported as clipped");
+	ok(t.one[4].share == 0.2 && t.one[0].share == 1, "all devices have equal weight");
 	q = rule("center");
 	t.one[0].far2 = t.one[4].share = 1;
 	ok(!q.even && robust_judge(&q, &t, &e) == 0 && t.one[4].share == 1 &&
-	    t.one[0].scale == 1, "without a number the weights are as they are");
+	    t.one[0].scale == 1, "center without a number keeps the weights");
 	q = rule("center:3");
-	ok(robust_judge(&q, &t, &e) == -ERR_REFUSED, "three of five are too many");
+	ok(robust_judge(&q, &t, &e) == -ERR_REFUSED, "three attackers of five are too many");
 	q = rule("center");
 	(void)robust_step(&t, 4, &e);
 	for (i = 0; i < 4; i++) {
@@ -86,7 +86,7 @@ TEST(center)
 		t.one[i].far2 = i < 2 ? 1 : 100;
 	}
 	ok(robust_judge(&q, &t, &e) == 0 && fabs(t.one[3].scale - 0.1) < 1e-12,
-	    "half of them, all bad, do not widen it");
+	    "the two far ones of four do not increase the distance");
 	robust_release(&t);
 }
 
@@ -117,12 +117,12 @@ sparse(void)
 {
 	ok(taken("median", 0, 60) && taken("median", 3, 60) &&
 	    taken("trim:3", 3, 60),
-	    "a third sends zeros: that stops nobody");
-	ok(taken("median", 4, 50), "nor do four of nine");
-	ok(!taken("median", 5, 100), "five of nine are most of them");
+	    "a third may send zeros");
+	ok(taken("median", 4, 50), "so may four of nine");
+	ok(!taken("median", 5, 100), "five of nine may not");
 	ok(!taken("median", 0, 49) && !taken("trim:3", 0, 49),
 	    "sparse shards are refused");
-	ok(taken("median:senders", 9, 0), "among senders nothing is sparse");
+	ok(taken("median:senders", 9, 0), "median:senders accepts sparse shards");
 }
 
 /* Apply a rule to one element of k values. */
@@ -149,18 +149,18 @@ TEST(elements)
 	const float sparse[] = { 0, 6, NAN, NAN, 4 }, lone[] = { 0, 0, 9 };
 
 	ok(element("median", 0, odd, 5) == 4, "median of five");
-	ok(element("median", 0, odd, 4) == 3.5, "of four: 2, 5 and their middle");
+	ok(element("median", 0, odd, 4) == 3.5, "median of four: the mean of 2 and 5");
 	ok(element("trim:1", 0, odd, 5) == 11.0 / 3, "trimmed mean");
 	ok(element("trim:2", 0, odd, 5) == 4, "trimmed to the median");
 	ok(element("trim:1", 0, turned, 5) == 11.0 / 3, "in any order");
-	ok(element("median", 0, sparse, 5) == 0, "sparse is zero");
+	ok(element("median", 0, sparse, 5) == 0, "median of sparse values: 0");
 	ok(element("median", 1, sparse, 5) == 5,
-	    "among two that are not zero");
+	    "median of the two nonzero values");
 	ok(element("trim:0", 1, sparse, 5) == 5 &&
 	    element("trim:0", 1, lone, 3) == 9,
-	    "the mean over those who sent a value");
+	    "mean of the devices that sent a value");
 	ok(element("trim:1", 1, lone, 3) == 0,
-	    "one device alone moves nothing");
+	    "a value of a single device is trimmed to 0");
 }
 
 /* All orders of five columns give the same bits. */
@@ -190,7 +190,7 @@ TEST(orders)
 		robust_combine(&q, z, x, 5, 7, tmp);
 		same &= memcmp(y, z, sizeof(y)) == 0;
 	}
-	ok(same, "120 orders, the same bits");
+	ok(same, "all 120 orders give the same bits");
 }
 
 /* Make k contributions of one value and weight 1. */
@@ -270,7 +270,7 @@ limits(struct robust_step *t)
 	line(t, v, 4);
 	for (i = 0; i < 4; i++)
 		t->one[i].nonfinite = 1;
-	ok(robust_judge(&q, t, &e) == -ERR_REFUSED && t->none, "nobody left");
+	ok(robust_judge(&q, t, &e) == -ERR_REFUSED && t->none, "no contribution is left");
 }
 
 /* The least number of contributions for a rule, and values exactly at its limit. */
@@ -287,14 +287,14 @@ least(struct robust_step *t)
 	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 7,
 	    "one of three is left when one is cut at each end");
 	line(t, v, 2);
-	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "none of two");
+	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "of two none is left");
 	q = rule("norm-ratio:2");
 	line(t, (const float[]){ 1, 2, 4 }, 3);
 	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 7,
 	    "exactly twice the median counts");
 	q = rule("trim:2");
 	line(t, v, 4);
-	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "nothing to average");
+	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "trim:2 of four leaves nothing");
 }
 
 /* With center:F large weights count like the others. */
@@ -309,7 +309,7 @@ even(struct robust_step *t)
 	t->one[3].weight = 0;
 	t->one[2].share = 0.5;
 	ok(robust_judge(&q, t, &e) == 0 && t->one[2].share == 0.5 / 97 &&
-	    t->one[0].share == 0.1 && t->one[1].share == 1, "all alike");
+	    t->one[0].share == 0.1 && t->one[1].share == 1, "equal shares for all weights");
 }
 
 int

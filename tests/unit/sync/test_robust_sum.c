@@ -37,7 +37,7 @@ test_some(struct robust_sum *c)
 		robust_sum_add_some(c, f[j], pos, one, k);
 	}
 	ok(memcmp(want, c->acc, sizeof(want)) == 0,
-	    "some values are added to the bits of all");
+	    "a sum of some values equals the bits of a sum of all");
 }
 
 int

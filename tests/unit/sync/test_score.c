@@ -156,22 +156,22 @@ TEST(told)
 	score_observe(s, 0, &loud);
 	score_scale(s);
 	ok(score_of(s, 0) == 1 && score_of(s, 3) == 1,
-	    "all weigh the same until it is told, however large they are");
+	    "equal weights without second moments, whatever the energy");
 	ok(score_tell(s, energy, &e) == 0 && close_to((double)score_of(s, 0), 0.5) &&
-	    close_to((double)score_of(s, 1), 1), "the fourth root of the share");
-	ok(score_of(s, 2) == 1e-6f, "what the loss does not mind weighs little");
+	    close_to((double)score_of(s, 1), 1), "power 1/4: the fourth root of the share");
+	ok(score_of(s, 2) == 1e-6f, "a second moment of 0 has the least weight");
 	ok(score_tell(s, bad, &e) == -ERR_DATA &&
 	    score_tell(s, odd, &e) == -ERR_DATA && close_to((double)score_of(s, 0), 0.5),
-	    "a negative one, and what is no number, are refused");
+	    "negative second moments and NaN are refused");
 	ok(score_tell(s, none, &e) == 0 && score_of(s, 2) == 1,
-	    "all 0: all the same");
+	    "all second moments 0: equal weights");
 	s->power = 1;
 	ok(score_tell(s, energy, &e) == 0 &&
 	    close_to((double)score_of(s, 0), 1. / 16) && score_of(s, 3) == 1e-6f,
-	    "the power 1: the share, at least 1e-6");
+	    "power 1: the share, at least 1e-6");
 	s->power = 0;
 	ok(score_tell(s, energy, &e) == 0 && score_of(s, 0) == 1 && score_of(s, 2) == 1,
-	    "the power 0: all the same");
+	    "power 0: equal weights");
 	score_free(s);
 }
 
@@ -359,7 +359,7 @@ TEST(one_lesson)
 	ok(good, "four steps down the gradient");
 	ok(fabs((double)s->all.worth[0] - first) < 1e-5 &&
 	    fabs((double)s->all.worth[1] - first) < 1e-5,
-	    "what the first weights were worth: %.4f", first);
+	    "the correlation of the first weights with the benefit: %.4f", first);
 	ok(s->all.lessons == 1 && s->all.shards == 1 && s->group[2].benefit == 40,
 	    "a lesson is counted");
 	ok(score_learn(s, other, 4, NULL) == 0 && s->all.lessons == 2 &&
@@ -371,7 +371,7 @@ TEST(one_lesson)
 	second = correlation(x, y);
 	ok(fabs((double)s->all.worth[0] - 0.9 * first - 0.1 * second) < 1e-5 &&
 	    fabs((double)s->all.worth[1] - (double)s->all.worth[0]) > 1e-5,
-	    "and are worth lately");
+	    "and so is the correlation");
 	score_free(s);
 }
 
@@ -397,7 +397,7 @@ TEST(bounds)
 	s->group[9].m2 = 0;
 	(void)score_of(s, 9);
 	ok(s->group[9].z[0] == -4 && s->group[9].z[1] == -4,
-	    "what has no energy has the least");
+	    "a group without energy has the z-score -4");
 	b[7] = 1;
 	b[9] = 2;
 	ok(score_learn(s, b, 1e9, NULL) == 0, "a lesson at a huge rate");
@@ -407,13 +407,13 @@ TEST(bounds)
 		good &= fabs((double)s->all.u[i]) <= 8;
 	ok(good && (s->all.w[0] == 8 || s->all.w[0] == -8), "weights stop at 8");
 	ok(score_learn(s, none, 4, NULL) == 0 && isfinite(s->all.w[0]),
-	    "a lesson that says nothing");
+	    "a lesson with benefits of 0");
 	memcpy(b + 20, s->all.w, sizeof(s->all.w));
 	for (i = 0; i < 2; i++) {
 		b[3] = i == 0 ? -1 : NAN;
 		ok(score_learn(s, b, 4, NULL) == -ERR_DATA &&
 		    memcmp(b + 20, s->all.w, sizeof(s->all.w)) == 0 &&
-		    s->all.lessons == 2, "%g teaches nothing", (double)b[3]);
+		    s->all.lessons == 2, "a benefit of %g is refused", (double)b[3]);
 	}
 	score_free(s);
 }
@@ -432,7 +432,7 @@ TEST(signs)
 			right += strstr("m1 m2 score benefit",
 			    score_columns[c]) != NULL;
 		}
-	ok(refused == 4 && right == 4, "four columns are never below 0");
+	ok(refused == 4 && right == 4, "negative values are refused in four columns");
 	score_free(s);
 }
 

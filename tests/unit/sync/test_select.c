@@ -284,12 +284,12 @@ TEST(share)
 	ok(select_share(s, quiet, NULL, 5, 0.4, c, NULL) == 0 &&
 	    memcmp(c, "\0\1\0\0\0", 5) == 0, "p = 0.4: the one with 40 %%");
 	ok(select_share(s, quiet, NULL, 5, 0.5, c, NULL) == 0 &&
-	    memcmp(c, "\0\1\1\0\0", 5) == 0, "a tie goes to the lower group");
+	    memcmp(c, "\0\1\1\0\0", 5) == 0, "of equal scores the lower group is chosen");
 	ok(select_share(s, quiet, (uint32_t[]){ 1, 1, 1, 1, 1 }, 5, 0.5, c, NULL) == 0 &&
 	    c[0] + c[1] + c[2] + c[3] + c[4] == 3,
 	    "of the values: half of five groups alike are three");
 	ok(select_share(s, loud, NULL, 5, 0.5, c, NULL) == 0 &&
-	    memcmp(c, "\0\1\0\1\0", 5) == 0, "but first to the larger mean square");
+	    memcmp(c, "\0\1\0\1\0", 5) == 0, "of equal scores the larger mean square first");
 	ok(select_share(s, quiet, NULL, 5, 0, c, NULL) == 0 &&
 	    memcmp(c, "\0\0\0\0\0", 5) == 0, "p = 0: none");
 	ok(select_share(third, quiet, NULL, 3, 1, c, NULL) == 0 &&
@@ -307,14 +307,14 @@ TEST(odd)
 	uint8_t c[2] = { 9, 9 };
 
 	ok(select_budget(l, 2, 2, 8, c, &r, &e) == -ERR_USAGE,
-	    "a group with nothing to choose is refused");
+	    "a group without a valid level is refused");
 	ok(select_budget(l, 1, SELECT_LEVELS + 1, 4, c, &r, &e) ==
-	    -ERR_USAGE, "more levels than there may be are refused");
+	    -ERR_USAGE, "too many levels are refused");
 	ok(select_budget(l, 1, 2, 4, c, &r, &e) == 1 &&
-	    r.bytes == 5 && c[0] == 0, "a budget for nothing: 1, and what it needs");
+	    r.bytes == 5 && c[0] == 0, "budget too small: 1, and the least bytes");
 	ok(select_budget(l, 0, 2, 4, c, &r, &e) == 0 &&
 	    r.dist == 0, "no groups");
-	ok(select_price(l + 2, 2, 1) == 2, "no level at any price");
+	ok(select_price(l + 2, 2, 1) == 2, "no valid level: none for any price");
 }
 
 /* Ties go to the lower group, then the lower level. */

@@ -74,14 +74,14 @@ TEST(test_clusters)
 		ok(sketch_judge(&s, 0.5, &e) == 0 && s.clusters == 2,
 		    "two clusters");
 		ok(s.of[0] == 0 && s.of[2] == 0 && s.of[5] == 0 &&
-		    s.of[1] == 1 && s.of[4] == 1, "of the right ones");
-		ok(s.of[3] == SKETCH_NONE, "what was dropped is in none");
+		    s.of[1] == 1 && s.of[4] == 1, "of the right devices");
+		ok(s.of[3] == SKETCH_NONE, "a dropped device is in no cluster");
 	}
-	ok(sketch_begin(&s, 2, &e) == 0, "fewer");
+	ok(sketch_begin(&s, 2, &e) == 0, "the next step, with two devices");
 	sketch_drop(&s, 0);
 	sketch_drop(&s, 1);
 	ok(sketch_judge(&s, 0.5, &e) == 0 && s.clusters == 0,
-	    "none that counts, none");
+	    "without counted devices there are no clusters");
 	ok(sketch_begin(&s, CLUSTER_GROUP + 1, &e) == 0 &&
 	    sketch_judge(&s, 0.5, &e) == -ERR_REFUSED,
 	    "too many are refused: %s", ERR_MSG(&e));
