@@ -68,14 +68,8 @@ cut_tensors(struct cut *x, struct reader *r, struct err *e)
 
 	for (i = 0; i < sc->n; i++)
 		x->tensors += pick_tensor(x->o->tensor, sc->t[i].name) ? 1 : 0;
-	if (x->cap < sc->group_size) {
-		alloc_free(x->x);
-		x->cap = 0;
-		if ((x->x = alloc_get(sc->group_size, sizeof(*x->x), e)) == NULL)
-			return -ERR_SYS;
-		x->cap = sc->group_size;
-	}
-	if ((k = filter_shard(r, x->w, e)) < 0)
+	if ((k = alloc_grow(&x->x, &x->cap, sc->group_size, sizeof(*x->x), e)) < 0 ||
+	    (k = filter_shard(r, x->w, e)) < 0)
 		return k;
 	while ((k = reader_next(r, e)) > 0) {
 		if (k == READER_SEND)

@@ -155,6 +155,6 @@ main(int argc, char **argv)
 	struct opts o = { .f = &p.f };
 	int status = program_main(&p, argc, argv, &o);
 
-	stage_select_release(&o.select);
+	plan_text_release(&o.select.given);
 	return status;
 }

@@ -346,6 +346,6 @@ main(int argc, char **argv)
 	for (t = 0; t < PARTS; t++)
 		while (o.words[t] > 0)
 			alloc_free(o.word[t][--o.words[t]]);
-	stage_select_release(&o.select);
+	plan_text_release(&o.select.given);
 	return r;
 }

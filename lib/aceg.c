@@ -289,22 +289,16 @@ ace_writer_new(int fd, const char *program, struct ace_error *out)
 	struct io *io;
 	int r = -ERR_SYS;
 
-	if (isatty(fd)) {
-		(void)ace_fail(out, err_set(&e, ERR_USAGE, "the output is a "
-		    "terminal, but a shard stream is binary"), &e);
-		alloc_free(a);
-		return NULL;
-	}
-	if (program != NULL && (strlen(program) > 1024 ||
-	    !text_clean(program, strlen(program)))) {
-		(void)ace_fail(out, err_set(&e, ERR_USAGE, "provenance line: "
-		    "expected at most 1024 bytes of UTF-8 without control "
-		    "characters"), &e);
-		alloc_free(a);
-		return NULL;
-	}
-	if (a == NULL || (r = io_create_fd(&io, fd, "<output>", &e)) < 0 ||
-	    (r = writer_open(&a->w, io, &o, &e)) < 0) {
+	if (isatty(fd))
+		r = err_set(&e, ERR_USAGE, "the output is a terminal, but a "
+		    "shard stream is binary");
+	else if (program != NULL && (strlen(program) > 1024 ||
+	    !text_clean(program, strlen(program))))
+		r = err_set(&e, ERR_USAGE, "provenance line: expected at most 1024 "
+		    "bytes of UTF-8 without control characters");
+	else if (a != NULL && (r = io_create_fd(&io, fd, "<output>", &e)) == 0)
+		r = writer_open(&a->w, io, &o, &e);
+	if (r < 0) {
 		alloc_free(a);
 		(void)ace_fail(out, r, &e);
 		return NULL;

@@ -79,8 +79,8 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
 		schema_span(sc, g, &span);
 		kern_get(&e)->stat(x, span.n, &seen);
 		if (span.n == SCHEMA_GROUP)
-			must(residual_record(n, g, CODEC_TOPK, param, body, x,
-			    span.n, &e), "record");
+			must(writer_record(residual_writer(n), g, CODEC_TOPK, param,
+			    body->p, body->n, x, span.n, &e), "record");
 		must(residual_put(n, g, x, span.n, &seen, &e), "put");
 	}
 	must(residual_whole(n, &w, &e), "whole");

@@ -16,13 +16,6 @@
 /* For functions that are called for each value with a constant `two' (ecq_code.h). */
 #define ECQ_BITS_INLINE static inline __attribute__((always_inline))
 
-/* Return the number of bits of v > 0, leading zeros left out. */
-static inline unsigned
-ecq_bits_length(uint32_t v)
-{
-	return 32 - (unsigned)__builtin_clz(v);
-}
-
 /*
  * ---- bits written from the end of a body towards its start, the least significant
  * bit of each byte and number first.  Bits without a model are written there, because
@@ -111,7 +104,7 @@ ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
 	if ((size_t)(end - p) < n / 8 + 4 * states + 8)
 		return NULL;
 	for (j = 0; j < states; j++) {
-		e = ecq_bits_length(state[j]) - 17;
+		e = bits_length(state[j]) - 17;
 		tail_put(&t, e, 4);
 		tail_put(&t, state[j] & ((1u << (16 + e)) - 1), 16 + e);
 	}

@@ -72,7 +72,7 @@ fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
 		    two)) - (KERN_ECQ_ESCAPE >> two);
 		k++;
 	}
-	return sum > k ? ecq_bits_length((uint32_t)(sum / k)) - 1 : 0;
+	return sum > k ? bits_length((uint32_t)(sum / k)) - 1 : 0;
 }
 
 /* Count the codes per context; their symbols are top at most. */
@@ -150,7 +150,7 @@ level(const int16_t *q, size_t n)
 	for (i = 0; i < n; i++)
 		v += magnitude(q[i]);
 	v = (v << 10) / n | 1;
-	o = ecq_bits_length((uint32_t)v) - 1;
+	o = bits_length((uint32_t)v) - 1;
 	o = 2 * o + (unsigned)(v << 1 >> o & 1);
 	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
 }
@@ -291,7 +291,7 @@ put_rest(struct bits *b, int16_t q, unsigned code, float x, unsigned two)
 
 	if (s >= KERN_ECQ_ESCAPE - two) {
 		e = (a >> (shift + two)) - (KERN_ECQ_ESCAPE >> two);
-		k = ecq_bits_length((e >> b->fine) + 1) - 1;
+		k = bits_length((e >> b->fine) + 1) - 1;
 		put_bits(b, (1u << k) - 1, k + 1);
 		put_bits(b, ((e >> b->fine) + 1) & ((1u << k) - 1), k);
 		put_bits(b, e & ((1u << b->fine) - 1), b->fine);

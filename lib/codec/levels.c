@@ -11,9 +11,8 @@ wide(uint16_t h)
 	return (double)bytes_f32((uint32_t)h << 16);
 }
 
-/* Round to the nearest bf16, ties to even, at most the largest finite one. */
-static uint16_t
-narrow(double v)
+uint16_t
+levels_bf16(double v)
 {
 	uint32_t u = bytes_u32(v < 0x1.fep127 ? (float)v : 0x1.fep127f);
 
@@ -88,8 +87,8 @@ eight(struct levels *l, double a, double r, const float *m, size_t k)
 	double sum = 0, d;
 	size_t i;
 
-	l->a = narrow(a);
-	l->r = narrow(r);
+	l->a = levels_bf16(a);
+	l->r = levels_bf16(r);
 	levels_make(l);
 	thresholds(l, t);
 	for (i = 0; i < k; i++) {
@@ -157,10 +156,10 @@ levels_fit(struct levels *l, const float *m, size_t k)
 		if (a < high / wide(LEVELS_TOP))
 			a = high / wide(LEVELS_TOP);
 	}
-	l->a = narrow(a);
+	l->a = levels_bf16(a);
 	if (l->n == 2)
 		r = l->a > 0 ? high / wide(l->a) : 1;
-	l->r = narrow(r);
+	l->r = levels_bf16(r);
 	levels_make(l);
 }
 

@@ -16,6 +16,9 @@ struct levels {
 	float v[LEVELS_MAX];	/* [n] the levels, limited to FLT_MAX */
 };
 
+/* Round to the nearest bf16, ties to even, at most the largest finite one. */
+uint16_t levels_bf16(double v);
+
 /* Compute v from n, a and r, in f64. */
 void levels_make(struct levels *l);
 

@@ -24,6 +24,7 @@
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/codec_impl.h"
+#include "codec/levels.h"
 #include "kern/kern.h"
 
 enum { BLOCK = 320, FIVE = 5, STEPS = 12, TOP = 0x7f7f, BYTES = 243,
@@ -81,15 +82,6 @@ bf16_up(double v)
 	return (uint16_t)(u < TOP ? u : TOP);
 }
 
-static uint16_t
-bf16_near(double v)
-{
-	uint32_t u = bytes_u32(v < 0x1.fep127 ? (float)v : 0x1.fep127f);
-
-	u = (u + 0x7fff + (u >> 16 & 1)) >> 16;
-	return (uint16_t)(u < TOP ? u : TOP);
-}
-
 /* Return the mean of the a[i] above t, or 0 if there are none. a[i] is added in lane i %
  * 8. */
 static double
@@ -142,7 +134,7 @@ scale(const struct codec_in *in, const float *x, size_t n, unsigned mode)
 	in->kern->stat(x, n, &st);
 	rms = sqrt(st.sumsq / (double)n);
 	if (mode == MSE)
-		return bf16_near(lloyd(x, n, rms) * rms);
+		return levels_bf16(lloyd(x, n, rms) * rms);
 	if (mode == CLIP && 2.5 * rms < (double)st.max_abs)
 		return bf16_up(2.5 * rms);
 	return bf16_up((double)st.max_abs);

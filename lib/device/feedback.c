@@ -466,12 +466,6 @@ feedback_state(const struct feedback *f)
 }
 
 int
-feedback_scratch(const struct feedback *f, int *fd, struct err *e)
-{
-	return statedir_scratch(&f->state, fd, e);
-}
-
-int
 feedback_beside(const struct feedback *f)
 {
 	return f->o.kind != COMPENSATE_EF;
@@ -541,8 +535,8 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
 		f->how.kern->stat(a, n, &was);
 	else
 		was = *seen;
-	if (c != NULL && (r = residual_record(f->next, g, c->codec, c->param,
-	    c->body, dec, n, e)) < 0)
+	if (c != NULL && (r = writer_record(residual_writer(f->next), g, c->codec,
+	    c->param, c->body->p, c->body->n, dec, n, e)) < 0)
 		return r;
 	compensate_settle(&f->how, a, u, dec, n);
 	f->how.kern->stat(a, n, &left);

@@ -67,8 +67,6 @@ int feedback_begin(struct feedback *f, const struct shard *sh,
 struct residual_new *feedback_next(const struct feedback *f);
 /* Return the state directory, for memories that are saved with a step. */
 const struct statedir *feedback_state(const struct feedback *f);
-/* Open an unnamed temporary file in the state. */
-int feedback_scratch(const struct feedback *f, int *fd, struct err *e);
 
 /* Set *c to the code of group g in the previous shard, and return 1; return 0 if the group was
  * not sent. */

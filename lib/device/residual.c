@@ -132,13 +132,6 @@ residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
 	    writer_seen(n->w, g, x, len, seen, e);
 }
 
-int
-residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
-    uint8_t param, const struct buf *body, const float *x, size_t len, struct err *e)
-{
-	return writer_record(n->c, g, codec, param, body->p, body->n, x, len, e);
-}
-
 struct writer *
 residual_writer(struct residual_new *n)
 {

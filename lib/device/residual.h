@@ -60,11 +60,7 @@ int residual_begin(struct residual_new **out, const struct statedir *s,
 struct kern_stat;
 int residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
     const struct kern_stat *seen, struct err *e);
-/* Write a record of the coded shard; x f32[len] holds its decoded values.  Call it
- * in rising order of g. */
-int residual_record(struct residual_new *n, uint32_t g, uint32_t codec,
-    uint8_t param, const struct buf *body, const float *x, size_t len, struct err *e);
-/* Return the writer of the coded shard, for its annotations. */
+/* Return the writer of the coded shard, for its records and annotations. */
 struct writer *residual_writer(struct residual_new *n);
 /* Return the next residual file, in which values may wait (io_ahead). */
 struct io *residual_io(const struct residual_new *n);

@@ -139,15 +139,11 @@ kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q, size_t from, siz
 void
 kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
-	unsigned c, s;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		c = kern_ecq_context(KERN_ECQ_LEVEL(code[i]));
-		s = KERN_ECQ_SYMBOL(code[i]);
-		span[i] = m->first[s][c] |
-		    (uint32_t)(m->first[s + 1][c] - m->first[s][c]) << 16;
-		m->count[s][c] += KERN_ECQ_STEP;
+		span[i] = kern_ecq_span(m, kern_ecq_context(KERN_ECQ_LEVEL(code[i])),
+		    KERN_ECQ_SYMBOL(code[i]));
 		if ((i + 1) % KERN_ECQ_LANES == 0)
 			kern_ecq_learn(m);
 	}
@@ -213,30 +209,18 @@ kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, si
 {
 	int32_t mag[KERN_ECQ_LANES];
 	uint8_t l[KERN_ECQ_LANES];
-	uint32_t *x, slot;
 	size_t i, j, k;
-	unsigned c, s;
+	int s;
 
 	for (i = 0; i < n; i += k) {
 		k = n - i < KERN_ECQ_LANES ? n - i : KERN_ECQ_LANES;
 		kern_ecq_levels(&m->e, l);
 		for (j = 0; j < k; j++) {
-			x = &g->x[j & (g->states - 1)];
-			c = kern_ecq_context(l[j]);
-			slot = *x & ((1u << KERN_ECQ_BITS) - 1);
-			for (s = 0; slot >= m->first[s + 1][c]; s++)
-				continue;
-			*x = (uint32_t)(m->first[s + 1][c] - m->first[s][c]) *
-			    (*x >> KERN_ECQ_BITS) + slot - m->first[s][c];
-			if (*x < KERN_ECQ_LOW && g->end - g->p < 2)
+			if ((s = kern_ecq_symbol(m, g, &g->x[j & (g->states - 1)],
+			    kern_ecq_context(l[j]))) < 0)
 				return -1;
-			if (*x < KERN_ECQ_LOW) {
-				*x = *x << 16 | bytes_le16(g->p);
-				g->p += 2;
-			}
-			m->count[s][c] += KERN_ECQ_STEP;
 			code[i + j] = KERN_ECQ_CODE(l[j], s);
-			mag[j] = counted(l[j], s);
+			mag[j] = counted(l[j], (unsigned)s);
 		}
 		kern_ecq_done(&m->e, mag, k);
 		if (k == KERN_ECQ_LANES)

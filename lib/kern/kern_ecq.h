@@ -237,6 +237,36 @@ struct kern_ecq_get {
 	const unsigned char *p, *end;
 };
 
+/* Return a symbol's first slot in context c, plus its number of slots << 16, and count it. */
+static inline uint32_t
+kern_ecq_span(struct kern_ecq *m, unsigned c, unsigned s)
+{
+	m->count[s][c] += KERN_ECQ_STEP;
+	return m->first[s][c] | (uint32_t)(m->first[s + 1][c] - m->first[s][c]) << 16;
+}
+
+/* Decode a symbol in context c from state *x and count it.  Return it, or -1 if a word is
+ * missing. */
+static inline int
+kern_ecq_symbol(struct kern_ecq *m, struct kern_ecq_get *g, uint32_t *x, unsigned c)
+{
+	const uint32_t slot = *x & ((1u << KERN_ECQ_BITS) - 1);
+	unsigned s = 0;
+	uint32_t span;
+
+	while (slot >= m->first[s + 1][c])
+		s++;
+	span = kern_ecq_span(m, c, s);
+	*x = (span >> 16) * (*x >> KERN_ECQ_BITS) + slot - (span & 0xffff);
+	if (*x < KERN_ECQ_LOW && g->end - g->p < 2)
+		return -1;
+	if (*x < KERN_ECQ_LOW) {
+		*x = *x << 16 | (uint32_t)(g->p[0] | g->p[1] << 8);
+		g->p += 2;
+	}
+	return (int)s;
+}
+
 /* Reset m to its initial state. above has room for one row; NULL unless the mode is
  * ABOVE. */
 void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,

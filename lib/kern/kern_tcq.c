@@ -54,17 +54,11 @@ kern_tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code)
 void
 kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
-	struct kern_ecq *t;
-	unsigned c, s;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		c = kern_ecq_context(KERN_ECQ_LEVEL(code[i]));
-		s = KERN_ECQ_SYMBOL(code[i]);
-		t = tables(m, KERN_TCQ_QUANTISER(code[i]));
-		span[i] = t->first[s][c] |
-		    (uint32_t)(t->first[s + 1][c] - t->first[s][c]) << 16;
-		t->count[s][c] += KERN_ECQ_STEP;
+		span[i] = kern_ecq_span(tables(m, KERN_TCQ_QUANTISER(code[i])),
+		    kern_ecq_context(KERN_ECQ_LEVEL(code[i])), KERN_ECQ_SYMBOL(code[i]));
 		if ((i + 1) % KERN_ECQ_LANES == 0) {
 			kern_ecq_learn(&m->m);
 			kern_ecq_learn(&m->odd);
@@ -77,33 +71,21 @@ kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t 
 {
 	int32_t mag[KERN_ECQ_LANES];
 	uint8_t l[KERN_ECQ_LANES];
-	struct kern_ecq *t;
-	uint32_t *x, slot;
 	size_t i, j, k;
-	unsigned c, s;
+	int s;
 
 	for (i = 0; i < n; i += k) {
 		k = n - i < KERN_ECQ_LANES ? n - i : KERN_ECQ_LANES;
 		kern_ecq_levels(&m->m.e, l);
 		for (j = 0; j < k; j++) {
-			x = &g->x[j & (g->states - 1)];
-			c = kern_ecq_context(l[j]);
-			t = tables(m, m->state[j] & 1u);
-			slot = *x & ((1u << KERN_ECQ_BITS) - 1);
-			for (s = 0; slot >= t->first[s + 1][c]; s++)
-				continue;
-			*x = (uint32_t)(t->first[s + 1][c] - t->first[s][c]) *
-			    (*x >> KERN_ECQ_BITS) + slot - t->first[s][c];
-			if (*x < KERN_ECQ_LOW && g->end - g->p < 2)
+			if ((s = kern_ecq_symbol(tables(m, m->state[j] & 1u), g,
+			    &g->x[j & (g->states - 1)], kern_ecq_context(l[j]))) < 0)
 				return -1;
-			if (*x < KERN_ECQ_LOW) {
-				*x = *x << 16 | bytes_le16(g->p);
-				g->p += 2;
-			}
-			t->count[s][c] += KERN_ECQ_STEP;
-			code[i + j] = KERN_TCQ_CODE(l[j], s, m->state[j] & 1u);
-			m->state[j] = (uint8_t)kern_tcq_next(m->state[j], s & 1);
-			mag[j] = kern_tcq_counted(s, kern_ecq_shift(l[j]));
+			code[i + j] = KERN_TCQ_CODE(l[j], (unsigned)s,
+			    m->state[j] & 1u);
+			m->state[j] = (uint8_t)kern_tcq_next(m->state[j],
+			    (unsigned)s & 1);
+			mag[j] = kern_tcq_counted((unsigned)s, kern_ecq_shift(l[j]));
 		}
 		kern_ecq_done(&m->m.e, mag, k);
 		if (k == KERN_ECQ_LANES) {

@@ -80,6 +80,7 @@ stage_new(struct stage **out, const struct stage_kind *k, void *o,
 	if ((*out = alloc_get(1, k->size, e)) == NULL)
 		return -ERR_SYS;
 	(*out)->kind = k;
+	(*out)->values = k->values;
 	if (k->make != NULL && (r = k->make(*out, o, f, e)) < 0) {
 		stage_free(*out);
 		*out = NULL;
@@ -270,15 +271,15 @@ int
 stage_pass(struct filter *f, struct stage *s, const char *lines,
     const char *path, struct err *e)
 {
-	enum stage_values v = s->kind->values;
+	enum stage_values v = s->values;
 	struct stage *last = s;
 	struct reader *in = NULL;
 	struct writer *w;
 	int r = 0;
 
 	for (; last->next != NULL; last = last->next)
-		if (last->next->kind->values < v)
-			v = last->next->kind->values;
+		if (last->next->values < v)
+			v = last->next->values;
 	if (last->kind->to == NULL) {
 		r = stage_new(&last->next, &stage_out, NULL, f, e);
 		last = last->next;

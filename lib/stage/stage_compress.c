@@ -439,12 +439,6 @@ stage_compress_data(struct stage *s, const struct stage_data *d, struct err *e)
 }
 
 static int
-stage_compress_room(struct stage_compress *x, struct err *e)
-{
-	return alloc_grow(&x->v, &x->cap, x->sh.schema->group_size, sizeof(*x->v), e);
-}
-
-static int
 stage_compress_begin(struct stage *s, const struct stage_shard *sh, struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
@@ -462,7 +456,8 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh, struct err *
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
 		    "difference to a history: expand it first with ace-expand "
 		    "--cache", shard_device(sh->shard));
-	if ((r = stage_compress_room(x, e)) < 0 ||
+	if ((r = alloc_grow(&x->v, &x->cap, sh->schema->group_size,
+	    sizeof(*x->v), e)) < 0 ||
 	    (r = coding_begin(&x->coding, sh->schema, sh->shard, e)) < 0 ||
 	    (r = writer_history(x->out, sh->provenance, e)) < 0)
 		return r;

@@ -581,7 +581,7 @@ stage_policy_data(struct stage *st, const struct stage_data *d, struct err *e)
 	struct stage_policy *p = (struct stage_policy *)st;
 	int r = p->waits ? policy_decide(p, e) : 0;
 
-	if (r == 0 && st->kind->values != STAGE_IGNORES)
+	if (r == 0 && st->values != STAGE_IGNORES)
 		r = policy_finite(p, d, e);
 	return r < 0 ? r : stage_data(st->next, d, e);
 }
@@ -672,8 +672,6 @@ stage_policy_free(struct stage *st)
 	alloc_free(p->x);
 }
 
-static const struct stage_kind policy_reads;
-
 static int
 stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct err *e)
 {
@@ -687,7 +685,7 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	p->o.f = f;
 	p->o.pace.warmup = p->o.factor.warmup;
 	if (p->o.interval.target > 0)
-		s->kind = &policy_reads;
+		s->values = STAGE_READS;	/* to compute the drift */
 	p->state.later = f->later;
 	if (p->o.dir != NULL && ((r = statedir_open(&p->state, p->o.dir,
 	    e)) < 0 || (r = policy_load(p, e)) < 0))
@@ -695,16 +693,13 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	return 0;
 }
 
-#define POLICY_KIND(v) { \
-	.size = sizeof(struct stage_policy), \
-	.values = (v), \
-	.make = stage_policy_make, \
-	.begin = stage_policy_begin, \
-	.data = stage_policy_data, \
-	.note = stage_policy_note, \
-	.end = stage_policy_end, \
-	.free = stage_policy_free \
-}
-const struct stage_kind stage_policy = POLICY_KIND(STAGE_IGNORES);
-/* The same stage, but it reads the values, to compute the drift. */
-static const struct stage_kind policy_reads = POLICY_KIND(STAGE_READS);
+const struct stage_kind stage_policy = {
+	.size = sizeof(struct stage_policy),
+	.values = STAGE_IGNORES,
+	.make = stage_policy_make,
+	.begin = stage_policy_begin,
+	.data = stage_policy_data,
+	.note = stage_policy_note,
+	.end = stage_policy_end,
+	.free = stage_policy_free
+};

@@ -182,12 +182,6 @@ stage_select_waits(const struct stage_select_opts *o)
 	return 0;
 }
 
-void
-stage_select_release(struct stage_select_opts *o)
-{
-	plan_text_release(&o->given);
-}
-
 struct stage_select {
 	struct stage s;
 	const struct stage_select_opts *o;

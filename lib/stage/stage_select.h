@@ -64,6 +64,5 @@ extern const struct stage_kind stage_select;
 /* Return 1 if some groups are sent only every few steps, so that their values must be
  * kept until then. */
 int stage_select_waits(const struct stage_select_opts *o);
-void stage_select_release(struct stage_select_opts *o);
 
 #endif
