@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Return the number of names, or -1 if the directory cannot be read. */
+/* Return the number of names, or -1 if ls cannot run. */
 static inline int
 names_in(const char *dir)
 {

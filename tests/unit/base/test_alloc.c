@@ -10,7 +10,7 @@ TEST(test_nothing)
 	void *c = alloc_raw(0, 8, &e), *d = alloc_raw(8, 0, &e);
 
 	ok(a != NULL && b != NULL && c != NULL && d != NULL &&
-	    e.code == ERR_OK, "nothing of something is there, too");
+	    e.code == ERR_OK, "an allocation of size 0 is not NULL");
 	alloc_free(a);
 	alloc_free(b);
 	alloc_free(c);
@@ -46,9 +46,9 @@ TEST(test_grow)
 	}
 	for (n = 0; n < 1000; n++)
 		wrong += p[n] != n;
-	ok(wrong == 0, "a list of a thousand, one by one");
+	ok(wrong == 0, "an array grows to a thousand items, one by one");
 	was = p;
 	ok(alloc_grow(&p, &cap, 1000, sizeof(*p), &e) == 0 && p == was,
-	    "what there is room for stays where it is");
+	    "an array with room is not moved");
 	alloc_free(p);
 }

@@ -32,10 +32,10 @@ main(void)
 	ok(number("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10, &bad) ==
 	    UINT64_MAX && !bad, "the largest");
 	ok(refused("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10),
-	    "a bit more than there are");
+	    "more than 64 bits");
 	ok(refused("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x81\x00", 11),
 	    "an eleventh byte");
-	ok(refused("\x80\x00", 2), "longer than it has to be");
-	ok(refused("\x80", 1), "it stops in the middle");
+	ok(refused("\x80\x00", 2), "a number longer than needed");
+	ok(refused("\x80", 1), "a number that is cut");
 	return done_testing();
 }

@@ -110,12 +110,12 @@ TEST(test_forms)
 	ok(line("-o -a") == 0 && is(o.output, "-a") && !o.a,
 	    "and look like an option");
 	ok(line("-a -") == 0 && c.first == 2, "a dash alone is an operand");
-	ok(line("-a -- -b") == 0 && !o.b && c.first == 3, "two dashes end them");
+	ok(line("-a -- -b") == 0 && !o.b && c.first == 3, "two dashes end the options");
 	ok(line("") == 0 && o.n == 7 && c.first == 1, "the default");
 	ok(line("-q -vv --verbose") == 0 && c.quiet && c.verbose == 3,
-	    "what every program has");
+	    "options that every program has");
 	ok(line("--sandbox off") == 0 && c.sandbox == 2, "--sandbox");
-	ok(line("--times --times") == 0 && o.times == 2, "a call");
+	ok(line("--times --times") == 0 && o.times == 2, "an option that calls a function");
 }
 
 TEST(test_whose)
@@ -123,10 +123,10 @@ TEST(test_whose)
 	ok(line("-S dir --allow-gap") == 0 && is(o.one.state, "dir") &&
 	    is(o.two.state, "dir") && o.one.gap && o.two.gap,
 	    "an option of two tables goes to both");
-	ok(line("--force") == 0 && common.force, "one of what all share");
-	ok(line("--force -b") == 0 && is(o.seen, "both"), "the last is heard of");
+	ok(line("--force") == 0 && common.force, "an option that several commands share");
+	ok(line("--force -b") == 0 && is(o.seen, "both"), "the last option is reported");
 	ok(line("-b -q") == 0 && is(o.seen, "both"),
-	    "but none that every program has");
+	    "but not options that every program has");
 }
 
 static void
@@ -180,7 +180,7 @@ TEST(test_commands)
 	    c.command == commands && c.first == 3,
 	    "a command, its options and its operand");
 	c = start;
-	ok(cli_main(&c, 5, argv, NULL, &o) == ERR_USAGE, "one operand at most");
+	ok(cli_main(&c, 5, argv, NULL, &o) == ERR_USAGE, "more than one operand is refused");
 	argv[1][0] = 'n';
 	c = start;
 	err_clear(&e);
@@ -201,5 +201,5 @@ TEST(test_commands)
 	c = start;
 	c.bare = 1;
 	ok(cli_main(&c, 4, argv, NULL, &o) == 0 && o.a &&
-	    c.command == commands, "the command, where it is one's name");
+	    c.command == commands, "a command name is a command");
 }

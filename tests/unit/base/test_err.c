@@ -14,7 +14,7 @@ TEST(test_set)
 {
 	struct err e = ERR_INIT, all = ERR_INIT;
 
-	ok(says(&e, ""), "nothing went wrong yet");
+	ok(says(&e, ""), "no error at first");
 	ok(err_set(&e, ERR_DATA, "corrupt: %s", "limit: x") == -ERR_DATA &&
 	    e.code == ERR_DATA && e.kind == ERR_CORRUPT &&
 	    says(&e, "corrupt: limit: x"), "the kind is the format's: %s",

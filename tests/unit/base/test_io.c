@@ -64,11 +64,11 @@ static void
 test_files(void)
 {
 	ok(make("none", 0) == 0 && kind("none") == 0 && names_in(".") == 0,
-	    "nothing there, given up: nothing there");
-	ok(make("none", 1) == 0 && holds("none", "new"), "nothing there: made");
+	    "no file, not committed: no file");
+	ok(make("none", 1) == 0 && holds("none", "new"), "no file: made");
 	put("file", "old");
 	ok(make("file", 0) == 0 && holds("file", "old") && names_in(".") == 2,
-	    "a file, given up: as it was");
+	    "a file, not committed: unchanged");
 	ok(make("file", 1) == 0 && holds("file", "new") && names_in(".") == 2,
 	    "a file: replaced");
 }
@@ -185,7 +185,7 @@ TEST(test_special)
 	    sizeof(at)) == 0 && make("socket", 1) == -ERR_SYS &&
 	    kind("socket") == S_IFSOCK, "a socket: refused");
 	ok(make("file/x", 1) == -ERR_SYS && make("no/x", 1) == -ERR_SYS,
-	    "no directory to be in: refused");
+	    "a path without a directory: refused");
 }
 
 /* A directory that this user may not write to; root becomes another user for this. */
@@ -243,7 +243,7 @@ test_pass(int alone, int sparse)
 	ok(r == 0 && wrong == 0, "passed over, %s file%s", alone ? "its own" :
 	    "another's", sparse ? ", sparsely" : "");
 	if (alone)
-		ok(lseek(fd, 0, SEEK_CUR) == 0, "what others have stands still");
+		ok(lseek(fd, 0, SEEK_CUR) == 0, "another descriptor does not move");
 	io_free(io);
 	(void)close(fd);
 }
@@ -310,19 +310,19 @@ TEST(test_over)
 	first = inode(p);
 	ok(over(p, s, 'c', LARGE, 1) == 0 && inode(s) == first &&
 	    begins(s, 'b', LARGER) && begins(p, 'c', LARGE),
-	    "a large one is, as it was");
+	    "a large file is kept, unchanged");
 	second = inode(p);
 	ok(over(p, s, 'd', LARGE, 1) == 0 && inode(p) == first &&
 	    inode(s) == second && begins(p, 'd', LARGE) &&
-	    begins(s, 'c', LARGE), "the next one is written over it, and cut");
+	    begins(s, 'c', LARGE), "the next file overwrites it and is truncated");
 	ok(over(p, s, 'e', LARGE, 0) == 0 && begins(p, 'd', LARGE) &&
-	    inode(s) == 0, "what is given up takes the spare along");
+	    inode(s) == 0, "an output that is not committed removes the spare");
 	ok(link(p, s) == 0 && over(p, s, 'f', LARGE, 0) == 0 &&
 	    begins(p, 'd', LARGE), "a spare that is the file itself, as after a "
 	    "kill, is left alone");
 	ok(over(p, s, 'g', LARGE, 1) == 0 && link(s, more) == 0 &&
 	    over(p, s, 'h', LARGE, 1) == 0 && begins(more, 'd', LARGE) &&
-	    begins(p, 'h', LARGE), "and so is one that a backup has, too");
+	    begins(p, 'h', LARGE), "and so is one with a second link, as in a backup");
 }
 
 /* A pipe cannot be read from a byte offset. */
@@ -382,7 +382,7 @@ TEST(test_take)
 	    io_is_pipe(io) && !io_can_seek(io), "a pipe that stays open"))
 		return;
 	ok(io_take(io, p, 8, 0, &got, &e) == IO_NOT_YET && got == 0 &&
-	    io_bytes(io) == 0 && io_ready(io, 0, &e) == 0, "nothing yet");
+	    io_bytes(io) == 0 && io_ready(io, 0, &e) == 0, "no bytes yet");
 	ok(write(fd[1], "abc", 3) == 3 &&
 	    io_take(io, p, 8, -1, &got, &e) == IO_GOT && got == 3 &&
 	    memcmp(p, "abc", 3) == 0 && io_bytes(io) == 3,
@@ -408,7 +408,7 @@ TEST(test_kept)
 	    io_size(io) == 4 && next(io, "0123"), "a file");
 	io_free(io);
 	ok(io_open_kept(&io, "no-such", &e) == 0 && io == NULL &&
-	    e.code == ERR_OK, "none is no error");
+	    e.code == ERR_OK, "an absent file is no error");
 	ok(symlink("kept", "to-kept") == 0 &&
 	    io_open_kept(&io, "to-kept", &e) == -ERR_SYS,
 	    "a link to one is not followed: %s", ERR_MSG(&e));

@@ -13,11 +13,11 @@ main(void)
 		text[i] = (unsigned char)(i % 7 * (i / 100));
 	n = lz4_block_pack(packed, sizeof(packed), text, N);
 	ok(n != 0 && n < N, "%zu bytes for %d", n, N);
-	ok(lz4_block_unpack(out, N, packed, n) == 0 && memcmp(out, text, N) == 0, "and back");
-	ok(lz4_block_unpack(out, N + 1, packed, n) == -1, "one byte more is asked for");
-	ok(lz4_block_unpack(out, N - 1, packed, n) == -1, "one less");
-	ok(lz4_block_unpack(out, N, packed, n - 1) == -1, "it was cut");
-	ok(lz4_block_pack(packed, n - 1, text, N) == 0, "no room for it");
-	ok(lz4_block_pack(packed, n, text, N) == n, "just enough");
+	ok(lz4_block_unpack(out, N, packed, n) == 0 && memcmp(out, text, N) == 0, "unpacked");
+	ok(lz4_block_unpack(out, N + 1, packed, n) == -1, "a size 1 too large is refused");
+	ok(lz4_block_unpack(out, N - 1, packed, n) == -1, "a size 1 too small is refused");
+	ok(lz4_block_unpack(out, N, packed, n - 1) == -1, "a block that was cut is refused");
+	ok(lz4_block_pack(packed, n - 1, text, N) == 0, "too small a buffer for packing");
+	ok(lz4_block_pack(packed, n, text, N) == n, "a buffer of exactly the packed size");
 	return done_testing();
 }

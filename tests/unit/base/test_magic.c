@@ -62,7 +62,7 @@ TEST(test_kinds)
 		    "it is%s unpacked here", kinds[i].packed ? "" : " not");
 		ok(magic_name(p, kinds[i].n - 1) == NULL &&
 		    !magic_packed(p, kinds[i].n - 1),
-		    "a byte less tells nothing");
+		    "with one byte less the kind is unknown");
 	}
 }
 
@@ -89,24 +89,24 @@ TEST(test_tar)
 	memcpy(p + 257, "ustar", 5);
 	name = magic_name(p, sizeof(p));
 	ok(name != NULL && strcmp(name, tar) == 0 && magic_packed(p, 262),
-	    "a tar says so at byte 257");
-	ok(magic_name(p, 261) == NULL, "and no earlier");
+	    "a tar is known by byte 257");
+	ok(magic_name(p, 261) == NULL, "and not before");
 	memcpy(p, "\x1f\x8b", 2);
 	name = magic_name(p, sizeof(p));
 	ok(name != NULL && strcmp(name, tar) == 0,
-	    "whatever the name in it begins with");
+	    "a tar is known whatever its first name");
 	old_tar(p, "%06o");
 	name = magic_name(p, sizeof(p));
 	ok(name != NULL && strcmp(name, tar) == 0 &&
-	    magic_packed(p, sizeof(p)), "an old tar, by its sum");
-	ok(!magic_packed(p, sizeof(p) - 1), "which takes the whole head");
+	    magic_packed(p, sizeof(p)), "an old tar is known by its checksum");
+	ok(!magic_packed(p, sizeof(p) - 1), "the checksum needs the whole header");
 	old_tar(p, "%6o");
 	ok(magic_packed(p, sizeof(p)), "with blanks before the digits");
 	p[0]++;
-	ok(!magic_packed(p, sizeof(p)), "another sum is no tar");
+	ok(!magic_packed(p, sizeof(p)), "with another checksum it is no tar");
 	memset(p, 0, sizeof(p));
 	(void)snprintf((char *)p + 148, 8, "%06o", 8u * ' ');
-	ok(!magic_packed(p, sizeof(p)), "nor is one without a name");
+	ok(!magic_packed(p, sizeof(p)), "nor is a header without a name");
 }
 
 /* Make the head of a zip whose first name is this. */
@@ -129,11 +129,11 @@ TEST(test_torch)
 	ok(strncmp(zip("archive/data.pkl", &packed), "a torch.save file", 17) ==
 	    0 && !packed, "what torch.save writes is no zip to unpack");
 	ok(strncmp(zip("archive/data.pk", &packed), "a zip archive", 13) == 0 &&
-	    packed, "another name is one");
+	    packed, "with another first name it is a zip archive");
 	p[26] = 4;
 	memcpy(p + 30, "name/data.pkl", 13);
 	ok(strncmp(magic_name(p, sizeof(p)), "a zip archive", 13) == 0,
-	    "what stands behind the name does not count");
+	    "bytes after the name do not matter");
 }
 
 TEST(test_none)
@@ -141,11 +141,11 @@ TEST(test_none)
 	unsigned char p[MAGIC_SIZE] = { 0 };
 
 	ok(magic_name(p, sizeof(p)) == NULL && !magic_packed(p, sizeof(p)),
-	    "zeros are nothing");
+	    "zeros have no kind");
 	p[8] = '{';
 	p[3] = 0x10;
 	ok(magic_name(p, sizeof(p)) == NULL,
-	    "a header of 256 MiB is none of safetensors");
+	    "a header of 256 MiB is not safetensors");
 	p[3] = 0x0f;
 	ok(magic_name(p, sizeof(p)) != NULL, "a shorter one may be");
 	memset(p, 0, sizeof(p));

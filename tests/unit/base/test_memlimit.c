@@ -32,17 +32,17 @@ cgroups(void)
 	put("a/b/memory.max", "max\n");
 	ok(found("0::/a/b\n") == UINT64_MAX, "max is no limit");
 	put("a/memory.max", "50000000\n");
-	ok(found("0::/a/b\n") == 50000000, "that of the one above");
+	ok(found("0::/a/b\n") == 50000000, "the limit of the parent cgroup");
 	put("a/b/memory.max", "60000000\n");
-	ok(found("9:x:/\n0::/a/b\n1:y:/\n") == 50000000, "the least of both");
+	ok(found("9:x:/\n0::/a/b\n1:y:/\n") == 50000000, "the smaller of two limits");
 	put("a/b/memory.max", "4000000\n");
-	ok(found("0::/a/b\n") == 4000000, "its own");
-	ok(found("0::/a\n") == 50000000, "not that of one below");
-	ok(found("4:memory:/a/b\n") == UINT64_MAX, "version 1 is another thing");
+	ok(found("0::/a/b\n") == 4000000, "the limit of the cgroup itself");
+	ok(found("0::/a\n") == 50000000, "not the limit of a child cgroup");
+	ok(found("4:memory:/a/b\n") == UINT64_MAX, "cgroups of version 1 are ignored");
 	put("memory.max", "3000000\n");
-	ok(found("0::/a/b\n") == 3000000, "of a container, the root's");
+	ok(found("0::/a/b\n") == 3000000, "in a container, the limit of its root");
 	put("a/b/memory.max", "\n");
-	ok(found("0::/a/b\n") == 3000000, "a file that says nothing");
+	ok(found("0::/a/b\n") == 3000000, "an empty limit file");
 }
 
 int
@@ -51,7 +51,7 @@ main(void)
 	struct rlimit before, l;
 
 	cgroups();
-	ok(memlimit_of(1 << 20) == 1 << 20, "not looked yet: as much as one wants");
+	ok(memlimit_of(1 << 20) == 1 << 20, "no limit before the first look");
 	memlimit_look();
 	ok(memlimit_limit() < UINT64_MAX, "the machine's memory is a limit");
 	ok(getrlimit(RLIMIT_DATA, &before) == 0, "the limit as it was");

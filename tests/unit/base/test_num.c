@@ -32,12 +32,12 @@ TEST(test_whole)
 	ok(says(num_u64(&v, "6", 2, 5, "-n", &e),
 	    "-n '6' is not a whole number from 2 to 5"), "%s", ERR_MSG(&e));
 	ok(num_u64(&v, "18446744073709551615", 0, UINT64_MAX, "-n", &e) == 0 &&
-	    v == UINT64_MAX, "all of 64 bits");
+	    v == UINT64_MAX, "the largest 64-bit number");
 	v = 7;
 	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		wrong += num_u64(&v, none[i], 0, UINT64_MAX, "-n", NULL) !=
 		    -ERR_USAGE || v != 7;
-	ok(wrong == 0, "%zu texts that are no whole number", i);
+	ok(wrong == 0, "%zu texts that are not a whole number", i);
 }
 
 TEST(test_real)
@@ -61,7 +61,7 @@ TEST(test_real)
 	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		wrong += num_f64(&v, none[i], -DBL_MAX, DBL_MAX, "-a", NULL) !=
 		    -ERR_USAGE || v != 7;
-	ok(wrong == 0, "%zu texts that are no number", i);
+	ok(wrong == 0, "%zu texts that are not a number", i);
 }
 
 struct unit {

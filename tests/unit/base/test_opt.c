@@ -94,13 +94,13 @@ TEST(test_take)
 	struct all a = { .sum = 1 };
 
 	ok(take(&a, "flag", NULL) == 0 && a.flag == 1, "a flag");
-	ok(take(&a, "mean", NULL) == 0 && a.sum == 0, "a flag that says 0");
-	ok(take(&a, "sum", NULL) == 0 && a.sum == 2, "a flag that says 2");
+	ok(take(&a, "mean", NULL) == 0 && a.sum == 0, "a flag that sets 0");
+	ok(take(&a, "sum", NULL) == 0 && a.sum == 2, "a flag that sets 2");
 	ok(take(&a, "text", "words") == 0 && strcmp(a.text, "words") == 0,
 	    "a text");
 	ok(take(&a, "out", "a/b") == 0 && strcmp(a.path, "a/b") == 0, "a path");
 	ok(take(&a, "n", "2000") == 0 && a.n == 2000, "a whole number");
-	ok(take(&a, "small", "8") == 0 && a.small == 8, "a small one");
+	ok(take(&a, "small", "8") == 0 && a.small == 8, "a small whole number");
 	ok(take(&a, "x", "-0.5") == 0 && a.x == -0.5, "a number");
 	ok(take(&a, "secs", "250ms") == 0 && fabs(a.secs - 0.25) < 1e-12,
 	    "a time");
@@ -109,7 +109,7 @@ TEST(test_take)
 	    strcmp(a.heard, "64Ki") == 0, "a size, and then what set does");
 	ok(take(&a, "animal", "cow") == 0 && a.animal == COW, "a word");
 	ok(take(&a, "call", "one,zero") == 0 && a.called == 9 &&
-	    strcmp(a.heard, "one,zero") == 0, "what is no assignment");
+	    strcmp(a.heard, "one,zero") == 0, "an option that only calls a function");
 	ok(take(&a, "hidden", NULL) == 0 && a.called == 11, "one not shown");
 }
 
@@ -136,7 +136,7 @@ TEST(test_refused)
 	ok(refused("call", "bad", "--call 'bad'"), "%s", ERR_MSG(&e));
 	a.called = 0;
 	ok(take(&a, "size", "x") == -ERR_USAGE && a.called == 0,
-	    "set hears of nothing that was refused");
+	    "no call for a refused value");
 }
 
 TEST(test_tables)
@@ -152,8 +152,8 @@ TEST(test_tables)
 	    "rows for the struct that all share");
 	ok(at[2].row == rows && at[2].base == &a, "rows for the same struct");
 	ok(at[17].row == part_rows && at[17].base == &a.part,
-	    "rows for a part of it");
-	ok(opt_list(at, 0, 3, outer, &a, &shared) == 3, "no more than fit");
+	    "rows for a part of the struct");
+	ok(opt_list(at, 0, 3, outer, &a, &shared) == 3, "no more tables than fit");
 	ok(opt_list(at, 4, 32, NULL, &a, NULL) == 4, "no table");
 	ok(opt_named(outer, "gamma") == part_rows &&
 	    opt_named(outer, "flag") == rows && opt_named(rows, "no") == NULL,
@@ -161,7 +161,7 @@ TEST(test_tables)
 	ok(opt_defaults(rows, &a, &e) == 0 && a.small == 2 && a.secs == 60 &&
 	    a.animal == DOG && strcmp(a.text, "none") == 0, "defaults");
 	ok(a.n == 5 && a.path == NULL && a.called == 0,
-	    "what has none stays as it was");
+	    "a field without a default is unchanged");
 }
 
 static const char *
@@ -205,7 +205,7 @@ TEST(test_says)
 	ok(strcmp(says("gamma"), "times (0 to 1, default 1)") == 0, "%s",
 	    says("gamma"));
 	ok(strcmp(says("n"), "so many") == 0 && strcmp(says("x"), "real") == 0,
-	    "wide limits are not said");
+	    "wide limits are not shown");
 	ok(strcmp(says("animal"), "cat, dog or cow (default dog)") == 0, "%s",
 	    says("animal"));
 	ok(says("hidden")[0] == '\0', "one not shown");

@@ -80,10 +80,10 @@ test_beside(unsigned threads, int given, const char *what)
 	memset(&j, 0, sizeof(j));
 	allowed = given;
 	ok(pool_new(&j.pool, threads, &e) == 0, "%s", what);
-	ok(pool_end(j.pool, &e) == 0, "to end nothing is nothing");
+	ok(pool_end(j.pool, &e) == 0, "ending without a job does nothing");
 	r = pool_begin(j.pool, ITEMS, ITEMS * POOL_LITTLE, work, &j, &e);
 	ok(r == 0 && pool_end(j.pool, &e) == 0 && all_once(&j, ITEMS),
-	    "all is done once");
+	    "every item is done once");
 	memset(j.done, 0, sizeof(j.done));
 	r = pool_begin(j.pool, 7, 0, work, &j, &e);
 	ok(r == 0 && pool_end(j.pool, &e) == 0 && all_once(&j, 7),
@@ -97,7 +97,7 @@ test_beside(unsigned threads, int given, const char *what)
 	    "the first error: %s", ERR_MSG(&e));
 	j.bad = 0;
 	r = pool_begin(j.pool, 3, 3 * POOL_LITTLE, work, &j, &e);
-	ok(r == 0 && pool_end(j.pool, &e) == 0, "and then none");
+	ok(r == 0 && pool_end(j.pool, &e) == 0, "and then no job is left");
 	pool_free(j.pool);
 	allowed = -1;
 }
@@ -178,7 +178,7 @@ TEST(test_usual)
 	CPU_SET(i, &one);
 	(void)sched_setaffinity(0, sizeof(one), &one);
 	(void)pool_new(&p, 0, &e);
-	ok(pool_size(p) == 1, "on one of them, one");
+	ok(pool_size(p) == 1, "one thread on one processor");
 	pool_free(p);
 	(void)sched_setaffinity(0, sizeof(may), &may);
 	(void)pool_new(&p, 4, &e);
@@ -210,7 +210,7 @@ TEST(test_signals)
 			    sigismember(&masks[i], SIGUSR1) == 1;
 		}
 	ok(others > 0 && blocked == others && sigismember(&masks[0],
-	    SIGTERM) == 0, "signals are the caller's");
+	    SIGTERM) == 0, "threads block all signals");
 	pool_free(p);
 }
 
@@ -220,7 +220,7 @@ main(void)
 	struct pool *p;
 
 	test_work(1, -1, "one");
-	ok(asked == 0, "one thread starts none");
+	ok(asked == 0, "a pool of one starts no thread");
 	test_work(2, -1, "two");
 	test_work(8, -1, "eight");
 	test_work(8, 3, "of which three are given");
@@ -233,7 +233,7 @@ main(void)
 	test_error(6);
 	run_tests();
 	asked = 0;
-	ok(pool_new(&p, 8, &e) == 0 && asked == 0, "none before a job");
+	ok(pool_new(&p, 8, &e) == 0 && asked == 0, "no thread is started before a job");
 	pool_free(p);
 	pool_free(NULL);
 	return done_testing();

@@ -74,6 +74,6 @@ main(void)
 	progress_bar_show(&b, 1, 0, "B");
 	progress_bar_end(&b);
 	rewind(said);
-	ok(getc(said) == EOF, "no terminal, no line, and none to take away");
+	ok(getc(said) == EOF, "without a terminal there is no line to print or erase");
 	return done_testing();
 }

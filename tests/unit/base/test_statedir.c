@@ -95,11 +95,11 @@ TEST(test_moved)
 	ok(statedir_open(&t, "link", &e) == 0, "and once more: %s", ERR_MSG(&e));
 	statedir_close(&t);
 	ok(unlink("link") == 0 && rename("S", "was") == 0 &&
-	    symlink("other", "link") == 0, "it gets another name");
+	    symlink("other", "link") == 0, "the directory is renamed");
 	ok(statedir_lock(&s, &e) == 0 && there("was/lock") && !there("other/lock"),
 	    "the lock is where the folder is: %s", ERR_MSG(&e));
 	path = statedir_path(&s, "one", &e);
-	ok(path != NULL && strcmp(path, "link/one") == 0, "its name stays");
+	ok(path != NULL && strcmp(path, "link/one") == 0, "its paths keep the first name");
 	fd = path != NULL ? openat(AT(path), O_WRONLY | O_CREAT, 0600) : -1;
 	ok(fd >= 0 && renameat(AT(path), AT("link/two")) == 0 &&
 	    there("was/two") && !there("other/two"), "and so is what is made there");
@@ -111,10 +111,10 @@ TEST(test_moved)
 	(void)close(fd);
 	alloc_free(path);
 	statedir_close(&s);
-	ok(at_dir("link/two") == AT_FDCWD, "it is closed");
+	ok(at_dir("link/two") == AT_FDCWD, "a closed state has no names");
 	(void)unlink("was/lock");
 	ok(rename("was", "S") == 0 && unlink("link") == 0 && rmdir("other") == 0,
-	    "and as it was");
+	    "the names are restored");
 }
 
 TEST(test_lock)
@@ -138,11 +138,11 @@ TEST(test_lock)
 	statedir_close(&b);
 	err_clear(&e);
 	ok(statedir_open(&b, "S", &e) == 0 &&
-	    statedir_lock_as(&b, "other", 0, &e) == 0, "another lock is another");
+	    statedir_lock_as(&b, "other", 0, &e) == 0, "locks of two names are independent");
 	statedir_close(&b);
 	statedir_close(&a);
 	ok(statedir_open(&b, "S", &e) == 0 && statedir_lock(&b, &e) == 0,
-	    "and it is free afterwards");
+	    "the lock is free afterwards");
 	statedir_close(&b);
 	(void)unlink("S/lock");
 	ok(symlink("../away", "S/lock") == 0 && statedir_open(&b, "S", &e) == 0 &&
@@ -181,12 +181,12 @@ TEST(test_prune)
 	for (i = 0; i < sizeof(go) / sizeof(go[0]); i++)
 		gone += !there(go[i]);
 	ok(left == sizeof(stay) / sizeof(stay[0]),
-	    "what was not kept for a step stays");
-	ok(gone == sizeof(go) / sizeof(go[0]), "what was goes");
+	    "files that are not for a step stay");
+	ok(gone == sizeof(go) / sizeof(go[0]), "files for a step are removed");
 	ok(there("S/history.7") && there("S/history.8"),
-	    "but for the two that are named");
+	    "except for the two named steps");
 	statedir_prune(&s, NULL, NULL);
-	ok(!there("S/history.7") && !there("S/history.8"), "or for none");
+	ok(!there("S/history.7") && !there("S/history.8"), "without named steps all are removed");
 	statedir_close(&s);
 }
 
@@ -211,7 +211,7 @@ TEST(test_scan)
 	put("d/a");
 	put("d/b");
 	ok(scan("d", 0, counts, &n, &e) == 0 && n == 2,
-	    "no name that begins with a dot is told");
+	    "names that begin with a dot are skipped");
 	ok(scan("d/", 1, counts, &n, &e) == 0 && n == 5, "with hidden names");
 	ok(scan("none", 0, counts, &n, &e) == 0 && n == 5,
 	    "a directory that is not there has no names");
@@ -220,5 +220,5 @@ TEST(test_scan)
 	(void)unlink("d/a");
 	(void)unlink("d/b");
 	put("d/stop");
-	ok(scan("d", 0, counts, &n, &e) == 17, "what a call returns is returned");
+	ok(scan("d", 0, counts, &n, &e) == 17, "the result of a call is returned");
 }

@@ -19,20 +19,20 @@ TEST(test_time)
 	while (wait_more(&w, &e) == WAIT_LOOK)
 		looks++;
 	ok(clock_now() - from >= 0.05 && e.code == ERR_OK,
-	    "no less than the time");
+	    "waits at least the given time");
 	ok(looks <= 12, "%d looks in 50 ms: the pauses grow", looks);
 	w = wait_begin(0, -1);
-	ok(wait_more(&w, &e) == WAIT_OVER, "no time: one look");
+	ok(wait_more(&w, &e) == WAIT_OVER, "no time: it looks once");
 	w = wait_begin(-1, -1);
 	for (looks = 0; looks < 9 && wait_more(&w, &e) == WAIT_LOOK; looks++)
 		;
-	ok(looks == 9 && w.ms <= 20, "for ever, and never for long");
+	ok(looks == 9 && w.ms <= 20, "without a limit, each pause is short");
 	from = clock_now();
 	ok(wait_secs(0.03, -1, &e) == 0 && clock_now() - from >= 0.03,
-	    "a pause is what was asked for");
+	    "a pause has the requested length");
 }
 
-/* After fd_settle, any change of a file changes its modification time. */
+/* A change of a file after clock_settle changes its modification time. */
 TEST(test_settle)
 {
 	const struct timespec future = { (time_t)1 << 33, 0 };
@@ -50,11 +50,11 @@ TEST(test_settle)
 		same += was.st_mtim.tv_sec == now.st_mtim.tv_sec &&
 		    was.st_mtim.tv_nsec == now.st_mtim.tv_nsec;
 	}
-	ok(i == 20 && same == 0, "written twice, %d of %d times at one time",
+	ok(i == 20 && same == 0, "two writes, %d of %d with the same time",
 	    same, i);
 	for (i = 0; i < 1000; i++)
 		clock_settle(future);
-	ok(clock_now() - from < 100, "a time that does not come is not waited for");
+	ok(clock_now() - from < 100, "it does not wait for a time far in the future");
 	(void)close(fd);
 }
 
@@ -71,7 +71,7 @@ TEST(test_reader)
 		return;
 	w = wait_begin(-1, out[1]);
 	ok(wait_more(&w, &e) == WAIT_LOOK && wait_orphan(out[1], 0, &e) == 0,
-	    "somebody may read it");
+	    "the output has a reader");
 	ok(fd_ready(in[0], out[1], 1, "in", &e) == 0, "nothing to read yet");
 	ok(write(in[1], "x", 1) == 1 &&
 	    fd_ready(in[0], out[1], -1, "in", &e) == 1, "something to read");
@@ -80,13 +80,13 @@ TEST(test_reader)
 	    "nobody does: %s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(wait_secs(1000, out[1], &e) == -ERR_SYS && e.quiet,
-	    "nor is a pause slept to its end");
+	    "a pause ends if nobody reads the output");
 	err_clear(&e);
 	ok(fd_read(in[0], out[1], &c, 1, &got, "in", &e) == 0 && got == 1,
-	    "what was there is read all the same");
+	    "waiting input is read nevertheless");
 	ok(fd_read(in[0], out[1], &c, 1, &got, "in", &e) == -ERR_SYS &&
-	    e.quiet, "and then no more is waited for");
-	ok(clock_now() - from < 100, "all of it at once");
+	    e.quiet, "then waiting for input ends");
+	ok(clock_now() - from < 100, "none of these calls waits");
 	(void)close(out[1]);
 	(void)close(in[0]);
 	(void)close(in[1]);

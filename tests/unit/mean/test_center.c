@@ -93,7 +93,7 @@ TEST(who_is_bad)
 	for (s = 0; s < 2; s++)
 		r |= step(&p, &t, &q, K, s);
 	ok(r == 0 && t.one[0].scale > 0.5 && t.one[4].scale > 0.5,
-	    "after two steps nobody looks bad: %g, %g", t.one[0].scale,
+	    "after two steps no device is clipped by half: %g, %g", t.one[0].scale,
 	    t.one[4].scale);
 	for (; s < 30; s++)
 		r |= step(&p, &t, &q, K, s);
@@ -106,25 +106,25 @@ TEST(who_is_bad)
 	    "which is said");
 	/* honest as well */
 	r |= step(&p, &t, &q, K + 1, s++);
-	ok(r == 0 && t.one[K].scale < 0.7, "who is new counts less: %g",
+	ok(r == 0 && t.one[K].scale < 0.7, "a new device counts less: %g",
 	    t.one[K].scale);
 	for (; s < 60; s++)
 		r |= step(&p, &t, &q, K + 1, s);
-	ok(r == 0 && t.one[K].scale > 0.75, "until it is known: %g", t.one[K].scale);
-	ok(p.last.n == K + 2, "a row each");
+	ok(r == 0 && t.one[K].scale > 0.75, "until it is known: scale %g", t.one[K].scale);
+	ok(p.last.n == K + 2, "each device has a row");
 	for (; s < 75; s++)
 		r |= step(&p, &t, &q, K, s);
-	ok(r == 0 && p.last.n == K + 2, "who was away is still known");
+	ok(r == 0 && p.last.n == K + 2, "a device that was absent is still known");
 	for (; s < 110; s++)
 		r |= step(&p, &t, &q, K, s);
-	ok(r == 0 && p.last.n == K + 1, "and not for ever");
+	ok(r == 0 && p.last.n == K + 1, "but not for ever");
 	/* a device without a name leaves no row, however often it comes */
 	memcpy(id, who[K].device, SHARD_ID);
 	memset(who[K].device, 0, SHARD_ID);
 	for (; s < 120; s++)
 		r |= step(&p, &t, &q, K + 1, s);
 	ok(r == 0 && p.last.n == K + 1 && t.one[K].scale < 0.7,
-	    "who has no name stays new: %g", t.one[K].scale);
+	    "a device without a name stays new: %g", t.one[K].scale);
 	memcpy(who[K].device, id, SHARD_ID);
 	center_release(&p);
 	robust_release(&t);

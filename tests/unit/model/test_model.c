@@ -42,7 +42,7 @@ TEST(test_there_and_back)
 	ok(model_note_encode(&t, &again, &e) == 0 && again.n == b.n &&
 	    memcmp(again.p, b.p, b.n) == 0, "the same bytes");
 	ok(model_note_decode(&t, b.p, 40 + 8 * GROUPS, &e) == 0 &&
-	    t.changed.n == 0, "without numbers of changes");
+	    t.changed.n == 0, "without counts of changes");
 	model_note_release(&t);
 	buf_release(&b);
 	buf_release(&again);
@@ -65,7 +65,7 @@ TEST(test_lies)
 		    "corrupt: frame mODL is shorter than its fixed fields" : "corrupt: "
 		    "frame mODL is shorter than its count of groups needs") != 0;
 	}
-	ok(bad == 0, "cut anywhere");
+	ok(bad == 0, "a note that is cut anywhere is refused");
 	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		bytes_set64(b.p + 32, counts[i]);
 		err_clear(&e);

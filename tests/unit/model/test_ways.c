@@ -104,7 +104,7 @@ TEST(test_chance)
 			}
 		}
 	}
-	ok(bad == 0, "%u graphs, from each model: as few bytes as can be", GRAPHS);
+	ok(bad == 0, "%u graphs, from each model: the least bytes", GRAPHS);
 	ok(none > 1000 && long_ones > 1000, "%u lead from nowhere, %u behind "
 	    "another", none, long_ones);
 	ways_release(&x);
@@ -132,11 +132,11 @@ TEST(test_edges)
 	ways_find(&x, NULL);
 	is_u64(x.p[2].cost, 13, "a whole one and two patches");
 	ok(ways_list(&x, 2, &list, &n, &e) == 0 && n == 3 && list[0] == 0 &&
-	    list[1] == 1 && list[2] == 2, "in their order");
+	    list[1] == 1 && list[2] == 2, "patches in their order");
 	free(list);
 	/* for equal bytes the earlier one */
 	add(&x, 1, 2, 7);
 	ways_find(&x, NULL);
-	ok(x.p[2].prior == 1, "of two alike the first");
+	ok(x.p[2].prior == 1, "of two equal ways the first");
 	ways_release(&x);
 }

@@ -109,7 +109,7 @@ main(void)
 		(void)fclose(f);
 	ok(when(4, 2, all) == MANIFEST_HERE && when(5, 2, none) == MANIFEST_HERE &&
 	    when(6, 2, all) == MANIFEST_HERE,
-	    "it lies there: whatever the manifest says");
+	    "it is in the spool, whatever the manifest says");
 	(void)unlink("5/aggregate.aceg");
 	if ((f = fopen("closed", "w")) != NULL) {
 		(void)fputs("five\n", f);
