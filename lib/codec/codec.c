@@ -216,7 +216,6 @@ codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT])
 	return buf;
 }
 
-
 int
 codec_dense(const struct codec_plan *plan)
 {

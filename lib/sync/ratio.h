@@ -70,7 +70,6 @@ struct interval {
 	double target;		/* relative drift aimed at, > 0 */
 	uint64_t min, max;	/* local steps, 1 <= min <= max */
 };
-#define INTERVAL_INIT { 0.01, 1, 1000 }
 
 /* Return the number of local steps until the next synchronisation, given the last
  * interval and the drift at its end.  The result is rounded to nearest.  A drift of 0

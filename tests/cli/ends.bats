@@ -9,7 +9,7 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	takes ace-advise ratio --ratio 1,1
 	refuses ratio ace-advise ratio --ratio 0.99
 	refuses ratio ace-advise ratio --ratio 1,0.99
-	refuses 'MIN, 3, is above MAX, 2.9' ace-advise ratio --ratio 3,2.9
+	refuses 'MIN 3 is above MAX 2.9' ace-advise ratio --ratio 3,2.9
 	takes ace-advise ratio --ratio 3,3
 	takes ace-advise ratio --ratio 2,1e9
 	refuses ratio ace-advise ratio --ratio 2,1.1e9

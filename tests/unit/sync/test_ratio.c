@@ -56,7 +56,7 @@ TEST(test_factor)
 
 TEST(test_interval)
 {
-	struct interval o = INTERVAL_INIT;
+	struct interval o = { 0.01, 1, 1000 };
 	uint64_t h = 50;
 	int t;
 
