@@ -1,4 +1,4 @@
-/* subset: it decodes as coded, in about the bits of its entropy; bad bytes are refused. */
+/* subset: codes decode, and take about the bits of their entropy; bad bytes are refused. */
 #include <math.h>
 
 #include "../tap.h"

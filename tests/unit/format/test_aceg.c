@@ -358,8 +358,8 @@ more_than_known(int fd, const char *name)
 	(void)lseek(fd, 0, SEEK_SET);
 }
 
-/* A filter passes on all that struct ace_shard lacks, long names included, whichever of
- * reader and writer goes first. */
+/* A filter keeps fields that struct ace_shard lacks, even long names, after its reader is
+ * freed, too. */
 static void
 filtered(int fd, int out)
 {

@@ -69,7 +69,7 @@ one_stat(const struct kern *k, const struct kern *ref, struct arena *m,
 	    k->first_nonfinite(x, n) == ref->first_nonfinite(x, n);
 }
 
-/* With a threshold that all values reach, that none reach, and that some reach. */
+/* Find values that reach a threshold: all, none and some of them. */
 static int
 one_at_least(const struct kern *k, const struct kern *ref, struct arena *m,
     size_t n, size_t off)

@@ -24,7 +24,7 @@ static struct shard who[K + 1];
 static float x[K + 1][N], center[N];
 static void (*meddle)(size_t k, uint64_t step);	/* changes what sends() makes */
 
-/* Device k sends the model's g = 1, 1, ..., or its opposite, with noise twice as long. */
+/* Device k sends the gradient 1, 1, ..., or its opposite, plus noise of twice its norm. */
 static void
 sends(size_t k, uint64_t step, float sign)
 {

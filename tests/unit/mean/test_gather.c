@@ -145,7 +145,7 @@ TEST(test_earlier)
 	    strstr(out, "b=3000 ") != NULL && strstr(out, "c=3000 ") != NULL &&
 	    g->in[0].head.step == 100, "%s%s", out, ERR_MSG(&e));
 	gather_free(g);
-	/* a shard that is repeated or of another run is blamed */
+		/* a shard that is repeated or of another run is reported */
 	list[3] = list[4];
 	ok(gather_many(&g, 100, list, N + 3, 0, &o, &e) == 0 &&
 	    gather_step(g, &e) == -ERR_REFUSED && (g->blame == 4 ||
@@ -163,7 +163,7 @@ TEST(test_earlier)
 	few_files(0);
 }
 
-/* A changed file is also blamed if more files exist than can be open. */
+/* A changed file is reported, even if more files exist than can be open. */
 TEST(test_changed_late)
 {
 	enum { N = 20 };		/* a window has 16 */

@@ -1,6 +1,6 @@
 /*
- * Whether a step has an aggregate, will have one, or never will. Waiting programs rely on
- * it, and a wrong answer is an endless wait.
+ * Does a step have an aggregate, will it have one, or never?  Programs wait by this
+ * answer, so a wrong one makes them wait endlessly.
  */
 #include <sys/stat.h>
 

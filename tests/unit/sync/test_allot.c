@@ -1,5 +1,5 @@
 /*
- * The plan is one multiplier and its exceptions.
+ * A plan uses one Lagrange multiplier for all groups, with few exceptions.
  */
 #include "../test.h"
 #include "base/rng.h"

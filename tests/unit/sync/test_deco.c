@@ -148,7 +148,7 @@ TEST(test_grid)
 	ok(nan == 0, "no NaN");
 }
 
-/* Each row is a good link but for one number at a limit. */
+/* A link with all numbers at their limits; all others have one invalid number. */
 TEST(test_limits)
 {
 	static const struct {

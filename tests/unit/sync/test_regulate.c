@@ -1,5 +1,5 @@
 /*
- * Meeting a budget with real codes of random groups.
+ * Real codes of random groups meet a budget.
  */
 #include "../../rnd.h"
 #include "../tap.h"

@@ -143,7 +143,7 @@ TEST(history)
 	score_free(b);
 }
 
-/* The trainer's measurements, as a share of the largest, to a power. */
+/* Importance from the trainer's second moments: their share of the largest, to a power. */
 TEST(told)
 {
 	struct err e;
@@ -283,8 +283,8 @@ TEST(equations)
 	score_free(s);
 }
 
-/* Learning as in score.h, by its definition: four gradient steps of w and u on the mean
- * of (y - I)^2 / 2. */
+/* Learning as score.h defines it: four gradient steps of w and u on the mean of
+ * (y - I)^2 / 2. */
 static void
 lesson(double w[3], double u[4], double z[2][GROUPS],
     double p[3][GROUPS], const double y[GROUPS], double alpha, double rate)
@@ -375,7 +375,7 @@ TEST(one_lesson)
 	score_free(s);
 }
 
-/* One of 40 groups is far off; and a learning rate that is far too large. */
+/* One of 40 groups is far from the others, and the learning rate is far too large. */
 TEST(bounds)
 {
 	struct score *s = make(40);
