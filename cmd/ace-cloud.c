@@ -192,7 +192,7 @@ pipeline(const struct opts *x, struct children *c)
 	    "--events", "2", NULL);
 	if (relay) {
 		(void)child_add(c, p, "--window", "1", NULL);
-		cloud_connect(&x->above, c, "sync", NULL);
+		cloud_connect(&x->above, c, "sync", a->id);
 		(void)child_add(c, NULL, "ace-ack", "-S", state, "--events", "2", NULL);
 	}
 	(void)child_add(c, NULL, "ace-recv", "--spool", spool, "--publish", "--events",
@@ -223,6 +223,8 @@ keep_running(struct opts *x, struct err *e)
 		}
 		child_release(&c);
 		if (r <= 0)
+			return r;
+		if ((r = place_kept(&x->folder, cause, e)) < 0)
 			return r;
 		tell_failed(&x->tell, cause);
 		tell_say(&x->tell, "trying again in 5 s");
@@ -483,12 +485,16 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 }
 
 static int
-sync_with(struct opts *x, const char *name, struct err *e)
+sync_with(struct opts *x, const char *name, const char *run, struct err *e)
 {
 	struct children c = { .e = e };
 	char id[PLACE_ID + 2];
 	int r = member(x, name, id, e);
 
+	if (run[0] != '\0' && strcmp(run, x->folder.said.id) != 0)
+		r = err_set(e, ERR_REFUSED, "the run in %s is not the one of device '%s': "
+		    "give the cloud of its run, or another folder (--state)",
+		    x->folder.where, name);
 	if (r == 0)
 		r = err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: "
 		    "add it on the cloud with 'ace add %s %s'", name, x->folder.where,
@@ -517,7 +523,7 @@ asked(char *words, size_t n)
 	words[at < n ? at : 0] = '\0';
 }
 
-/* Find the last words of the request: WHAT, or WHAT and ID. */
+/* Find the last words of the request: WHAT and ID, or WHAT. */
 static void
 asked_for(char *words, const char **what, const char **id)
 {
@@ -526,10 +532,12 @@ asked_for(char *words, const char **what, const char **id)
 	while ((word = strsep(&words, " ")) != NULL) {
 		word += *word == '\'';
 		word[strcspn(word, "'")] = '\0';
-		if (strcmp(word, "hello") == 0 || strcmp(word, "sync") == 0)
+		if (strcmp(word, "hello") == 0 || strcmp(word, "sync") == 0) {
 			*what = word;
-		else
+			*id = "";
+		} else {
 			*id = word;
+		}
 	}
 }
 
@@ -556,8 +564,7 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n < 1 || n > 4)
-		return err_set(e, ERR_USAGE, "expected DIR [NAME [hello ID]] or DIR "
-		    "NAME sync");
+		return err_set(e, ERR_USAGE, "expected DIR [NAME [hello ID | sync ID]]");
 	if (n < 3) {
 		asked(words, sizeof(words));
 		(void)snprintf(first, sizeof(first), "%.*s",
@@ -574,7 +581,7 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 		r = err_set(e, ERR_SYS, "no run has begun in '%s': begin one there with "
 		    "'ace cloud %s --devices N'", x->folder.where, x->folder.dir);
 	else if (strcmp(what, "sync") == 0)
-		r = sync_with(x, name, e);
+		r = sync_with(x, name, id, e);
 	else if (strcmp(what, "hello") != 0)
 		r = err_set(e, ERR_USAGE, "'%.40s' is unknown: expected hello or "
 		    "sync", what);

@@ -83,7 +83,7 @@ pipeline(struct edge *x, struct children *c)
 	}
 	(void)child_add(c, NULL, "ace-step", "-S", state, "--bits", x->bits_text,
 	    "--window", "1", "--events", "2", NULL);
-	cloud_connect(&x->cloud, c, "sync", NULL);
+	cloud_connect(&x->cloud, c, "sync", x->folder.said.id);
 	(void)child_add(c, NULL, "ace-ack", "-S", state, "--events", "2", NULL);
 	(void)child_add(c, NULL, "ace-expand", "--feedback", state, "--events",
 	    "2", NULL);
@@ -172,7 +172,7 @@ connection(const struct edge *x, char **text, struct err *e)
 
 	if (f == NULL)
 		return err_sys(e, "cannot set the environment");
-	cloud_connect(&x->cloud, &c, "sync", NULL);
+	cloud_connect(&x->cloud, &c, "sync", x->folder.said.id);
 	r = child_print(&c, f);
 	child_release(&c);
 	return fclose(f) == 0 || r < 0 ? r : err_sys(e, "cannot set the environment");

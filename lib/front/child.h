@@ -20,6 +20,8 @@ struct child {
 	char *word[CHILD_WORDS + 1];	/* NULL ends them */
 	size_t n;
 	int own_voice;		/* 1: it writes to our standard error itself */
+	int far;		/* 1: it connects to the cloud, whose programs write lines
+				 * under their own names */
 	pid_t pid;		/* 0: it has ended, or was not started */
 	int status;		/* status from waitpid */
 	int stopped;		/* 1: it ran on after a failure or a signal, and was killed */

@@ -55,12 +55,12 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 		if (setenv("ACE_HOST", c->host != NULL ? c->host : "", 1) < 0 ||
 		    setenv("ACE_CLOUD", c->dir, 1) < 0)
 			p->r = err_sys(p->e, "cannot set the environment");
-		(void)child_add(p, NULL, c->through, c->name, what, id, NULL);
+		child_add(p, NULL, c->through, c->name, what, id, NULL)->far = 1;
 		return;
 	}
 	if (c->host == NULL) {
-		(void)child_add(p, NULL, "ace-cloud", "serve", c->dir, c->name, what, id,
-		    NULL);
+		child_add(p, NULL, "ace-cloud", "serve", c->dir, c->name, what, id,
+		    NULL)->far = 1;
 		return;
 	}
 	f = open_memstream(&words, &n);
@@ -71,10 +71,10 @@ cloud_connect(const struct cloud *c, struct children *p, const char *what,
 	if (f == NULL || fclose(f) != 0)
 		p->r = err_sys(p->e, "cannot write the command for ssh");
 	/* have ssh notice a dead link within a minute */
-	(void)child_add(p, NULL, "ssh", "-T", hello ? "-oBatchMode=no" :
+	child_add(p, NULL, "ssh", "-T", hello ? "-oBatchMode=no" :
 	    "-oBatchMode=yes", hello ? "-oLogLevel=INFO" : "-oLogLevel=ERROR",
 	    "-oServerAliveInterval=15", "-oServerAliveCountMax=4", c->host, words,
-	    NULL);
+	    NULL)->far = 1;
 	free(words);
 }
 

@@ -96,6 +96,18 @@ place_has(const struct place *f, const char *name)
 }
 
 int
+place_kept(const struct place *f, char cause[ERR_LINE], struct err *e)
+{
+	if (statedir_there(&f->held, e) == 0)
+		return 0;
+	if (access(f->dir, F_OK) == 0)
+		return -ERR_SYS;
+	(void)err_format(e, cause);
+	err_clear(e);
+	return 0;
+}
+
+int
 place_make(const struct place *f, const char *name, struct err *e)
 {
 	char *path = place_path(f, name, e);

@@ -16,10 +16,9 @@
 
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/opt.h"
 #include "base/statedir.h"
-
-struct err;
 
 enum { PLACE_ID = 32, PLACE_NAME = 64, PLACE_WHERE = 4352 };
 
@@ -57,6 +56,10 @@ void place_close(struct place *f);
 
 /* place_path(f, name, e): return DIR/name, allocated. */
 char *place_path(const struct place *f, const char *name, struct err *e);
+/* place_kept(f, cause, e): check that the folder is where it was.  Return 0; if it was moved
+ * or removed, with a sentence about that in cause, since somebody may put it back.
+ * -ERR_SYS: there is another folder in its place. */
+int place_kept(const struct place *f, char cause[ERR_LINE], struct err *e);
 /* place_has(f, name): 1 when DIR/name exists. */
 int place_has(const struct place *f, const char *name);
 /* place_make(f, name, e): create the folder DIR/name, mode 0700, if it is missing. */

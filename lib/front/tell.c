@@ -449,15 +449,39 @@ tell_failed(struct tell *t, const char *cause)
 		event_say(&t->to[i], EVENT_FAILS, t->round - 1, cause);
 }
 
+/* Return a program's name without its folder. */
+static const char *
+tell_name(const struct child *p)
+{
+	const char *slash = strrchr(p->word[0], '/');
+
+	return slash != NULL ? slash + 1 : p->word[0];
+}
+
+/* Return 1 if program p wrote the line; if p is the connection to the cloud, also if a
+ * program of the cloud did. */
+static int
+tell_wrote(const struct children *c, const struct child *p, const char *line)
+{
+	const size_t n = strcspn(line, ":");
+	size_t i;
+
+	for (i = 0; i < c->n; i++)
+		if (strlen(tell_name(&c->child[i])) == n &&
+		    strncmp(tell_name(&c->child[i]), line, n) == 0)
+			return &c->child[i] == p;
+	return p->far && line[n] == ':';
+}
+
 /* Rate how likely a line names the cause. The best is a line of the program that failed
  * first, if it reports more than broken input. */
 static int
-tell_weight(const struct tell *t, const char *line, const char *prog)
+tell_weight(const struct tell *t, const struct children *c, const struct child *p,
+    const char *line)
 {
-	const size_t n = strlen(prog);
 	const char *kind = tell_kind(t, line);
 
-	return 2 * (strncmp(line, prog, n) == 0 && line[n] == ':') +
+	return 2 * tell_wrote(c, p, line) +
 	    (strcmp(kind, "truncated") != 0 && strcmp(kind, "upstream") != 0);
 }
 
@@ -473,7 +497,7 @@ tell_culprit(const struct tell *t, const struct children *c)
 	for (i = 0; p->own_voice && i < c->n; i++)
 		for (k = 0; k < t->nheld; k++)
 			if (!c->child[i].own_voice && child_status(&c->child[i]) != 0 &&
-			    tell_weight(t, t->held[k].text, c->child[i].word[0]) == 3)
+			    tell_weight(t, c, &c->child[i], t->held[k].text) == 3)
 				return &c->child[i];
 	return p;
 }
@@ -482,15 +506,13 @@ const struct child *
 tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 {
 	const struct child *p = tell_culprit(t, c);
-	const char *slash = strrchr(p->word[0], '/');
-	const char *prog = slash != NULL ? slash + 1 : p->word[0];
-	const char *cause = NULL;
+	const char *prog = tell_name(p), *cause = NULL;
 	int best = 1, w;	/* 0: a line that only reports another failure */
 	size_t i;
 
 	for (i = 0; i < t->nheld; i++) {
 		tell_log(t, t->held[i].text);
-		if ((w = tell_weight(t, t->held[i].text, prog)) >= best) {
+		if ((w = tell_weight(t, c, p, t->held[i].text)) >= best) {
 			best = w;
 			cause = t->held[i].text;
 		}

@@ -44,6 +44,49 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 	    "lists no shard", path) : k;
 }
 
+/* The newest manifest, at path, is damaged: add to the error how to go on with that of the
+ * newest step whose manifest can be read.  Later steps are closed again, with the same
+ * shards. */
+static int
+manifest_remedy(const struct spool *s, const char *path, struct err *e)
+{
+	struct steps done = STEPS_INIT;
+	struct receipt_list l = { .n = 0 };
+	struct err unread = ERR_INIT;
+	char name[48], from[SPOOL_PATH];
+	size_t i;
+	int k = steps_list(&done, s, STEPS_DONE, 0, &unread);
+
+	for (i = done.n; k == 0 && i-- > 0; err_clear(&unread)) {
+		spool_path(s, NULL, manifest_name(done.step[i], name), from);
+		k = manifest_read(&l, from, &unread) > 0;
+		if (k != 0 && i + 1 < done.n)
+			(void)err_after(e, 0, "; remove '%s/" STEPS_DONE "/%llu'", s->state.dir,
+			    (unsigned long long)done.step[i + 1]);
+		if (k != 0)
+			(void)err_after(e, 0, "; to go on after step %llu, type: ln -f '%s' "
+			    "'%s'", (unsigned long long)done.step[i], from, path);
+		receipt_list_release(&l);
+	}
+	steps_release(&done);
+	return -ERR_DATA;
+}
+
+/* There is no newest manifest: fail if the average of a step was made. */
+static int
+manifest_none(const struct spool *s, const char *path, struct err *e)
+{
+	struct steps done = STEPS_INIT;
+	int k = steps_list(&done, s, STEPS_DONE, 0, e);
+
+	if (k == 0 && done.n != 0) {
+		(void)err_set(e, ERR_DATA, "corrupt: '%s' is missing", path);
+		k = manifest_remedy(s, path, e);
+	}
+	steps_release(&done);
+	return k;
+}
+
 int
 manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 {
@@ -56,8 +99,8 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 	memset(d, 0, sizeof(*d));
 	spool_path(s, NULL, MANIFEST_CLOSED, path);
 	if (fstatat(AT(path), &st, 0) < 0)
-		return errno == ENOENT || errno == ENOTDIR ? 0 :
-		    err_sys(e, "'%s'", path);
+		return errno == ENOENT || errno == ENOTDIR ?
+		    manifest_none(s, path, e) : err_sys(e, "'%s'", path);
 	if (x->file != st.st_ino || x->time.tv_sec != st.st_mtim.tv_sec ||
 	    x->time.tv_nsec != st.st_mtim.tv_nsec) {
 		if ((k = manifest_read(&l, path, e)) > 0)
@@ -65,7 +108,7 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 			    l.line[l.n - 1].r.step, l.line[l.n - 1].r.version };
 		receipt_list_release(&l);
 		if (k <= 0)
-			return k;
+			return k == -ERR_DATA ? manifest_remedy(s, path, e) : k;
 	}
 	d->any = 1;
 	d->closed = x->step;

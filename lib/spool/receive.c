@@ -368,7 +368,11 @@ receive_hand(struct receive_answers *o, const struct receive_said *a,
 	k = receive_await(o, step, &path, e);
 	if (path != NULL && (k = steps_add(&o->given, step, e)) == 0) {
 		receive_within(o->patience);
-		k = filter_copy_file(path, o->in, o->out, e);
+		if ((k = filter_copy_file(path, o->in, o->out, e)) == -ERR_DATA) {
+			e->kind = ERR_CORRUPT;
+			(void)err_before(e, k, "'%.200s' (restore it from a backup: a device "
+			    "that does not have it needs it): ", path);
+		}
 		receive_within(0);
 	} else if (path == NULL && k == 0 && !a->asks) {
 		k = receive_split(o, a, e);

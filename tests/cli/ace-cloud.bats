@@ -189,7 +189,7 @@ load front
 	cloud run --devices 2 --rounds 2 --bits 16
 	exits 0 ace add run west --devices 2
 	exits 0 ace relay run west --name west --devices 2 --print
-	grep -q "^    ace-cloud serve run west sync |$" out
+	grep -q "^    ace-cloud serve run west sync [0-9a-f]* |$" out
 	! grep -q mkfifo out || false
 	begin ace relay run west --name west --devices 2 2>relay.err
 	wait_for test -e west/run

@@ -21,6 +21,54 @@ load front
 	sed -i '2i [ "$2" != sync ] || { cat >all; exit 255; }' through
 	exits 3 ace edge far:away --name edge1 --through ./through -- echo hello
 	says '^ace-edge: echo wrote no shard: '
+	# a line of the cloud's programs is the cause, although the trainer failed first
+	sed -i '2c [ "$2" != sync ] || { exec >&-; until [ -e pid ] && ! kill -0 "$(cat pid)"; '\
+'do sleep 0.1; done 2>&-; echo "ace-recv: corrupt: all of it" >&2; exit 3; }' through
+	begin ace edge far:away --name edge1 --through ./through -- bash -c \
+	    'echo $$ >pid; "$train" 5 3; exit 1' 2>far.err
+	wait_for grep -q 'round 3 failed: ace-recv: corrupt: all of it' far.err
+}
+
+@test "a damaged file 'closed' and a damaged average are named with their remedy" {
+	local round
+	for round in 1 3 4; do
+		cloud run --devices 1 --bits 8
+		exits 0 ace edge run --name edge1 -- "$train" 2 $round
+		kill "$pid_cloud"
+		wait
+		case $round in
+		1) cp run/spool/0/aggregate.aceg first ;;
+		3) truncate -s 100 run/spool/closed ;;
+		4) rm run/spool/closed ;;
+		esac
+		[ "$round" -gt 1 ] || continue
+		exits 3 ace cloud run
+		says "^ace-cloud: ace-aggregate: corrupt: '$PWD/run/spool/closed'.*; to go on after step"
+		[ "$round" -eq 4 ] || rm "$(sed -n "s/.*; remove '\(.*\)'; to.*/\1/p" err)"
+		eval "$(grep -o 'ln -f .*' err)"
+	done
+	cloud run --devices 1
+	exits 0 ace edge run --name edge1 -- "$train" 2 6
+	averaged edge1 6 2
+	truncate -s 100 run/spool/0/aggregate.aceg
+	exits 0 ace add run edge2
+	begin ace edge run --name edge2 -- "$train" 4 7 2>edge2.err
+	wait_for grep -q "ace-recv: corrupt: '$PWD/run/spool/0/aggregate.aceg' (restore it from a backup: " edge2.err
+	cp first run/spool/0/aggregate.aceg
+	begin ace edge run --name edge1 -- "$train" 2 7 2>edge1.err
+	wait_for has edge1.got 7
+}
+
+@test "an edge whose cloud begins another run ends, with what to do" {
+	cloud run --devices 1 --bits 8
+	begin ace edge run --name edge1 -- "$train" 2 100000 2>edge1.err
+	wait_for has edge1.got 1
+	mv run old
+	wait_for grep -q "^ace-cloud: round .* failed: '$PWD/run' was moved or removed while it was in use" cloud.err
+	mkdir run
+	wait_for eval '! kill -0 "$pid_cloud"'
+	cloud run --devices 1 --bits 8
+	wait_for grep -q "^ace-edge: ace-cloud: the run in .* is not the one of device 'edge1': give the cloud" edge1.err
 }
 
 @test "--print prints the pipeline, and this pipeline continues the run" {
@@ -170,7 +218,7 @@ on_small() {
 	wait_for eval 'find run/spool -name edge1.aceg | grep -q .'
 	mv run away
 	wait_for grep -q "^ace-edge: round 1 failed: ace-recv: '$PWD/run/spool' was moved or removed while it was in use: put it back there" edge1.err
-	wait_for grep -q "^ace-cloud: round 1 failed: ace-aggregate: '$PWD/run/spool' was moved or removed" cloud.err
+	wait_for grep -q "^ace-cloud: round 1 failed: '$PWD/run' was moved or removed" cloud.err
 	wait_for grep -q "^ace-edge: round 1 failed: ace-cloud: folder '.*:$PWD/run' is absent: put it back" edge1.err
 	mv away run
 	edge edge2 3 1
