@@ -285,7 +285,7 @@ exit(json.load(sys.stdin) != {"model_path": os.getcwd() + "/m\", \"x\": \"\\"})'
 	cp new now/model.safetensors
 	cp served/*.json now
 	exits 0 catch-up.sh edge1 new1 sent "$PWD/served" far
-	says "^catch-up.sh: 'evil.py' stays on the trainer"
+	says "^catch-up.sh: file 'evil.py' is not copied to the receiver"
 	diff -r new1 now
 	[ ! -h new1/link.json ]
 	# a trainer that sends other files
