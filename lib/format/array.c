@@ -60,7 +60,7 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n, struct 
 	return r;
 }
 
-int
+static int
 array_order(const void *a, const void *b)
 {
 	const char *const *x = a, *const *y = b;

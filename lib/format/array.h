@@ -27,9 +27,8 @@ int array_name(struct array_names *l, const char *s, size_t len, struct err *e);
  * frames. The names must rise through all of them, so that no name is twice in l. */
 int array_get_names(struct array_names *l, const unsigned char *p, size_t n,
     struct err *e);
-/* array_order: compare strings by bytes, for qsort. array_sort: sort in this order.
- * array_put_names: sort the names and append their payload to out. */
-int array_order(const void *a, const void *b);
+/* array_sort: sort by bytes. array_put_names: sort the names and append their payload to
+ * out. */
 void array_sort(struct array_names *l);
 int array_put_names(struct array_names *l, struct buf *out, struct err *e);
 void array_release(struct array_names *l);

@@ -411,31 +411,6 @@ tcq_walk(const struct kern_tcq_walk *w, int16_t *q)
 		    (const void *)(state + 8 * half)), q);
 }
 
-/* ---- what both tables make of their own passes ---- */
-
-static void
-ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
-{
-	size_t i = m->e.mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
-	    spans_one(m, code, n, span);
-
-	kern_ecq_spans(m, code + i, n - i, span + i);
-}
-
-static void
-ecq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
-    const float of[KERN_ECQ_SYMBOLS])
-{
-	values(x, code, mark, n, of, 0);
-}
-
-static void
-tcq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
-    const float of[2 * KERN_ECQ_SYMBOLS])
-{
-	values(x, code, mark, n, of, 1);
-}
-
 #define TCQ_ROWS \
 	.ecq_sort = kern_ecq_sort_wide, \
 	.ecq_spans = ecq_spans, \
