@@ -39,7 +39,7 @@ struct meter {
 	struct io *in, *out;
 	unsigned char *buf;
 	int shared, moved;		/* shared: values may pass unread; moved: they did */
-	size_t most;			/* most bytes per call */
+	size_t most;			/* most bytes per io_splice_move */
 	uint64_t passed;
 	double mark;		/* time up to which all is accounted for */
 	double saved, looked, due, wait;

@@ -6,7 +6,7 @@
 #	corpus.sh KIND DIR	write DIR/KIND, the text, and DIR/KIND.tsv, which has
 #				the package, its version, the checksum of the text,
 #				and then each file in order with its checksum and
-#				size; do nothing if both exist
+#				size; do nothing if both exist, with the right text
 #
 # fresh	12 MB, of which the last 4 % are for validation
 # small	800 kB, the last tenth

@@ -1,6 +1,6 @@
 /*
- * Do the work whose instructions tests/counts counts with valgrind: each codec and kernel on
- * one group of 65,536 values, each planner on a model of 1,000 groups.
+ * Do the work whose instructions tests/counts counts with valgrind: most codecs and some
+ * kernels on one group of 65,536 values, two planners on 1,000 groups and 1,000 layers.
  *
  * It prints the name of each piece of work when it is done.  Each piece runs twice; only the
  * second run, inside counted(), is counted.

@@ -88,9 +88,9 @@ estimate_slope(const struct estimate_bins *d, int b)
 
 /* ---- the points ---- */
 
-/* Add count values between lo and lo 2^bits as points in geometric spacing, largest
- * first. Weights are geometric too, so log2(w / x), which m->log sums, changes in equal
- * steps. */
+/* Add count values between lo and lo * 2^bits as points in geometric spacing, largest
+ * first. Weights are geometric too, so log2(w / x), which m->log has until
+ * estimate_sums, changes in equal steps. */
 static void
 estimate_bin(struct estimate *m, double lo, double bits, double count, double slope)
 {

@@ -86,9 +86,9 @@ struct frame_head {
 
 void frame_encode(const struct frame_head *h, unsigned char out[64]);
 
-/* Read and check a header, in this order: sync and the header's checksum (else
- * "corrupt"), version, length and critical flags (else "unsupported"), the payload's
- * lengths (else "limit"). at: the header's position, for the message. */
+/* Read and check a header. Errors are "corrupt" for sync, checksum, type and two lengths of
+ * a payload without LZ4 that differ, "unsupported" for version, length and critical flags,
+ * and "limit" for a large payload. at: the header's position, for the message. */
 int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
     uint64_t at, struct err *e);
 /* Return the error for a stream of version v, other than FRAME_VERSION. */

@@ -84,8 +84,8 @@ void series_from(struct series *s, size_t i);
  * rising order.  *part has room for *cap records and grows as needed. */
 int series_take(struct series *s, uint32_t g, struct series_part **part,
     size_t *n, size_t *cap, struct err *e);
-/* Return the first patch that is needed: the first of the last step that has the whole
- * model, which replaces all earlier ones.  Return 0 if there is no such step. */
+/* Return the index of the first patch to apply: the first of the last step that has the
+ * whole model, which replaces all earlier ones; 0, so all patches, without such a step. */
 size_t series_whole(const struct series *s);
 /* Memory and results of series_group. */
 struct series_work {

@@ -36,7 +36,7 @@ struct limits {
 	uint64_t ahead;			/* steps after the last closed one, at most */
 	uint64_t stale;			/* value for max_stale of struct spool */
 	uint64_t shard;			/* bytes of one shard on the wire, at most */
-	uint64_t quota;			/* bytes of a device in open steps, at most */
+	uint64_t quota;			/* a device with so many bytes in open steps waits */
 	uint64_t open;			/* open steps with shards of a device, at most */
 	double silence, idle, time;	/* seconds at most: without a byte
 					 * within a shard; without one between

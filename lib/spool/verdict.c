@@ -70,9 +70,9 @@ verdict_refuse(const struct verdict *x, struct err *e)
 }
 
 /* Look for the shard's bytes among those rejected before.  Return 1 with their receipt in
- * r, or 0.  After a rejection the name is still free, so that a device that was repaired
- * may send other bytes, VERDICT_TRIES - 1 times.  After any verdict but `invalid' it may
- * not.  closed 1: the step is closed: other bytes are late and not an equivocation. */
+ * r; 1 with the verdict equivocation in r if other bytes may not follow; or 0.  Other bytes
+ * may follow the verdict `invalid', VERDICT_TRIES - 1 times, since a device may have been
+ * repaired.  closed 1: the step is closed: other bytes are late and no equivocation. */
 static int
 verdict_before(const struct verdict *x, int closed, struct err *e)
 {

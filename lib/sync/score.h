@@ -105,8 +105,8 @@ void score_observe(struct score *s, size_t g, const struct stat_group *stat);
  * averages. */
 void score_scale(struct score *s);
 
-/* Return the importance of group g, in (0,1], from its averages and the current scale.
- * The features are kept for score_learn. */
+/* Return the importance of group g, in (0,1].  Form SCORE_PAPER takes it from the group's
+ * averages and the current scale, and keeps the features for score_learn. */
 float score_of(struct score *s, size_t g);
 
 /* Set I of each group g to (energy[g] / the largest energy)^power, at least 1e-6; all

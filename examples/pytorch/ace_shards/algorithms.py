@@ -418,7 +418,7 @@ class Run:
                      "exchange": heard - began, "apply": now - heard}
 
     def _finish(self) -> None:
-        """Write a checkpoint, catch up if rounds were missed, and log the times."""
+        """Write a checkpoint if one is due, catch up if rounds were missed, log the times."""
         began, last = time.monotonic(), self.last
         self._note()
         if self.pipe and ("ace-ack" in str(self.pipe.stages) or self.way.events is not None):

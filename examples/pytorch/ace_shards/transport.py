@@ -481,7 +481,7 @@ class Pipe:
 
     def head(self) -> tuple[dict[str, Any], int]:
         """Return the header of the next file, and its round.  The file must be of this run,
-        and must be a mean or the end of the requested rounds."""
+        and of a kind in self.kinds or the end of the requested rounds."""
         size = bytearray(8)
         self._fill(size)
         text = bytearray(int.from_bytes(size, "little"))

@@ -159,7 +159,7 @@ test_error(unsigned threads)
 	pool_free(p);
 }
 
-/* A job of few items runs in the caller, and so does any job on one processor. */
+/* By default a pool has a thread per processor, at most 4; little work starts none. */
 TEST(test_usual)
 {
 	static struct job j;

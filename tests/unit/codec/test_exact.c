@@ -152,8 +152,8 @@ step(double rate, size_t *changed)
 	    (int)*changed ? body.n : SIZE_MAX;
 }
 
-/* The entropy of which k words change, plus one bit for each direction: the cost without
- * knowing exponents. */
+/* The entropy, in bytes, of which k words change, plus one bit per changed word for its
+ * direction: the cost without knowing exponents. */
 static double
 blind(size_t k)
 {
