@@ -359,8 +359,8 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 		return table_value(t, row, col, TABLE_TIME, LEAST, ROUND, v, e);
 	for (i = 0; i < 4; i++) {
 		if ((col = table_column(t, part[i].name)) == TABLE_NONE)
-			return err_set(e, ERR_DATA, "corrupt: line %zu: expected a "
-			    "column 'time' or '%s'", t->line[0], part[i].name);
+			return err_set(e, ERR_DATA, "corrupt: line %zu: without a "
+			    "column 'time', column '%s' is needed", t->line[0], part[i].name);
 		if ((r = table_value(t, row, col, part[i].kind, part[i].lo,
 		    part[i].hi, &x[i], e)) < 0)
 			return r;

@@ -141,8 +141,9 @@ fits(struct import *m, const char *path, const struct format_source *src, struct
 	if (!schema_diff(&m->first, format_schema(src), why))
 		return 0;
 	if (m->o->many)
-		return err_set(e, ERR_DATA, "mismatch: file %llu and the first have "
-		    "different tensors: %s", (unsigned long long)m->done + 1, why);
+		return err_set(e, ERR_DATA, "mismatch: file %llu of the stream, in '%s', "
+		    "and the first have different tensors: %s",
+		    (unsigned long long)m->done + 1, path, why);
 	return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different tensors: "
 	    "%s", path, m->first_path, why);
 }
@@ -204,8 +205,8 @@ put_path(struct import *m, const char *path, struct err *e)
 	f = format_of(m->o, path, e);
 	fo.guessed = m->o->format < 0;
 	if (f >= 0 && m->o->many && f != FORMAT_SAFETENSORS)
-		return err_set(e, ERR_USAGE, "--many needs -f safetensors: files of "
-		    "other formats do not tell where they end");
+		return err_set(e, ERR_USAGE, "--many reads only safetensors: leave it "
+		    "out, or give files of that format with -f safetensors");
 	if (f < 0 || (m->o->many && (r = io_open(&fo.many, path, e)) < 0))
 		return f < 0 ? f : r;
 	if (fo.many != NULL)

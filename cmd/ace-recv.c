@@ -119,7 +119,7 @@ reap(struct reading *p, int r, struct err *e)
 		return r;
 	if (!WIFEXITED(p->status) || WEXITSTATUS(p->status) == 0)
 		return err_set(e, ERR_SYS, "the process that reads the shards was "
-		    "killed: look for the reason in the system's log");
+		    "killed by signal %d: see the system's log", WTERMSIG(p->status));
 	e->quiet = 1;		/* the reading process has printed its message */
 	return -WEXITSTATUS(p->status);
 }

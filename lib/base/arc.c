@@ -299,8 +299,8 @@ arc_whole(const struct arc *a, struct err *e)
 	if (a->failed)
 		return arc_fail(a, a->what, e);
 	if (a->single && (uint64_t)archive_filter_bytes(a->a, -1) < a->took)
-		return err_set(e, ERR_DATA, "corrupt: '%s' has bytes after the end "
-		    "of the archive", io_name(a->io));
+		return err_set(e, ERR_DATA, "corrupt: '%s' has bytes after the "
+		    "compressed data", io_name(a->io));
 	if ((archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) !=
 	    ARCHIVE_FORMAT_TAR || a->past == 0 || now >= a->past + ARC_TAR)
 		return 0;
@@ -427,7 +427,7 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 		    io_name(a->io), path);
 	memcpy(a->what, en->what, ARC_WHAT);
 	if (strlen(path) >= ARC_NAME)
-		return err_set(e, ERR_DATA, "limit: the name of %s is longer "
+		return err_set(e, ERR_DATA, "limit: %s: the name is longer "
 		    "than %d bytes", en->what, ARC_NAME - 1);
 	if (!a->single)
 		(void)snprintf(en->name, ARC_NAME, "%s", path);

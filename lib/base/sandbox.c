@@ -424,7 +424,7 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 {
 	(void)snprintf(says, n, "none, this build has no sandbox");
 	return want != SANDBOX_REQUIRE ? 0 : err_set(e, ERR_SYS, "--sandbox require: "
-	    "this system has no complete sandbox: %s", says);
+	    "this build has no sandbox");
 }
 
 void

@@ -194,8 +194,8 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 		    "--error-feedback ef:%g", f->o.gamma);
 	if (strcmp(stamp, f->old.d.stamp) != 0)
 		return err_set(e, ERR_REFUSED, "step %llu of '%s' was compensated "
-		    "with another residual than that of the state: give ace-expand "
-		    "and ace-compress the same -S", (unsigned long long)sh->step,
+		    "with another residual than that of the state: run ace-expand "
+		    "on it again, with the same -S", (unsigned long long)sh->step,
 		    shard_device(sh));
 	return 0;
 }

@@ -286,8 +286,8 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 	memset(&d, 0, sizeof(d));
 	if (dtype == NULL || safetensors_numbers(
 	    json_object_get(entry, "data_offsets"), span, 2) != 2)
-		return err_set(e, ERR_DATA, "corrupt: the entry of tensor '%s' in "
-		    "'%s' lacks dtype, shape or data_offsets", name, t->s->name);
+		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has no text "
+		    "as dtype, or not two numbers as data_offsets", name, t->s->name);
 	while (d.dtype < SCHEMA_NDTYPE &&
 	    strcmp(dtype, safetensors_dtype[d.dtype]) != 0)
 		d.dtype++;

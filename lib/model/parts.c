@@ -29,8 +29,8 @@ parts_take(void *arg, const struct format_slice *s, struct err *e)
 		    "'%.160s' of '%s' is not in '%s'", s->name, x->path, x->m->path);
 	if (s->ndim != t[lo].ndim ||
 	    memcmp(dim, t[lo].dim, t[lo].ndim * sizeof(*dim)) != 0)
-		return err_set(e, ERR_DATA, "mismatch: tensor '%.160s' has another "
-		    "shape than '%s' says", s->name, x->path);
+		return err_set(e, ERR_DATA, "mismatch: tensor '%.160s' of '%s' has "
+		    "another shape than '%s' says", s->name, x->m->path, x->path);
 	memcpy(x->slice[lo].off, s->offset, sizeof(s->offset));
 	memcpy(x->slice[lo].len, s->shape, sizeof(s->shape));
 	if (x->of != NULL)

@@ -81,13 +81,13 @@ verify_sums(const struct verify *v, const struct reader *r, struct err *e)
 	    (unsigned long long)s->step);
 	if (!verify_near(got->sum, want->sum, v->sumabs))
 		return err_set(e, ERR_NO, "the sum of the values is %.17g, but the "
-		    "end record says %.17g, %s", got->sum, want->sum, where);
+		    "shard's end says %.17g, %s", got->sum, want->sum, where);
 	if (!verify_near(got->sumsq, want->sumsq, got->sumsq))
-		return err_set(e, ERR_NO, "the sum of squares is %.17g, but the end "
-		    "record says %.17g, %s", got->sumsq, want->sumsq, where);
+		return err_set(e, ERR_NO, "the sum of squares is %.17g, but the "
+		    "shard's end says %.17g, %s", got->sumsq, want->sumsq, where);
 	if (!(got->max_abs == want->max_abs))
 		return err_set(e, ERR_NO, "the largest magnitude is %.9g, but the "
-		    "end record says %.9g, %s", (double)got->max_abs,
+		    "shard's end says %.9g, %s", (double)got->max_abs,
 		    (double)want->max_abs, where);
 	return 0;
 }

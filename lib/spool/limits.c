@@ -424,12 +424,13 @@ limits_room(const struct limits *a, const struct spool *s,
 		return k < 0 ? k : 0;
 	if (p.steps >= a->open)
 		return err_set(e, ERR_REFUSED, "limit: shards of %llu steps of this "
-		    "device wait for an average (limits: open)", (unsigned long long)p.steps);
+		    "device wait for an average (limits: open %llu)",
+		    (unsigned long long)p.steps, (unsigned long long)a->open);
 	if ((sh->flags & SHARD_PREDICTED) != 0)
 		p.bytes += sc->total * sizeof(float);	/* see limits_step */
 	if (p.bytes >= a->quota)
 		return err_set(e, ERR_REFUSED, "limit: %llu bytes of this device "
-		    "wait for an average (limits: quota)",
-		    (unsigned long long)p.bytes);
+		    "wait for an average (limits: quota %llu)",
+		    (unsigned long long)p.bytes, (unsigned long long)a->quota);
 	return 0;
 }

@@ -136,9 +136,9 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 			limits_refuse(r, "limit: the shard is larger than %llu bytes "
 			    "(limits: shard)", (unsigned long long)x->o->limits.shard);
 		if (bytes / RECEIVE_BEYOND > x->o->limits.shard)
-			return err_set(e, ERR_DATA, "limit: the shard is more than "
-			    "%d times larger than allowed (limits: shard)",
-			    RECEIVE_BEYOND);
+			return err_set(e, ERR_DATA, "limit: the shard is larger than "
+			    "%d times %llu bytes (limits: shard)", RECEIVE_BEYOND,
+			    (unsigned long long)x->o->limits.shard);
 		if (k == READER_DATA && c.sign)
 			limits_refuse(r, "corrupt: a frame follows the signature");
 		if (r->verdict != RECEIPT_ACCEPTED)

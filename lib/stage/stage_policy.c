@@ -77,7 +77,8 @@ policy_set_steps(void *arg, const struct opt *row, const char *val, struct err *
 	const int n = opt_items(policy_steps, arg, val, "--interval", e);
 
 	return n < 0 ? n : n != 2 ? 0 :
-	    err_set(e, ERR_USAGE, "--interval: expected FIRST or FIRST,MIN,MAX");
+	    err_set(e, ERR_USAGE, "--interval '%s': expected FIRST or "
+	    "FIRST,MIN,MAX", val);
 }
 
 static const struct opt policy_ratios[] = {

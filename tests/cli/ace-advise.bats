@@ -309,7 +309,7 @@ slow2 11.000000000 2 1 " ]
 	deco|column 'bandwidth' is missing|compute\n1\n
 	deco|column 'values' is missing|compute bandwidth latency\n1 1 1\n
 	cluster|line 2: bandwidth '0Mbit': expected|compute bandwidth rtt bytes\n1 0Mbit 0 1\n
-	cluster|expected a column 'time' or 'bytes'|compute bandwidth rtt\n1 1 1\n
+	cluster|without a column 'time', column 'bytes' is needed|compute bandwidth rtt\n1 1 1\n
 	cluster|line 2: time '0': expected|time\n0\n
 	cluster --cluster 2|line 2: os 'linux' is not a number|time os\n1 linux\n
 	END

@@ -216,7 +216,7 @@ long_name() {
 	done
 	{ cat once; echo more; } >more.gz
 	exits 3 ace-inspect verify more.gz
-	says "'more.gz' has bytes after the end of the archive"
+	says "'more.gz' has bytes after the compressed data"
 	exits 3 ace-inspect verify <more.gz
 	# bytes after the end of an archive are ignored
 	ace-archive create -o a.tar.gz good

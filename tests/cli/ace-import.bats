@@ -151,7 +151,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	refuses 3 "^ace-import: truncated: '<stdin>' has 5 bytes" ace-import --many <part
 	{ cat one; safetensors 3; } >other
 	exits 3 ace-import --many <other
-	says "^ace-import: mismatch: file 2 and the first have different tensors: "
+	says "^ace-import: mismatch: file 2 of the stream, in '.*', and the first have different tensors: "
 	refuses 2 "safetensors" ace-import --many -f npz <many
 }
 

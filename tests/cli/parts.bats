@@ -515,7 +515,7 @@ lies() {
 	lies 'w["offset"] = [0]' "tensor 'layer.00.bf16' needs \"offset\", \"shape\" and \"of\", three lists of whole numbers of one length"
 	lies 'w["offset"] = [0.5, 0]' "needs \"offset\", \"shape\" and \"of\""
 	lies 'del w["of"]' "needs \"offset\", \"shape\" and \"of\""
-	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' has another shape than 'bad' says"
+	lies 'w["shape"][0] -= 1' "tensor 'layer.00.bf16' of '.*' has another shape than 'bad' says"
 	lies 'x["layer.77"] = w' "tensor 'layer.77' of 'bad' is not in '(old|new).r1'"
 	lies 'x["layer.00.bf16"] = 3' "needs \"offset\", \"shape\" and \"of\""
 	lies 'del x["__metadata__"]' "needs \"rank\", and \"ranks\" from 1 to 1024"

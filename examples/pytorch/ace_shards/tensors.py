@@ -53,7 +53,7 @@ def named(model: torch.nn.Module) -> tuple[dict[str, Tensor], dict[str, Tensor]]
         if isinstance(x, parts):
             raise Error(f"the model has a {type(x).__name__}, so each process has a part "
                         "of the parameters, but only whole ones can be sent: "
-                        "use DistributedDataParallel, or one process per device")
+                        "use DistributedDataParallel, or train in one process")
     tensors = [*model.named_parameters(), *model.named_buffers()]
     names = [re.sub(r"(^|\.)_orig_mod(?=\.)", "", n).lstrip(".") for n, _ in tensors]
     while names and all(n.startswith("module.") for n in names):
