@@ -293,16 +293,16 @@ receive_all(const struct spool *s, struct reader *in,
 
 /* ---- answering ---- */
 
-/* Wait until the average is there: 0, with *path NULL if there will never be one; or 1 if the
+/* Wait until the average is there: 0, with path "" if there will never be one; or 1 if the
  * reading process failed.  The wait also ends, with an error, when the device is gone. */
 static int
-receive_await(const struct receive_answers *o, uint64_t step, char **path,
+receive_await(const struct receive_answers *o, uint64_t step, char path[SPOOL_PATH],
     struct err *e)
 {
 	struct wait w = wait_begin(-1, STDOUT_FILENO);
-	char here[SPOOL_PATH];
 	int k, r;
 
+	path[0] = '\0';
 	waiting_begin(o->spool->wait);
 	while ((r = manifest_average(o->spool, step, e)) == MANIFEST_COMING) {
 		if (o->gave_up(o->reading))
@@ -313,9 +313,8 @@ receive_await(const struct receive_answers *o, uint64_t step, char **path,
 		    (k = wait_more(&w, e)) < 0)
 			return k;
 	}
-	if (r == MANIFEST_HERE && (*path = alloc_dup(spool_path(o->spool, &step,
-	    SPOOL_AVERAGE, here), e)) == NULL)
-		return -ERR_SYS;
+	if (r == MANIFEST_HERE)
+		spool_path(o->spool, &step, SPOOL_AVERAGE, path);
 	return r < 0 ? r : 0;
 }
 
@@ -358,15 +357,15 @@ static int
 receive_hand(struct receive_answers *o, const struct receive_said *a,
     uint64_t step, struct err *e)
 {
-	char *path = NULL;
+	char path[SPOOL_PATH];
 	size_t i;
 	int k;
 
 	for (i = o->given.n; i > 0; i--)
 		if (o->given.step[i - 1] == step)
 			return 0;
-	k = receive_await(o, step, &path, e);
-	if (path != NULL && (k = steps_add(&o->given, step, e)) == 0) {
+	k = receive_await(o, step, path, e);
+	if (path[0] != '\0' && (k = steps_add(&o->given, step, e)) == 0) {
 		receive_within(o->patience);
 		if ((k = filter_copy_file(path, o->in, o->out, e)) == -ERR_DATA) {
 			e->kind = ERR_CORRUPT;
@@ -374,10 +373,9 @@ receive_hand(struct receive_answers *o, const struct receive_said *a,
 			    "that does not have it needs it): ", path);
 		}
 		receive_within(0);
-	} else if (path == NULL && k == 0 && !a->asks) {
+	} else if (path[0] == '\0' && k == 0 && !a->asks) {
 		k = receive_split(o, a, e);
 	}
-	alloc_free(path);
 	return k;
 }
 
