@@ -229,6 +229,8 @@ keep_running(struct opts *x, struct err *e)
 		tell_failed(&x->tell, cause);
 		tell_say(&x->tell, "trying again in 5 s");
 		(void)sleep(5);
+		if ((r = place_kept(&x->folder, cause, e)) < 0)
+			return r;
 	}
 }
 

@@ -157,6 +157,8 @@ train(struct edge *x, struct err *e)
 		    pause < EDGE_PAUSE / 2 ? 2 * pause : EDGE_PAUSE;
 		tell_say(&x->tell, "trying again in %u s", pause);
 		(void)sleep(pause);
+		if ((r = statedir_there(&x->folder.held, e)) < 0)
+			return r;
 	}
 }
 
