@@ -99,8 +99,8 @@ take_model(struct ack *x, const struct receipt *r, struct err *e)
 	int k = receivers_open(&b, x->o->dir, 1, e);
 
 	if (k == 0 && (k = receivers_take(&b, r, &l, e)) == 0)
-		cli_say(x->o->f->cli, 0, "skipped a receipt: nothing was sent to its "
-		    "receiver (ace-diff --to)");
+		cli_say(x->o->f->cli, 0, "skipped a receipt that names no model, or "
+		    "whose receiver was sent nothing (ace-diff --to)");
 	else if (k > 0)
 		cli_say(x->o->f->cli, 1, "receiver '%s' has step %llu, model %s%s", l->name,
 		    (unsigned long long)r->version, r->reason,
@@ -251,8 +251,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 	int r, k;
 
 	if (o->dir == NULL)
-		return err_set(e, ERR_USAGE, "no state directory was given: "
-		    "add -S DIR");
+		return err_set(e, ERR_USAGE, "no state directory was given: add -S DIR");
 	if (o->restart != 0 && *path != NULL)
 		return err_set(e, ERR_USAGE, "--restart reads no input: leave out "
 		    "'%s'", *path);

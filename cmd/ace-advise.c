@@ -130,9 +130,9 @@ transfers(const struct table *t, const char *name,
 			return r;
 		x = x * 8 / o->bandwidth;
 		if (x > LONGEST)
-			return err_set(e, ERR_DATA, "limit: line %zu: sending "
-			    "'bytes' would take %.3g s: check --bandwidth",
-			    t->line[i + 1], x);
+			return err_set(e, ERR_DATA, "limit: line %zu: sending 'bytes' would "
+			    "take %.3g s, expected at most %g s: check --bandwidth",
+			    t->line[i + 1], x, LONGEST);
 		v[i] = ns(x);
 	}
 	return 0;

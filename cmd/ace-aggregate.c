@@ -47,8 +47,8 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 
 	if (o->sum || (o->who.rule_text != NULL &&
 	    strcmp(o->who.rule_text, "mean") != 0))
-		return err_set(e, ERR_USAGE, "--rule and --tolerate exclude "
-		    "each other: give one");
+		return err_set(e, ERR_USAGE, "--rule and --tolerate set the same "
+		    "rule: give one of them, once");
 	/* "sum" or "sum,clip:5": the rules after the comma hold for sums and means */
 	o->sum = strncmp(val, "sum", 3) == 0 && (val[3] == '\0' || val[3] == ',');
 	if (o->sum)
@@ -148,8 +148,8 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 		return err_set(e, ERR_USAGE, "--rule sum,%s: %s gives only a mean: "
 		    "leave 'sum,' out", o->who.rule_text, o->who.rule_text);
 	if (o->expect != 0 && o->quorum > o->expect)
-		return err_set(e, ERR_USAGE, "--quorum is larger than "
-		    "--devices: a quorum is at most the number of devices");
+		return err_set(e, ERR_USAGE, "--quorum %llu is larger than --devices %llu",
+		    (unsigned long long)o->quorum, (unsigned long long)o->expect);
 	if (o->means && (o->sum || whole))
 		return err_set(e, ERR_USAGE, "--cluster THETA:mean needs "
 		    "--rule mean: it writes the mean of each cluster");

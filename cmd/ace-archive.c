@@ -138,7 +138,7 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 		(void)by_name(o->f->output, &format, &filter);
 	}
 	if (format == NULL)
-		return err_set(e, ERR_USAGE, "the archive's format is missing: give "
+		return err_set(e, ERR_USAGE, "the archive's format is unknown: give "
 		    "--format, or -o with a name such as run.tar.zst");
 	if (filter != NULL && (*format == 'z' || *format == '7'))
 		return err_set(e, ERR_USAGE, "format %s compresses its entries "
@@ -417,8 +417,8 @@ each_file(void *arg, struct reader *r, const char *from, struct err *e)
 
 	name_of(reader_shard(r), from, name);
 	if (snprintf(path, sizeof(path), "%s/%s", x->o->into, name) >= PATH_MAX)
-		return err_file(e, err_set(e, ERR_SYS, "path '%s' is too long: "
-		    "extract into a folder with a shorter path", path), from);
+		return err_file(e, err_set(e, ERR_SYS, "path '%.150s...' has %d bytes "
+		    "or more: extract into a folder with a shorter path", path, PATH_MAX), from);
 	if ((k = folders(path, strlen(x->o->into), e)) == 0 &&
 	    (k = writer_file(&w, path, x->o->f->tool, e)) == 0 &&
 	    (k = writer_history(w, reader_provenance(r), e)) == 0 &&
@@ -531,8 +531,8 @@ choose_way(struct makings *x, const struct pick *pick, struct err *e)
 			best = m;
 	}
 	if (best == NULL)
-		return err_set(e, ERR_NO, "the archive has no model of "
-		    "that step: 'ace-archive list' shows its shards");
+		return err_set(e, ERR_NO, "no model in the archive matches --step "
+		    "and --device: 'ace-archive list' shows its shards");
 	if (best->cost == UINT64_MAX)
 		return err_set(e, ERR_DATA, "mismatch: the archive lacks a patch "
 		    "before step %llu, or a whole model to begin with",
@@ -592,8 +592,8 @@ get(void *arg, char **path, size_t n, struct err *e)
 		return -ERR_USAGE;
 	if (n != 1 || strcmp(*path, "-") == 0 || (stat(*path, &st) == 0 &&
 	    !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
-		return err_set(e, ERR_USAGE, "the archive is missing: give one "
-		    "FILE, which is read twice and cannot be a pipe");
+		return err_set(e, ERR_USAGE, "expected one archive, a file or folder: "
+		    "it is read twice and cannot be a pipe");
 	all.lo = 0;
 	all.hi = UINT64_MAX;
 	all.kind = SHARD_MODEL;

@@ -3,6 +3,7 @@
  * run in one folder; its commands let devices into that run and out of it, answer them,
  * and show the progress of the run.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ furnish(struct opts *x, int relay, struct err *e)
 
 	if (place_has(&x->folder, "id") && !(relay && place_has(&x->folder, "devices")))
 		return err_set(e, ERR_REFUSED, "'%s' is the folder of a device%s: "
-		    "give the cloud's", x->folder.where, relay ? "" : " or a relay");
+		    "give another folder", x->folder.where, relay ? "" : " or a relay");
 	if ((r = place_make(&x->folder, "devices", e)) < 0 ||
 	    (r = place_make(&x->folder, "spool", e)) < 0 ||
 	    place_has(&x->folder, "spool/limits"))
@@ -144,8 +145,8 @@ agree(struct opts *x, struct err *e)
 	had->deadline = now->deadline > 0 ? now->deadline :
 	    had->deadline > 0 || had->quorum == 0 ? had->deadline : 10;
 	if (had->quorum > had->devices || 2 * had->tolerate >= had->devices)
-		return err_set(e, ERR_USAGE, "--devices %llu is too few for "
-		    "--quorum %llu and --tolerate %llu",
+		return err_set(e, ERR_USAGE, "--devices %llu is too few: expected "
+		    "at least --quorum %llu, and more than twice --tolerate %llu",
 		    (unsigned long long)had->devices,
 		    (unsigned long long)had->quorum,
 		    (unsigned long long)had->tolerate);
@@ -348,11 +349,11 @@ authorize(const struct opts *x, const char *name, const char *key,
 	    (strncmp(text, "ssh-", 4) != 0 && strncmp(text, "ecdsa-", 6) != 0 &&
 	    strncmp(text, "sk-", 3) != 0))
 		return err_set(e, ERR_USAGE, "'%s' is not a public key: expected one "
-		    "line that begins with ssh-, ecdsa- or sk- (give the file that "
-		    "ends with .pub)", key);
+		    "line without quotes that begins with ssh-, ecdsa- or sk- (give the "
+		    "file that ends with .pub)", key);
 	if (x->folder.dir[strcspn(x->folder.dir, "'\"\\\n")] != '\0')
 		return err_set(e, ERR_USAGE, "'%s' cannot stand in "
-		    "authorized_keys: use a folder without quotes in its name",
+		    "authorized_keys: use a folder without quotes or \\ in its path",
 		    x->folder.dir);
 	(void)printf("restrict,command=\"ace-cloud serve '%s' %s\" %s\n",
 	    x->folder.dir, name, text);
@@ -374,8 +375,8 @@ allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
 	if ((size_t)snprintf(end, sizeof(text) - at, "\nweight %llu %s\n"
 	    "contributors %llu %s\n", (unsigned long long)n, name,
 	    (unsigned long long)n, name) >= sizeof(text) - at)
-		return err_set(e, ERR_DATA, "limit: 'spool/limits' would have more "
-		    "than %zu bytes: remove lines from it", sizeof(text) - 1);
+		return err_set(e, ERR_DATA, "limit: '%s/spool/limits' would have more than "
+		    "%zu bytes: remove lines from it", x->folder.where, sizeof(text) - 1);
 	return place_put(&x->folder, "spool/limits", text, e);
 }
 
@@ -444,8 +445,8 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
 	    (file = place_path(&x->folder, in, e)) != NULL && unlinkat(AT(file), 0) < 0)
-		r = err_set(e, ERR_NO, "'%s' is not a device of the run in %s",
-		    path[1], x->folder.where);
+		r = errno != ENOENT ? err_sys(e, "cannot remove '%s'", file) : err_set(e,
+		    ERR_NO, "'%s' is not a device of the run in %s", path[1], x->folder.where);
 	if (r == 0 && begun(x))
 		r = operate(x, path[1], "--leave", e);
 	if (r == 0)

@@ -92,9 +92,8 @@ cut_shard(void *arg, struct reader *r, const char *from, struct err *e)
 
 	x->shards++;
 	if (x->o->tensor != NULL && shard_is_patch(reader_shard(r)))
-		return reader_place(r, err_set(e, ERR_DATA, "mismatch: the input is "
-		    "a patch, which needs all of its tensors: leave --tensor "
-		    "out"), e);
+		return reader_place(r, err_set(e, ERR_DATA, "mismatch: the input is a "
+		    "patch, which needs all of its tensors: leave --tensor out"), e);
 	if (x->o->tensor == NULL)
 		return (k = writer_history(x->w, reader_provenance(r), e)) < 0 ?
 		    k : filter_copy(r, x->w, e);

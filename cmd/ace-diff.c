@@ -319,7 +319,7 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 
 	d->whole = n == 1;
 	if (n < 1 || n > 2)
-		return err_set(e, ERR_USAGE, "expected two models, OLD and NEW, or one");
+		return err_set(e, ERR_USAGE, "expected OLD and NEW, or one model, found %zu", n);
 	if ((r = delta_head(path[n - 1], &d->head, e)) < 0)
 		return r;
 	if (d->head.is && d->o->part != NULL)
@@ -501,9 +501,8 @@ gather(struct sending *x, struct store *st, const struct receivers_line *l,
 	shard_hex(l->has.hash, hex);
 	if (r == 0)
 		return err_set(e, ERR_REFUSED, "nothing leads from model %s of "
-		    "receiver '%.80s' to step %llu: the folder has neither the "
-		    "patches nor a whole model (limits: anchor)", hex, l->name,
-		    (unsigned long long)to->step);
+		    "receiver '%.80s' to step %llu: store its whole model (ace-diff "
+		    "-S DIR -s STEP NEW)", hex, l->name, (unsigned long long)to->step);
 	if ((x->fd = alloc_get(n, sizeof(*x->fd), e)) == NULL)
 		fd = -1;
 	while (fd >= 0 && x->n < n && (fd = store_fd(st, way[x->n], e)) >= 0)

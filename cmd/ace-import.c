@@ -124,9 +124,8 @@ describe(const struct opts *o, uint64_t i,
 	sh->step += i;
 	sh->base_version += o->based ? i : 0;
 	if (r == 0 && (sh->step < i || sh->base_version < o->sh.base_version))
-		r = err_set(e, ERR_USAGE, "%s is too large: the number of the last "
-		    "file would overflow",
-		    sh->step < i ? "--step" : "--base-version");
+		r = err_set(e, ERR_USAGE, "%s is too large: the number of a later "
+		    "file would overflow", sh->step < i ? "--step" : "--base-version");
 	return r < 0 ? r : notes(src, sh, e);
 }
 

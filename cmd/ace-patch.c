@@ -397,8 +397,10 @@ begin_delta(struct patch *x, struct err *e)
 			    "whole model, so what changed is unknown: leave out "
 			    "--output '%s'", o->delta);
 	if (x->s.p[x->s.n - 1].step <= x->s.p[x->which].base)
-		return err_set(e, ERR_DATA, "mismatch: the patch does not name its "
-		    "two steps: make it with ace-diff --base-version and --step");
+		return err_set(e, ERR_DATA, "mismatch: the patch is from step %llu to "
+		    "%llu, expected a later one: give ace-diff --base-version and --step",
+		    (unsigned long long)x->s.p[x->which].base,
+		    (unsigned long long)x->s.p[x->s.n - 1].step);
 	r = statedir_scratch(&x->swap.dir, &fd, e);
 	return r < 0 ? r : delta_create(&x->delta, &x->m, fd, o->coding, e);
 }

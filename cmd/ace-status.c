@@ -692,7 +692,7 @@ run(void *arg, char **dir, size_t n, struct err *e)
 
 	if (n == 0)
 		return err_set(e, ERR_USAGE, "no directory was given: expected a "
-		    "spool or a device's state");
+		    "spool, a device's state or a folder of models");
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
 	x->s.form = (enum render_form)x->form;

@@ -84,8 +84,8 @@ static int
 add_word(struct opts *o, int t, const char *s, struct err *e)
 {
 	if (o->words[t] == WORDS)
-		return err_set(e, ERR_USAGE, "more than %d options for one program: "
-		    "leave some out", WORDS);
+		return err_set(e, ERR_USAGE, "%s has more than %d words of options: "
+		    "leave some out", table[t].name, WORDS);
 	if ((o->word[t][o->words[t]] = alloc_dup(s, e)) == NULL)
 		return -ERR_SYS;
 	o->words[t]++;

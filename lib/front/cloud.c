@@ -109,8 +109,9 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 	(void)snprintf(where, n, "%s", from);
 	if ((path = place_path(f, "run.new", e)) == NULL)
 		return -ERR_SYS;
-	if ((r = place_put(f, "run.new", text, e)) == 0)
-		r = place_read(path, &now, e) < 0 ? -ERR_DATA : 0;
+	if ((r = place_put(f, "run.new", text, e)) == 0 && place_read(path, &now, NULL) < 0)
+		r = err_set(e, ERR_DATA, "unsupported: the answer of '%s' does not describe "
+		    "a run: install the same version of ace there", where);
 	(void)unlinkat(AT(path), 0);
 	alloc_free(path);
 	if (r == 0 && had.id[0] != '\0' && strcmp(had.id, now.id) != 0)
@@ -147,8 +148,10 @@ cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
 		e->quiet = 1;
 		return -r;
 	}
-	return r < 0 ? r : err_set(e, ERR_SYS, "the cloud '%s' was not reached "
-	    "(status %d): check its name, that 'ssh %s true' works without a "
-	    "password, and that ace is installed there", c->host != NULL ?
-	    c->host : c->dir, r, c->host != NULL ? c->host : "HOST");
+	return r < 0 ? r : err_set(e, ERR_SYS, c->through != NULL || c->host == NULL ?
+	    "the cloud '%s' was not reached (status %d): check that '%s' works" :
+	    "the cloud '%s' was not reached (status %d): check its name, that 'ssh %s true' "
+	    "works without a password, and that ace is installed there",
+	    c->host != NULL ? c->host : c->dir, r, c->through != NULL ? c->through :
+	    c->host != NULL ? c->host : "ace-cloud");
 }

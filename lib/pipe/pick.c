@@ -29,15 +29,13 @@ pick_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 	}
 	(void)snprintf(first, sizeof(first), "%.*s", (int)(dash - val), val);
 	if (dash[1] == '\0' && dash == val)
-		return err_set(e, ERR_USAGE, "--step '%s': expected A, A-B, "
-		    "A- or -B", val);
+		return err_set(e, ERR_USAGE, "--step '%s': expected A, A-B, A- or -B", val);
 	if (dash != val)
 		r = num_u64(&p->lo, first, 0, UINT64_MAX, "--step", e);
 	if (r == 0 && dash[1] != '\0')
 		r = num_u64(&p->hi, dash + 1, 0, UINT64_MAX, "--step", e);
 	if (r == 0 && p->lo > p->hi)
-		r = err_set(e, ERR_USAGE, "--step '%s': expected the smaller step "
-		    "first", val);
+		r = err_set(e, ERR_USAGE, "--step '%s': expected the smaller step first", val);
 	return r;
 }
 

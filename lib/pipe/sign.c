@@ -108,8 +108,8 @@ sign_text(const char *path, int *r, struct err *e)
 			*r = err_set(e, ERR_DATA, "limit: the file of keys '%s' has "
 			    "1 MiB or more", path);
 		else if (strlen(text) != n)
-			*r = err_set(e, ERR_DATA, "'%s' has a zero byte: expected "
-			    "text, in lines NAME KEY", path);
+			*r = err_set(e, ERR_DATA, "'%s' has a zero byte: expected text: "
+			    "a secret key in PEM, or public ones in lines NAME KEY", path);
 	}
 	io_free(io);
 	if (*r < 0) {

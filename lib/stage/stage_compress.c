@@ -489,7 +489,8 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 		return r;
 	if (x->plan.any && note.terms.budget != x->budget)
 		return reader_place(x->sh.in, err_set(e, ERR_DATA,
-		    "mismatch: the plan names two different budgets"), e);
+		    "mismatch: the plan names two budgets, %llu and %llu bytes",
+		    (unsigned long long)x->budget, (unsigned long long)note.terms.budget), e);
 	x->budget = note.terms.budget;
 	if ((r = note_wait_add(&x->plan, n->p, n->n, all, e)) < 0)
 		return r;

@@ -128,7 +128,7 @@ policy_set_deco(void *arg, const struct opt *row, const char *val, struct err *e
 		return err_set(e, ERR_USAGE, "--deco '%s': expected auto, or two "
 		    "times COMPUTE,LATENCY", val);
 	return n < 0 ? n : d->compute < 0 || d->compute >= DECO_LEAST ? 0 : err_set(e,
-	    ERR_USAGE, "--deco '%s': expected a step of at least %gs", val,
+	    ERR_USAGE, "--deco '%s': expected COMPUTE of at least %g s", val,
 	    DECO_LEAST);
 }
 
@@ -271,7 +271,7 @@ policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 		return err_set(e, ERR_USAGE, "--target-divergence needs "
 		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
 	return *norm > 0 ? 0 : err_set(e, ERR_DATA, "corrupt: key "
-	    SHARD_KEY_NORM " of %s: expected a norm above 0", shard_device(s));
+	    SHARD_KEY_NORM " of %s: expected a norm above 0, found %g", shard_device(s), *norm);
 }
 
 /* Decide the interval at the end of a shard whose values have these sums, and set o.steps

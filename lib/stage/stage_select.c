@@ -113,9 +113,8 @@ stage_select_mode(struct stage_select_opts *o, const struct opt *row,
     enum stage_select_mode mode, struct err *e)
 {
 	if (o->said != NULL && strcmp(o->said, row->name) != 0)
-		return err_set(e, ERR_USAGE,
-		    "-p, -b, --bits, --policy and --plan exclude each other: give "
-		    "one");
+		return err_set(e, ERR_USAGE, "-p, -b, --bits, --policy and --plan "
+		    "exclude each other: give one");
 	o->mode = mode;
 	o->said = row->name;
 	return 0;

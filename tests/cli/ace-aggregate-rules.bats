@@ -310,7 +310,7 @@ steps() {
 	says '--devices 2 --tolerate 1: any rule tolerates fewer than half of the devices, here at most 0'
 	exits 2 ace-aggregate --tolerate 0 a b c
 	exits 2 ace-aggregate --tolerate 1 --rule median a b c
-	says '--rule and --tolerate exclude each other'
+	says '--rule and --tolerate set the same rule'
 	exits 2 ace-aggregate --tolerate 1 --rule sum a b c
 	exits 2 ace-aggregate --tolerate 1 --cluster 0.5:mean a b c
 	# the history begins again with another model

@@ -76,7 +76,7 @@ load front
 	exits 5 ace edge run --name edge2 --state run -- true
 	says "/run' is the folder of a cloud or a relay: give another one"
 	exits 5 ace cloud ace-edge1 --devices 1
-	says "/ace-edge1' is the folder of a device or a relay: give the cloud's"
+	says "/ace-edge1' is the folder of a device or a relay: give another folder"
 	exits 5 ace add ace-edge1 edge2
 	exits 5 ace relay run ace-edge1 --name edge1 --devices 1
 	# the cloud's directory was removed and made again

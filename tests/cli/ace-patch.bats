@@ -679,7 +679,7 @@ renamed() {
 	ace-diff -s 6 third old >back
 	cat next back >bad
 	exits 3 ace-patch -o d m <bad
-	says "the patch does not name its two steps: .*; 'm' stays at step 7$"
+	says "the patch is from step 7 to 6, expected a later one: .*; 'm' stays at step 7$"
 	same m new
 }
 

@@ -187,7 +187,7 @@ one() {
 	exits 3 ace-sign --check bad in
 	says "line 1: the key of 'edge1' is not an Ed25519 key"
 	printf 'edge1 \0 AAAA\n' >bad
-	refuses 3 "'bad' has a zero byte: expected text, in lines NAME KEY" ace-sign --check bad in
+	refuses 3 "'bad' has a zero byte: expected text: a secret key in PEM, or public ones in lines NAME KEY" ace-sign --check bad in
 	refuses 2 'expected one of --key and --check' ace-sign in
 	exits 2 ace-sign -k edge1.pem --check ring in
 }

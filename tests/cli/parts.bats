@@ -578,6 +578,6 @@ lies() {
 	cp new m
 	exits 0 ace-patch m <got
 	same m old
-	refuses 1 "the archive has no model of that step" ace-archive get --step 7 a.tar
+	refuses 1 "no model in the archive matches --step and --device" ace-archive get --step 7 a.tar
 	shows 'part.*1/2' ace-inspect -v r1.aceg
 }

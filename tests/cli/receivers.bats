@@ -131,7 +131,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	done
 	# a receipt from a receiver to which nothing was sent
 	ace-patch --receipt nobody other <whole >forged
-	notes "skipped a receipt: nothing was sent to its receiver" ace-ack -S S <forged
+	notes "skipped a receipt that names no model, or whose receiver was sent nothing" ace-ack -S S <forged
 	cmp S/models was
 }
 
