@@ -211,7 +211,7 @@ temporary(struct archive *x, struct err *e)
 	if (x->fd < 0)
 		return temp_open(&x->fd, e);
 	if (lseek(x->fd, 0, SEEK_SET) < 0 || ftruncate(x->fd, 0) < 0)
-		return err_sys(e, TEMP_UNNAMED);
+		return err_sys(e, "cannot empty the " TEMP_UNNAMED);
 	return 0;
 }
 
@@ -240,7 +240,7 @@ entry(struct archive *x, const char *name, struct err *e)
 	int k;
 
 	if (fstat(x->fd, &st) < 0)
-		return err_sys(e, TEMP_UNNAMED);
+		return err_sys(e, "cannot look at the " TEMP_UNNAMED);
 	if ((k = arc_put(x->out, name, (uint64_t)st.st_size, e)) == 0 &&
 	    (k = pour(x, e)) == 0)
 		k = arc_put_end(x->out, e);

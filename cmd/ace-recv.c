@@ -161,7 +161,7 @@ serve(struct run *x, int from, struct err *e)
 	int fd[2], r, k;
 
 	if (pipe2(fd, O_CLOEXEC) < 0 || (p.pid = fork()) < 0)
-		return err_sys(e, "cannot write the answer");
+		return err_sys(e, "cannot start the process that reads the shards");
 	if (p.pid == 0) {
 		(void)close(fd[0]);
 		/* end with the other process: without it nothing would be answered */

@@ -345,7 +345,7 @@ long_name() {
 	spool 1
 	exits 2 ace-archive
 	exits 2 ace-archive wrap
-	refuses 2 'format is missing' ace-archive create spool
+	refuses 2 'format is unknown' ace-archive create spool
 	exits 2 ace-archive create -o run.zip.zst spool
 	says 'zip compresses its entries itself'
 	exits 2 ace-archive create -o run --format rar spool
@@ -465,7 +465,7 @@ gets() {
 	says "step 5: a whole model and 0 patches"
 	gets 4 run.tar
 	exits 2 ace-archive get
-	refuses 2 "give one FILE, which is read twice" ace-archive get - <run.tar
+	refuses 2 "expected one archive, a file or folder: it is read twice" ace-archive get - <run.tar
 	exits 2 ace-archive get <(cat run.tar)
-	says "give one FILE, which is read twice"
+	says "expected one archive, a file or folder: it is read twice"
 }
