@@ -327,8 +327,8 @@ read_step(struct attack *a, struct ace_error *e)
 			more = r;
 		if (r != more || (r > 0 &&
 		    a->shard[i].step != a->shard[0].step))
-			return fail(e, 3, "mismatch: the steps differ from "
-			    "those of the first device, in device", a->shard[i].device);
+			return fail(e, 3, "mismatch: the steps or their number differ "
+			    "from those of the first device, in device", a->shard[i].device);
 		if (more && ((r = room(a, e)) < 0 || (r = take(a, i, e)) < 0))
 			return r;
 	}

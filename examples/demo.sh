@@ -111,11 +111,14 @@ words() {
 
 # learnt WAY: check that the loss is below the first one and below that of byte frequencies
 learnt() {
-	awk -v end="$(of "$work/$1/log" end 4)" \
-	    -v start="$(of "$work/$1/log" start 4)" \
-	    -v unigram="$(of "$work/$1/log" unigram 4)" \
+	local end start unigram
+	end=$(of "$work/$1/log" end 4)
+	start=$(of "$work/$1/log" start 4)
+	unigram=$(of "$work/$1/log" unigram 4)
+	awk -v end="$end" -v start="$start" -v unigram="$unigram" \
 	    'BEGIN { exit !(end + 0 > 0 && end < start && end < unigram) }' ||
-	    die "$1: nothing was learnt: the loss did not fall enough"
+	    die "$1: nothing was learnt: the loss is ${end:-unknown}, expected less than" \
+	    "$start (at the start) and $unigram (of byte frequencies)"
 }
 
 # one TEXT RATE MUON: print a line of the sweep
@@ -128,9 +131,11 @@ one() {
 }
 
 saved() {
-	tail -n 2 "$1" | awk -F '\t' '{ all[NR] = $4 + $5 }
-	    END { exit !(all[1] >= 10 * all[2]) }' ||
-	    die "the compression ratio is below 10: expected 10 or more"
+	local ratio
+	ratio=$(tail -n 2 "$1" | awk -F '\t' '{ all[NR] = $4 + $5 }
+	    END { printf "%.2f", all[2] ? all[1] / all[2] : 0
+	    exit !(all[1] >= 10 * all[2]) }') ||
+	    die "the compression ratio is ${ratio:-unknown}: expected 10 or more"
 }
 
 sweep() {

@@ -50,9 +50,12 @@ tensors_match(const struct ace_reader *r, const struct model *m,
 	size_t n, i;
 	const struct ace_tensor *t = ace_tensors(r, &n);
 
-	if (n != m->ntensors)
-		return fail(e, 3, "mismatch: the shard has another number of "
-		    "tensors than the trainer's", "model");
+	if (n != m->ntensors) {
+		e->code = 3;
+		(void)snprintf(e->message, sizeof e->message, "mismatch: the shard has "
+		    "%zu tensors, but the trainer's model has %zu", n, m->ntensors);
+		return -3;
+	}
 	for (i = 0; i < n; i++) {
 		s = tensor_at(m, order, i);
 		if (strcmp(t[i].name, s->name) != 0 || t[i].ndim != s->ndim ||
@@ -247,6 +250,7 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
     struct ace_error *e)
 {
 	struct ace_shard s;
+	char what[80];
 	int r;
 
 	if (l->in == NULL && (r = apply_open(l, e)) < 0)
@@ -254,12 +258,12 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
 	do {
 		if ((r = ace_read_shard(l->in, &s, e)) < 0)
 			return r;
-		if (r == 0)
-			return fail(e, 3, "truncated: an average is missing from",
-			    l->apply);
-		if (s.step > round)
-			return fail(e, 3, "mismatch: the average of an "
-			    "earlier round is missing from", l->apply);
+		if (r == 0 || s.step > round) {
+			(void)snprintf(what, sizeof what, "%s: the average of round "
+			    "%llu is missing from", r == 0 ? "truncated" : "mismatch",
+			    (unsigned long long)round);
+			return fail(e, 3, what, l->apply);
+		}
 		if ((r = shard_get(l->in, l->m, l->order, x, e)) < 0)
 			return r;
 	} while (s.step < round);

@@ -29,7 +29,7 @@ fail() {
 	exit "$1"
 }
 case $name in
-'' | *[\"\\[:cntrl:]]*) fail 2 'NAME must have no quotes, backslashes or line ends' ;;
+'' | *[\"\\[:cntrl:]]*) fail 2 'NAME must not be empty or have quotes, backslashes, control characters' ;;
 esac
 case $model in
 -*) model=./$model ;;

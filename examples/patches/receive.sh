@@ -18,7 +18,7 @@ set -eu
 model=${1%/} url=$3
 case $model in
 /*[[:cntrl:]]* | [!/]* | '')
-	echo 'receive.sh: MODEL must be an absolute path without line ends' >&2
+	echo 'receive.sh: MODEL must be an absolute path without control characters' >&2
 	exit 2
 	;;
 esac

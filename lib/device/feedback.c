@@ -317,7 +317,7 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 			return err_set(e, ERR_REFUSED, "state '%s' was made with "
 			    "feedback %s, not %s: keep that --error-feedback, or "
 			    "give another state directory", f->state.dir,
-			    made != NULL ? made : "?", want);
+			    made != NULL ? made : "unknown", want);
 	}
 	if (f->o.kind == COMPENSATE_EF)
 		return 0;

@@ -77,9 +77,8 @@ feedback_cache_how(struct compensate *c, const struct shard *sh,
 
 	*base = text_get(&sh->kv, SHARD_KEY_HISTORY);
 	if (how == NULL || *base == NULL)
-		return err_set(e, ERR_DATA,
-		    "corrupt: the shard is a difference, but does not name its "
-		    "history");
+		return err_set(e, ERR_DATA, "corrupt: the shard is a difference, but lacks "
+		    "key %s", how == NULL ? SHARD_KEY_PREDICT : SHARD_KEY_HISTORY);
 	c->kind = strcmp(how, "ef21") == 0 ? COMPENSATE_EF21 : COMPENSATE_CACHE;
 	if (c->kind == COMPENSATE_EF21)
 		return 0;

@@ -51,8 +51,9 @@ memory_list(const struct memory *h, const char *key, double *v, size_t n, struct
 		if (end == p)
 			break;
 	}
-	return i == n && *p == '\0' ? 1 : err_set(e, ERR_DATA, "corrupt: key %s does "
-	    "not hold %zu numbers", key, n);
+	return i == n && *p == '\0' ? 1 : err_set(e, ERR_DATA, "corrupt: key %s in "
+	    "file '%s' is '%.60s', expected %zu numbers: remove that file", key,
+	    h->file, text_get(&h->kv, key), n);
 }
 
 void
@@ -172,8 +173,8 @@ memory_number(const struct statedir *s, const char *file, const char *key,
 		text = text_get(&h.kv, key);
 		r = text != NULL;
 		if (text != NULL && num_f64(v, text, 0, 1e300, key, NULL) < 0)
-			r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is not a "
-			    "number from 0 on", key, s->dir, h.file);
+			r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is "
+			    "'%.40s', expected 0 or more", key, s->dir, h.file, text);
 	}
 	memory_release(&h);
 	return r;

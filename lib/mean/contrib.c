@@ -87,10 +87,9 @@ contrib_finite(struct contrib *c, size_t i, const struct schema_span *span,
 		c->step.one[i].nonfinite = 1;
 		return 0;
 	}
-	return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite "
-	    "value in tensor '%s' at index %llu from '%s'",
-	    c->g->schema.t[span->tensor].name,
-	    (unsigned long long)(span->offset + at),
+	return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite value in tensor "
+	    "'%s' at index %llu from '%s' (--rule finite leaves its shard out)",
+	    c->g->schema.t[span->tensor].name, (unsigned long long)(span->offset + at),
 	    shard_device(&c->g->in[i].head)));
 }
 
@@ -284,8 +283,8 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 
 		if (s->kind == SHARD_SUM)
 			r = gather_blame(c->g, i, err_set(e, ERR_REFUSED,
-			    "the shard of '%s' is a sum, expected a mean or a "
-			    "gradient", shard_device(s)));
+			    "the shard of '%s' has kind sum, expected "
+			    "gradient, delta or mean", shard_device(s)));
 	}
 	if (r == 0 && robust_centered(&c->o->rule))
 		r = center_begin(&c->center, &c->g->in[0].head, &c->g->schema, n, e);

@@ -75,9 +75,9 @@ same_model_differ(struct gather *g, const struct same_model_run top[2], struct e
 		    same_model_device(g, most), most->digest, same_model_device(g, odd),
 		    odd->digest, version);
 	return gather_blame(g, odd->at, err_set(e, ERR_DATA, "mismatch: '%.24s' has "
-	    "model %.16s, most devices have %.16s: give it their model and begin "
-	    "again at step %llu", same_model_device(g, odd), odd->digest, most->digest,
-	    version));
+	    "model %.16s, %zu devices have %.16s: give it their model and begin "
+	    "again at step %llu", same_model_device(g, odd), odd->digest, top[0].n,
+	    most->digest, version));
 }
 
 int

@@ -137,8 +137,8 @@ about_right(const struct about *a, struct err *e)
 	if (!a->h->is)
 		return 0;
 	if (!a->version || !a->base)
-		return err_set(e, ERR_DATA, "corrupt: version or base_version is "
-		    "absent or is not a whole number");
+		return err_set(e, ERR_DATA, "corrupt: %s is absent or is not a whole "
+		    "number", a->version ? "base_version" : "version");
 	if (a->h->base >= a->h->version)
 		return err_set(e, ERR_DATA, "corrupt: base_version %llu is not before "
 		    "version %llu", (unsigned long long)a->h->base,
@@ -202,8 +202,8 @@ make_sum(void *arg, const char *key, const char *value, struct err *e)
 	if (i < 0 || k->d.place[i].file != k->file)
 		return 0;
 	if (k->sum[i][0] != '\0' || strlen(value) >= DELTA_SUM)
-		return err_set(e, ERR_DATA, "corrupt: the checksum of tensor "
-		    "'%.160s' is not a hexadecimal number", key);
+		return err_set(e, ERR_DATA, "corrupt: tensor '%.160s' has two checksums, "
+		    "or one with more than %d digits", key, DELTA_SUM - 1);
 	memcpy(k->sum[i], value, strlen(value) + 1);
 	return 0;
 }
@@ -312,7 +312,7 @@ marks_next(struct make *k, struct marks *m, uint64_t least, struct err *e)
 	m->val = k->val[i];
 	return m->at >= least && m->at < k->all ? 0 : err_set(e, ERR_DATA,
 	    "corrupt: position %llu %s", (unsigned long long)m->at,
-	    m->at >= k->all ? "is beyond the tensor" : "follows a larger one");
+	    m->at >= k->all ? "is beyond the tensor" : "is not after the one before");
 }
 
 /* Make the tensor of an overwrite frame. */
@@ -330,8 +330,8 @@ make_marks(struct make *k, struct err *e)
 		return r;
 	m.n = bytes_le32(b);
 	if (m.n > k->all)
-		return err_set(e, ERR_DATA, "corrupt: the frame has more positions "
-		    "than its tensor has bytes");
+		return err_set(e, ERR_DATA, "corrupt: the frame has %llu positions, but its "
+		    "tensor %llu bytes", (unsigned long long)m.n, (unsigned long long)k->all);
 	if (k->frame.n != 4 + 5 * m.n)
 		return make_length(k, e);
 	r = marks_next(k, &m, 0, e);
@@ -749,8 +749,8 @@ delta_place(struct delta *d, const char *dir, uint64_t version, uint64_t base,
 		r = -ERR_SYS;
 	else if (access(single, F_OK) == 0 || (access(index, F_OK) == 0 &&
 	    (!is.is || is.version != version)))
-		r = err_set(e, ERR_REFUSED, "'%s' holds another version: give a new "
-		    "directory, or remove the old one", dir);
+		r = err_set(e, ERR_REFUSED, "'%s' holds another version or a whole "
+		    "model: give a new directory", dir);
 	alloc_free(index);
 	alloc_free(single);
 	if (r == 0 && d->frames.n > 0 && (r = schema_finish(&d->frames, e)) == 0 &&

@@ -644,14 +644,14 @@ model_note_decode(struct model_note *t, const unsigned char *p, size_t n,
 	int r = 0;
 
 	if (n < NOTE_HEAD)
-		return err_set(e, ERR_DATA, "corrupt: frame mODL is shorter than "
-		    "its fixed fields");
+		return err_set(e, ERR_DATA, "corrupt: frame mODL has %zu bytes, "
+		    "expected at least %d", n, NOTE_HEAD);
 	memcpy(t->before, p, MODEL_HASH);
 	memcpy(t->after, p + MODEL_HASH, MODEL_HASH);
 	count = bytes_le64(p + 2 * MODEL_HASH);
 	if (count > (n - NOTE_HEAD) / 8)
-		return err_set(e, ERR_DATA, "corrupt: frame mODL is shorter than "
-		    "its count of groups needs");
+		return err_set(e, ERR_DATA, "corrupt: frame mODL has %zu bytes, too "
+		    "few for %llu groups", n, (unsigned long long)count);
 	for (i = t->n = 0; i < count && r == 0; i++)
 		r = model_note_add(t, bytes_le64(p + NOTE_HEAD + 8 * i), e);
 	t->changed.n = 0;

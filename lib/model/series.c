@@ -372,8 +372,8 @@ series_chains(const struct series *s, const struct series_patch *p, struct err *
 		return 0;
 	shard_hex(p->before, want);
 	shard_hex(last->after, have);
-	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu changes "
-	    "model %s, but the patch before it makes model %s",
+	return err_set(e, ERR_DATA, "mismatch: the patch to step %llu changes model %s, "
+	    "but the patch before it makes model %s: pass all patches, in order",
 	    (unsigned long long)p->step, want, have);
 }
 
@@ -389,8 +389,8 @@ series_end(struct series *s, struct coming *c, struct reader *in,
 	int r;
 
 	if (c->notes != 1 || c->note.n != c->n)
-		return err_set(e, ERR_DATA, "corrupt: the patch lacks the hashes of "
-		    "its groups");
+		return err_set(e, ERR_DATA, "corrupt: found %d frames mODL, the last of %zu "
+		    "groups, expected 1 of %zu groups", c->notes, c->note.n, c->n);
 	memcpy(p->before, c->note.before, MODEL_HASH);
 	memcpy(p->after, c->note.after, MODEL_HASH);
 	if (p->whole != (memcmp(p->before, none, MODEL_HASH) == 0))

@@ -416,7 +416,7 @@ swap_try(const struct swap *s, struct err *e)
 	int r;
 
 	if (mkdirat(AT(new), 0700) < 0 || mkdirat(AT(old), 0700) < 0)
-		return err_sys(e, "'%s'", new);
+		return err_sys(e, "cannot make '%s' and '%s'", new, old);
 	if (rename(s->path, s->home) == 0)
 		r = rename(s->home, s->path) < 0 ? err_sys(e, "cannot rename '%s' "
 		    "back to '%s', rename it by hand", s->home, s->path) : swap_unable(s, e);

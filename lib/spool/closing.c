@@ -133,8 +133,8 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 			memcpy(x->name, file->name, RECEIPT_LIST_NAME);
 		else
 			k = err_set(e, ERR_DATA, "mismatch: a shard of step %llu is "
-			    "in a manifest, but not in the spool",
-			    (unsigned long long)x->r.step);
+			    "in a manifest, but its file is not in spool '%s'",
+			    (unsigned long long)x->r.step, r->in.state.dir);
 	}
 	receipt_list_release(&have);
 	return k;

@@ -386,7 +386,7 @@ limits_took(const struct spool *s, const struct shard *sh, int alone,
 	if (k == 0)
 		k = fd_write_at(l.fd, 0, b.p, b.n, "open", e);
 	if (k == 0 && ftruncate(l.fd, (off_t)b.n) < 0)
-		k = err_sys(e, "list of open steps");
+		k = err_sys(e, "cannot truncate '%s.open' in the spool", spool_device_of(sh));
 	buf_release(&b);
 	limits_shut(&l);
 	return k;
@@ -406,9 +406,9 @@ limits_room(const struct limits *a, const struct spool *s,
 		return k < 0 ? k : 1;
 	if (sh->step > d.closed && sh->step - d.closed > a->ahead)
 		return err_set(e, ERR_REFUSED, "limit: step %llu is more than %llu "
-		    "steps after %llu, the last closed one (limits: ahead)",
+		    "steps after %llu, %s (limits: ahead)",
 		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
-		    (unsigned long long)d.closed);
+		    (unsigned long long)d.closed, d.any ? "the last closed" : "the first");
 	k = limits_list(s, sh, LOCK_SH, &d, &l, e);
 	for (o = l.line; k >= 0 && l.n > 0; o++, l.n--) {
 		if (o->bytes == 0) {

@@ -502,8 +502,8 @@ receive_publish(const struct spool *s, struct reader *in, struct err *e)
 			continue;
 		sh = reader_shard(in);
 		if (sh->kind != SHARD_MEAN && sh->kind != SHARD_SUM)
-			r = err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is "
-			    "not an average, expected mean or sum", shard_device(sh));
+			r = err_set(e, ERR_DATA, "mismatch: '%.80s' sent kind %s, expected "
+			    "mean or sum", shard_device(sh), shard_kind_name(sh->kind));
 		else if ((r = receive_check_run(s, sh, e)) == 0)
 			r = receive_publish_shard(s, in, e);
 		if (r < 0)

@@ -55,8 +55,8 @@ roster_lines(struct array_names *t, char *s, const char *path, struct err *e)
 		if (n == 0)
 			continue;
 		if (n > SHARD_NAME || !text_clean(line, n))
-			return err_set(e, ERR_DATA, "corrupt: '%s' has a line that "
-			    "is not a device's name", path);
+			return err_set(e, ERR_DATA, "corrupt: '%s' has line '%.80s', expected "
+			    "a device's name of at most %d bytes", path, line, SHARD_NAME);
 		if ((k = array_add(t, line, e)) < 0)
 			return k;
 	}
@@ -73,8 +73,8 @@ roster_read(struct array_names *t, const struct spool *s, struct err *e)
 		k = -ERR_SYS;
 	if (k > 0 && (k = io_text(path, text, ROSTER_BYTES + 1, e)) > 0) {
 		if (strlen(text) == ROSTER_BYTES)
-			k = err_set(e, ERR_DATA, "limit: '%s' has more than "
-			    "1 MiB", path);
+			k = err_set(e, ERR_DATA, "limit: '%s' has more than 1 MiB: remove "
+			    "lines of old devices", path);
 		else if ((k = roster_lines(t, text, path, e)) == 0)
 			k = 1;
 	}
@@ -151,8 +151,9 @@ roster_change(const struct spool *s, const char *device, int joins, struct err *
 	int fd, k;
 
 	if (joins && !roster_is_line(device))
-		return err_set(e, ERR_USAGE, "'%.80s' is not a valid name for the "
-		    "list of devices", device);
+		return err_set(e, ERR_USAGE, "'%.80s' is not a valid name for the list of devices: "
+		    "expected 1 to %d bytes, no outer blank, no control character", device,
+		    SHARD_NAME);
 	if ((k = spool_begin(s, NULL, e)) < 0 ||
 	    (k = spool_lock(s, LOCK_EX, &fd, e)) < 0)
 		return k;

@@ -246,7 +246,7 @@ robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 		return 0;
 	if (t->k <= 2 * q->f)
 		return err_set(e, ERR_REFUSED, "trim:%zu removes all %zu contributions, "
-		    "from both ends: use a smaller number", q->f, n);
+		    "from both ends: use trim:%zu or less", q->f, n, (t->k - 1) / 2);
 	t->f = rest < most ? rest : most;
 	return 0;
 }

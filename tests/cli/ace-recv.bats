@@ -507,7 +507,7 @@ gets() {
 	says "limit: 'spool/devices' has more than 1 MiB"
 	echo "${name}0" >spool/devices
 	exits 3 ace-recv --spool spool --device b --join
-	says "corrupt: 'spool/devices' has a line that is not a device's name"
+	says "corrupt: 'spool/devices' has line '.*', expected a device's name of at most"
 	# a name that the list cannot hold is refused
 	for name in "${name}0" $'two\nlines' $'\033[31m' ' blank' 'blank ' ''; do
 		exits 2 ace-recv --spool spool --device "$name" --join
@@ -554,7 +554,7 @@ gets() {
 	makes mean ace-aggregate --spool spool --devices 2 --rounds 1
 	ace-aggregate in >other
 	exits 3 ace-recv --spool spool --publish in
-	says "mismatch: the shard of 'edge1' is not an average"
+	says "mismatch: 'edge1' sent kind gradient, expected mean or sum"
 	mkshards -r else >in2
 	ace-aggregate in2 >in3
 	exits 3 ace-recv --spool spool --publish in3

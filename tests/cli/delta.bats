@@ -143,9 +143,9 @@ refused() {
 		refused "corrupt: the tensor has no checksum.*tensor 'layer" made $c.nosum
 	done
 	refused "corrupt: position 2000 is beyond the tensor.*$t" made overwrite.beyond
-	refused "corrupt: position [0-9]* follows a larger one.*$t" made overwrite.order
-	refused "corrupt: position [0-9]* follows a larger one.*$t" made overwrite.twice
-	refused "corrupt: the frame has more positions than its tensor has bytes.*$t" made overwrite.count
+	refused "corrupt: position [0-9]* is not after the one before.*$t" made overwrite.order
+	refused "corrupt: position [0-9]* is not after the one before.*$t" made overwrite.twice
+	refused "corrupt: the frame has [0-9]* positions, but its tensor [0-9]* bytes.*$t" made overwrite.count
 	refused "corrupt: the.* frame is not as long.*$t" made overwrite.more
 }
 
@@ -158,8 +158,8 @@ refused() {
 	refused "unsupported: compression_format is lz4, expected zstd" -a compression_format=lz4
 	refused "unsupported: compression_format is absent, expected zstd" -a compression_format=
 	refused "unsupported: delta_encoding is 'add'" -a delta_encoding=add
-	refused "corrupt: version or base_version" -a base_version=six
-	refused "corrupt: version or base_version" -a version=
+	refused "corrupt: base_version is absent" -a base_version=six
+	refused "corrupt: version is absent" -a version=
 	refused "corrupt: base_version 8 is not before version 7" -a base_version=000008
 	refused "corrupt: base_version 7 is not before version 7" -a base_version=000007
 	refused "corrupt: the result's checksum.*tensor" -a checksum_format=adler32
@@ -199,7 +199,7 @@ refused() {
 	cp old single/model.safetensors
 	for d in served other single; do
 		exits 5 ace-patch -o $d m <7.aceg
-		says "'$d' holds another version: give a new directory"
+		says "'$d' holds another version or a whole model: give a new directory"
 		same m old
 	done
 	diff -r served was

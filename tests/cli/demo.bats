@@ -88,7 +88,7 @@ way() {
 		saved few
 		END
 	} >figures
-	refuses 1 '^demo: the compression ratio is below 10' bash figures
+	refuses 1 '^demo: the compression ratio is 6[.]67: expected 10 or more' bash figures
 	# seconds: 1600 Mbit at 2 Mbit/s and 3 CPU seconds of an edge, or 24 Mbit at 20 Mbit/s
 	# and 63; and the cloud's 3
 	head -n 3 out >columns
@@ -185,7 +185,7 @@ tree() {
 @test "a model that learns nothing is a failure" {
 	prepare
 	RATE=0 MUON=0 STEPS=5 demo 1
-	says '^demo: full: nothing was learnt'
+	says '^demo: full: nothing was learnt: the loss is [0-9.]*, expected less than [0-9.]* .at the start. and [0-9.]* '
 }
 
 @test "any program that dies ends the demo" {

@@ -210,7 +210,7 @@ two() {
 	os.symlink("/dev/full", "full.pt.new")
 	for n in 9, 1 << 20:        # with the larger one, torch.save alone aborts the process
 	    with fails("checkpoint 'full.pt' cannot be written: No space left on device: "
-	               "make room, then start this device again", 4):
+	               "correct that, then start this device again", 4):
 	        ace.save("full.pt", {"x": torch.ones(n)})
 	E
 	# without the checkpoint, the state refuses to begin again

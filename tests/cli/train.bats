@@ -67,7 +67,7 @@ begins() {
 	exits 3 train --local --load a $small --width 48 text
 	says '^train: mismatch: the shard has another name or shape for tensor '
 	exits 3 train --local --load a $small --layers 2 text
-	says '^train: mismatch: the shard has another number of tensors than the trainer'
+	says '^train: mismatch: the shard has [0-9]* tensors, but the trainer.s model has [0-9]*$'
 	head -c 3000 a >part
 	refuses 3 '^train: truncated' train --local --load part $small text
 }
@@ -268,7 +268,7 @@ delays() {
 	# the second average consists of zeros of both signs
 	cat in/0.aceg <(ace-compress -c f16 in/1.aceg | ace-expand) in/2.aceg >averages
 	train "$@" --apply averages text >want
-	refuses 3 "an average is missing" train "$@" --resume kept --apply in/0.aceg text
+	refuses 3 "the average of round [0-9]* is missing" train "$@" --resume kept --apply in/0.aceg text
 	train "$@" --resume kept --apply averages text >rest
 	for k in want rest; do
 		ace-inspect list -v --step 2- $k | grep 'model.digest' >said.$k
@@ -329,7 +329,7 @@ by_name() {
 @test "aggregates that do not fit are refused" {
 	train --steps 3 $small text >up
 	exits 3 train --steps 5 --apply up $small text
-	says "^train: truncated: an average is missing from 'up'"
+	says "^train: truncated: the average of round [0-9]* is missing from 'up'"
 	exits 3 train --steps 2 --apply up $small text
 	says "^train: mismatch: more averages than rounds are in 'up'"
 	head -c 20000 up >part

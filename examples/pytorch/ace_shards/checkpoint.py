@@ -26,8 +26,8 @@ def save(path: str, what: Any) -> None:
         os.replace(f"{path}.new", path)
     except (OSError, RuntimeError) as e:        # torch raises RuntimeError
         why = getattr(e, "strerror", None) or e
-        raise Error(f"checkpoint '{path}' cannot be written: {why}: make room, then start "
-                    "this device again", 4) from e
+        raise Error(f"checkpoint '{path}' cannot be written: {why}: correct that, then "
+                    "start this device again", 4) from e
     with contextlib.suppress(OSError):      # not all systems can sync a folder
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
         try:
@@ -64,7 +64,7 @@ def model(path: str) -> dict[str, torch.Tensor]:
                    for s, (n, kind) in zip(had["start"], had["names"])},
                 **had["moved"], **had["buffers"]}
     except Exception as e:
-        raise Error(f"'{path}' is not a checkpoint of ace.join: {e}", 3) from e
+        raise Error(f"'{path}' cannot be read as a checkpoint of ace.join: {e}", 3) from e
 
 
 def kept(path: str) -> dict[int, str]:

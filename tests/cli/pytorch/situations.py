@@ -456,7 +456,7 @@ def saved(k):
     # a checkpoint of another kind, and one that would run code
     for bad in [1], {"start": os.system}:
         torch.save(bad, f"{NAME}.bad")
-        with fails(f"'{NAME}.bad' is not a checkpoint of ace.join"):
+        with fails(f"'{NAME}.bad' cannot be read as a checkpoint of ace.join"):
             ace.model(f"{NAME}.bad")
     return said
 

@@ -55,15 +55,16 @@ TEST(test_lies)
 	struct model_note t = MODEL_NOTE_INIT;
 	struct buf b = BUF_INIT;
 	size_t n, i;
+	char want[80];
 	int bad = 0;
 
 	made(&b);
 	for (n = 0; n < 40 + 8 * GROUPS; n++) {
 		err_clear(&e);
+		(void)snprintf(want, sizeof(want), "corrupt: frame mODL has %zu bytes, %s", n,
+		    n < 40 ? "expected at least 40" : "too few for 3 groups");
 		bad += model_note_decode(&t, b.p, n, &e) != -ERR_DATA ||
-		    strcmp(ERR_MSG(&e), n < 40 ?
-		    "corrupt: frame mODL is shorter than its fixed fields" : "corrupt: "
-		    "frame mODL is shorter than its count of groups needs") != 0;
+		    strcmp(ERR_MSG(&e), want) != 0;
 	}
 	ok(bad == 0, "a note that is cut anywhere is refused");
 	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
