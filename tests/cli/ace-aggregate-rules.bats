@@ -235,7 +235,7 @@ values() {
 		exits 2 ace-aggregate --weight-by "$by" a b
 	done
 	ace-aggregate --rule sum -d s a b >s
-	refuses 5 "'s' is a sum" ace-aggregate --rule norm-ratio:10 c s
+	refuses 5 "'s' has kind sum, expected gradient, delta or mean" ace-aggregate --rule norm-ratio:10 c s
 }
 
 @test "each device has the same weight, also devices whose shards are in an aggregate" {
