@@ -98,8 +98,8 @@ ace_loose(void *arg, const struct reader *r, struct err *e)
 	if (a->out != NULL)
 		return writer_loose(a->out->w, r, e);
 	if (a->held.n + f->raw_len > ACE_HELD)
-		return err_set(e, ERR_DATA, "limit: the frames before the first "
-		    "shard have more than %d bytes", ACE_HELD);
+		return err_set(e, ERR_DATA, "limit: the frames outside shards, kept "
+		    "until ace_write_shard_of, have more than %d bytes", ACE_HELD);
 	bytes_set32(head, f->type);
 	bytes_set32(head + 4, (uint32_t)f->raw_len);
 	k = buf_put(&a->held, head, sizeof(head), e);
@@ -382,8 +382,7 @@ ace_write_key(struct ace_writer *a, const char *key, const char *value,
 	int r = text_set(&a->kv, key, value, &e);
 
 	if (r == -ERR_DATA)	/* the call is wrong, not data: nothing was read */
-		r = err_set(&e, ERR_USAGE, "key or value of '%.64s' is not valid: "
-		    "expected printable text of at most 65535 bytes", key);
+		r = -ERR_USAGE;
 	return ace_fail(out, r, &e);
 }
 
@@ -396,14 +395,14 @@ ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
 	int r;
 
 	if (!a->have_schema || a->in_shard)
-		return err_set(e, ERR_USAGE,
-		    "a shard cannot begin before the tensors are given and the "
-		    "previous shard has ended");
+		return err_set(e, ERR_USAGE, a->in_shard ? "a shard cannot begin before "
+		    "the previous one has ended: call ace_write_end" : "a shard cannot "
+		    "begin before the tensors are given: call ace_write_tensors");
 	if (!isfinite(from->weight) || from->weight <= 0 ||
 	    (unsigned)from->kind >= SHARD_NKIND || from->contributors == 0)
-		return err_set(e, ERR_USAGE,
-		    "a shard needs a finite weight above 0, a known kind and at least "
-		    "1 contributor");
+		return err_set(e, ERR_USAGE, "weight %g, kind %u, contributors %u: expected a "
+		    "finite weight above 0, a kind below %d and at least 1 contributor",
+		    from->weight, (unsigned)from->kind, from->contributors, SHARD_NKIND);
 	s->step = from->step;
 	s->base_version = from->base_version;
 	s->weight = from->weight;
@@ -523,12 +522,13 @@ ace_write_times(struct ace_writer *a, const double *seconds, size_t n,
 	if (!a->in_shard)
 		return ace_miscounted(a, 0, out);
 	if (a->group != 0 || a->n != 0 || n != a->schema.n)
-		r = err_set(&e, ERR_USAGE, "found %zu times, expected %zu, one per "
-		    "tensor, before the first value", n, a->schema.n);
+		r = err_set(&e, ERR_USAGE, "found %zu times%s, expected %zu, one per "
+		    "tensor, before the first value", n, a->group != 0 || a->n != 0 ?
+		    " after values" : "", a->schema.n);
 	for (i = 0; i < n && r == 0; i++)
 		if (!(seconds[i] >= 0 && seconds[i] <= ARRAY_LONGEST))
-			r = err_set(&e, ERR_USAGE, "time %g of tensor %zu is not a "
-			    "finite number of seconds from 0 on", seconds[i], i);
+			r = err_set(&e, ERR_USAGE, "time %g s of tensor %zu: expected "
+			    "from 0 to %g s", seconds[i], i, ARRAY_LONGEST);
 	if (r == 0 && (r = array_put_times(seconds, n, &b, &e)) == 0)
 		r = writer_note(a->w, FRAME_TIME, b.p, b.n, &e);
 	buf_release(&b);

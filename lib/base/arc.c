@@ -508,15 +508,15 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 
 	if (arc_leaves(en->name))
 		return err_set(e, ERR_DATA, "unsupported: the name of %s begins with "
-		    "'/' or has '..': pack it under another name", en->what);
+		    "a slash or has '..': pack it under another name", en->what);
 	if (en->link)
 		return err_set(e, ERR_DATA, "unsupported: %s is a link: pack the file "
 		    "itself", en->what);
 	if (en->locked)
 		return err_set(e, ERR_DATA, "unsupported: %s is encrypted: decrypt it first", en->what);
 	if (!en->file && !en->folder && !en->second)
-		return err_set(e, ERR_DATA, "unsupported: %s is not a file or folder",
-		    en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is not a file or folder: "
+		    "leave it out of the archive", en->what);
 	if (!en->file)
 		return 0;
 	if ((k = arc_again(a, en->name, e)) <= 0)

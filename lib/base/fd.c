@@ -95,9 +95,9 @@ fd_read_all(int fd, off_t at, void *to, size_t n, const char *name, struct err *
 	for (; n != 0; p += got, at += (off_t)got, n -= got) {
 		if ((r = fd_take(fd, -1, at, p, n, &got, name, e)) < 0)
 			return r;
-		errno = EIO;
 		if (got == 0)
-			return err_sys(e, "'%s'", name);
+			return err_set(e, ERR_SYS, "'%s' became shorter while it "
+			    "was read", name);
 	}
 	return 0;
 }

@@ -175,7 +175,7 @@ io_open_with(struct io **out, int fd, const struct stat *st, const char *name,
 	}
 	if (S_ISCHR(st->st_mode) && fd_is_terminal(fd))
 		return err_set(e, ERR_USAGE,
-		    "'%s' is a terminal, but a shard stream is binary: give a file",
+		    "'%s' is a terminal: give a file, or the output of a program",
 		    name);
 	r = io_new(out, S_ISREG(st->st_mode) ? &io_file : &io_stream, fd, name, e);
 	if (r < 0)
@@ -304,7 +304,7 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	if (fd < 0)
 		return err_sys(e, "'%s'", path);
 	if (!force && fd_is_terminal(fd))
-		r = err_set(e, ERR_USAGE, "'%s' is a terminal, but a shard stream is "
+		r = err_set(e, ERR_USAGE, "'%s' is a terminal, but the output is "
 		    "binary: write to a file or a pipe", path);
 	else
 		r = io_create_fd(out, fd, path, e);
@@ -352,7 +352,7 @@ io_create_with(struct io **out, const char *path, int force, const char *spare,
 	if (path == NULL || (path[0] == '-' && path[1] == '\0')) {
 		if (!force && isatty(STDOUT_FILENO))
 			return err_set(e, ERR_USAGE, "standard output is a terminal, "
-			    "but a shard stream is binary: write to a file or a pipe");
+			    "but the output is binary: write to a file or a pipe");
 		return io_create_fd(out, STDOUT_FILENO, "<stdout>", e);
 	}
 	r = fstatat(AT(path), &st, 0);

@@ -175,5 +175,6 @@ table_value(const struct table *t, size_t row, size_t col,
 	if (*v >= lo && *v <= hi)
 		return 0;
 	return err_set(e, ERR_DATA, "corrupt: line %zu: %.40s '%.40s': expected "
-	    "%g to %g", t->line[row + 1], table_name(t, col), s, lo, hi);
+	    "%g to %g%s", t->line[row + 1], table_name(t, col), s, lo, hi,
+	    kind == TABLE_TIME ? " s" : kind == TABLE_RATE ? " bit/s" : "");
 }

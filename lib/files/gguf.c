@@ -112,7 +112,7 @@ gguf_pass(struct gguf *g, uint64_t n, size_t size, struct err *e)
 	int r = 0;
 
 	if (n > gguf_left(g) / size)
-		return gguf_bad(g, "is longer than the file", e);
+		return gguf_bad(g, "is longer than the rest of the file", e);
 	for (n *= size; n > 0 && r == 0; n -= k) {
 		k = n < sizeof(b) ? (size_t)n : sizeof(b);
 		r = gguf_take(g, b, k, e);
@@ -137,7 +137,8 @@ gguf_values(struct gguf *g, uint64_t type, uint64_t n, unsigned depth, struct er
 	int r = 0;
 
 	if (n > 0 && type >= GGUF_NTYPE)
-		return gguf_bad(g, "has a value of unknown type", e);
+		return err_after(e, gguf_bad(g, "has a value of unknown type", e), " %llu",
+		    (unsigned long long)type);
 	if (n > 0 && gguf_bytes[type] != 0)
 		return gguf_pass(g, n, gguf_bytes[type], e);
 	for (; n > 0 && r == 0; n--) {
@@ -163,7 +164,8 @@ gguf_align(struct gguf *g, uint64_t type, struct err *e)
 	if ((r = gguf_number(g, 4, &a, e)) < 0)
 		return r;
 	if (a == 0 || (a & (a - 1)) != 0)
-		return gguf_bad(g, "is not a power of two", e);
+		return err_after(e, gguf_bad(g, "is not a power of two", e), ": %llu",
+		    (unsigned long long)a);
 	g->align = a;
 	return 0;
 }
@@ -304,8 +306,8 @@ gguf_dtype(struct gguf *g, struct schema_tensor *t, struct err *e)
 	t->dtype = SCHEMA_U8;
 	row = t->ndim > 0 ? &t->dim[t->ndim - 1] : NULL;
 	if (row == NULL || *row % type->values != 0)
-		return gguf_bad(g, "has rows that are not whole blocks of values",
-		    e);
+		return err_after(e, gguf_bad(g, "has rows that are not whole blocks", e),
+		    " of %u values (%s)", (unsigned)type->values, type->name);
 	if (*row > SCHEMA_MAX_TOTAL)
 		return err_set(e, ERR_DATA, "limit: %s of '%s' has rows of more "
 		    "than 2^40 values", g->what, g->path);
@@ -326,13 +328,13 @@ gguf_long(struct gguf *g, struct gguf_span *s, struct err *e)
 			s->bytes = 0;
 	for (d = 0; d < s->t.ndim && s->bytes != 0; d++) {
 		if (s->t.dim[d] > g->size / s->bytes)
-			return gguf_bad(g, "is longer than the file", e);
+			return gguf_bad(g, "ends after the end of the file", e);
 		s->bytes *= s->t.dim[d];
 	}
 	if (s->at > g->size || s->bytes > g->size - s->at)
-		return gguf_bad(g, "is longer than the file", e);
-	return s->at % g->align == 0 ? 0 : gguf_bad(g, "does not begin at a multiple "
-	    "of the alignment", e);
+		return gguf_bad(g, "ends after the end of the file", e);
+	return s->at % g->align == 0 ? 0 : err_after(e, gguf_bad(g, "does not "
+	    "begin at a multiple of", e), " %llu bytes", (unsigned long long)g->align);
 }
 
 static int

@@ -82,7 +82,7 @@ npy_int(struct npy_text *t, uint64_t *out, struct err *e)
 	while (t->p < t->end && *t->p >= '0' && *t->p <= '9') {
 		if (v > (SCHEMA_MAX_TOTAL - (uint64_t)(*t->p - '0')) / 10)
 			return err_set(e, ERR_DATA,
-			    "limit: %s has more than 2^40 elements", t->what);
+			    "limit: a dimension of %s is above 2^40", t->what);
 		v = v * 10 + (uint64_t)(*t->p++ - '0');
 	}
 	if (t->p == from || (*from == '0' && t->p != from + 1))
@@ -242,7 +242,7 @@ npy_read(struct npy_head *h, npy_get *get, void *from, const char *what, struct 
 		return err_set(e, ERR_DATA, "corrupt: %s is not an npy array", what);
 	if (b[6] < 1 || b[6] > 3 || b[7] != 0)
 		return err_set(e, ERR_DATA, "unsupported: %s has npy version %u.%u, "
-		    "expected 1.0 to 3.0", what, b[6], b[7]);
+		    "expected 1.0, 2.0 or 3.0", what, b[6], b[7]);
 	n = bytes_le16(b + 8);
 	if (b[6] > 1) {
 		if ((r = npy_exact(get, from, b + 10, 2, what, e)) < 0)

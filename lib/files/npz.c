@@ -184,10 +184,10 @@ npz_entry(struct format_source *s, char *name, size_t cap, struct err *e)
 			break;
 	}
 	if (!en->file || n <= 4 || strcmp(en->name + n - 4, ".npy") != 0)
-		return err_set(e, ERR_DATA, "unsupported: %s is not an npy "
-		    "array", en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is not a file "
+		    "with a name that ends in '.npy'", en->what);
 	if (en->locked)
-		return err_set(e, ERR_DATA, "unsupported: %s is encrypted", en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is encrypted: decrypt it first", en->what);
 	if (n - 4 >= cap)
 		return err_set(e, ERR_DATA, "limit: the name of %s is longer "
 		    "than %zu bytes", en->what, cap - 1);
@@ -245,7 +245,7 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	}
 	/* if two entries of the directory have the same position, libarchive reads only one */
 	if (r == 0 && s->schema.n + z->passed != entries)
-		r = err_set(e, ERR_DATA, "corrupt: '%s' lists %llu entries, but only "
+		r = err_set(e, ERR_DATA, "corrupt: '%s' lists %llu entries, but "
 		    "%zu can be read", s->name, (unsigned long long)entries,
 		    s->schema.n + z->passed);
 	return r == 0 ? npz_start(s, e) : r;
@@ -351,8 +351,8 @@ npz_put_begin(struct format_sink *s, struct err *e)
 	int r;
 
 	if (arc_leaves(t->name))
-		return err_set(e, ERR_DATA, "unsupported: the name of tensor "
-		    "'%.200s' points outside the folder of extraction", t->name);
+		return err_set(e, ERR_DATA, "unsupported: the name of tensor '%.200s' begins "
+		    "with a slash or has '..': use -f safetensors", t->name);
 	(void)snprintf(path, sizeof(path), "%s.npy", t->name);
 	if ((r = npy_make(&b, t, dtype, e)) == 0 &&
 	    (r = arc_put(z->a, path, b.n + t->numel * dtype_size(dtype),

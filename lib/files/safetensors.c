@@ -54,8 +54,8 @@ struct safetensors_spans {
 static int
 safetensors_bad(const struct safetensors_text *t, const char *why, struct err *e)
 {
-	return err_data(e, t->base + t->at, "corrupt: header of '%s': %s",
-	    t->s->name, why);
+	return err_data(e, t->base + t->at, "corrupt: %s '%s': %s",
+	    t->o != NULL ? "header of" : "index", t->s->name, why);
 }
 
 /* Read on until half the window is full, or all of the header is read. */
@@ -144,7 +144,7 @@ safetensors_json(struct safetensors_text *t, char first, size_t max,
 	if (json_error_code(&je) == json_error_out_of_memory)
 		return err_set(e, ERR_SYS, "out of memory");
 	if (t->left + (t->have - t->at) > n && (size_t)je.position + 16 > n)
-		return err_data(e, t->base + t->at, "limit: the header of '%s' has "
+		return err_data(e, t->base + t->at, "limit: '%s' has "
 		    "an entry of more than %zu bytes", t->s->name, n);
 	t->at += (size_t)je.position;
 	return safetensors_bad(t, je.text, e);
@@ -263,9 +263,7 @@ static int
 safetensors_span(struct safetensors_spans *s, const uint64_t at[2], size_t tensor,
     struct err *e)
 {
-	int r = at[0] > at[1] ? err_set(e, ERR_DATA, "corrupt: a tensor has "
-	    "its end before its beginning (data_offsets)") : alloc_grow(&s->p, &s->cap,
-	    s->n + 1, sizeof(*s->p), e);
+	int r = alloc_grow(&s->p, &s->cap, s->n + 1, sizeof(*s->p), e);
 
 	if (r == 0)
 		s->p[s->n++] = (struct safetensors_span){ at[0], at[1], tensor };
@@ -285,9 +283,10 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 
 	memset(&d, 0, sizeof(d));
 	if (dtype == NULL || safetensors_numbers(
-	    json_object_get(entry, "data_offsets"), span, 2) != 2)
-		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has no text "
-		    "as dtype, or not two numbers as data_offsets", name, t->s->name);
+	    json_object_get(entry, "data_offsets"), span, 2) != 2 || span[0] > span[1])
+		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' needs %s",
+		    name, t->s->name, dtype == NULL ? "a text as dtype" : "two whole "
+		    "numbers as data_offsets, where it begins and then where it ends");
 	while (d.dtype < SCHEMA_NDTYPE &&
 	    strcmp(dtype, safetensors_dtype[d.dtype]) != 0)
 		d.dtype++;
@@ -295,7 +294,7 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 		return safetensors_span(spans, span, SIZE_MAX, e);
 	if (d.dtype == SCHEMA_NDTYPE || (schema_bits(d.dtype) && !t->o->bits))
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' has "
-		    "dtype '%.32s', which cannot be read", name, t->s->name, dtype);
+		    "dtype '%.32s', which cannot be read: convert it", name, t->s->name, dtype);
 	if (json_array_size(shape) > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor '%s' in '%s' has "
 		    "%zu dimensions, at most %d", name, t->s->name,
@@ -307,7 +306,7 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 	if ((r = format_add(t->s, &d, name, e)) < 0)
 		return r;
 	size = dtype_bytes(d.dtype, sc->t[sc->n - 1].numel);
-	if (span[0] > span[1] || span[1] - span[0] != size)
+	if (span[1] - span[0] != size)
 		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has bytes "
 		    "%llu to %llu, but its shape needs %llu", name, t->s->name,
 		    (unsigned long long)span[0], (unsigned long long)span[1],
@@ -596,13 +595,13 @@ safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
 	else if (io_size(io) == 0)
 		r = err_set(e, ERR_DATA, "truncated: '%s' is empty", path);
 	else if (io_size(io) > SAFETENSORS_MAX_HEADER)
-		r = err_set(e, ERR_DATA, "limit: index '%s' has more than %d bytes",
-		    path, SAFETENSORS_MAX_HEADER);
+		r = err_set(e, ERR_DATA, "limit: index '%s' has %llu bytes, at most %d",
+		    path, (unsigned long long)io_size(io), SAFETENSORS_MAX_HEADER);
 	else if ((r = buf_room(&b, (size_t)io_size(io), e)) == 0 &&
 	    (r = io_read(io, b.p, (size_t)io_size(io), &got, e)) == 0 &&
 	    (all = json_loadb((char *)b.p, got, JSON_REJECT_DUPLICATES, &je)) == NULL)
-		r = err_set(e, ERR_DATA, "corrupt: '%s' is not valid JSON: %s",
-		    path, je.text);
+		r = err_set(e, ERR_DATA, "corrupt: line %d of '%s' is not valid JSON: %s",
+		    je.line, path, je.text);
 	else if (r == 0 && !json_is_object(all))
 		r = err_set(e, ERR_DATA, "corrupt: '%s' is not a JSON object", path);
 	json_object_foreach(all, name, v)

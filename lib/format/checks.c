@@ -114,8 +114,8 @@ checks_names(struct checks *c, const struct reader *r, struct err *e)
 	c->names += l.n;
 	array_release(&l);
 	if (k == 0 && c->names > reader_shard(r)->contributors)
-		k = err_set(e, ERR_DATA, "corrupt: the list names %llu of %lu "
-		    "contributors", (unsigned long long)c->names,
+		k = err_set(e, ERR_DATA, "corrupt: the list names %llu "
+		    "contributors, but the shard states %lu", (unsigned long long)c->names,
 		    (unsigned long)reader_shard(r)->contributors);
 	return k;
 }
@@ -187,8 +187,8 @@ checks_model(struct checks *c, const struct reader *r, struct err *e)
 	    whole != ((s->flags & SHARD_PREDICTED) == 0) ||
 	    !checks_changed(f->raw + sums, (size_t)(f->raw_len - sums),
 	    whole ? 0 : n))
-		return err_set(e, ERR_DATA, "corrupt: the counts in frame mODL, "
-		    "which names a patch's models, are wrong");
+		return err_set(e, ERR_DATA, "corrupt: frame mODL, which names a patch's "
+		    "models, occurs twice or does not fit the shard");
 	return 0;
 }
 

@@ -99,12 +99,12 @@ note_check_plan(const struct note *note, struct err *e)
 	for (i = 0; i < note->n; i++, p += NOTE_PLAN, g++) {
 		codec = bytes_le16(p);
 		if (!codec_known(codec) && codec != NOTE_PLAN_NONE)
-			return err_set(e, ERR_DATA, "unsupported: codec %lu in the "
-			    "plan of group %lu is unknown", (unsigned long)codec, g);
+			return err_set(e, ERR_DATA, "unsupported: codec %u in the plan of group %lu "
+			    "is unknown: a newer release of ace may read it", codec, g);
 		if (codec != NOTE_PLAN_NONE && !codec_takes(codec, p[2]))
 			return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
-			    "%s in the plan of group %lu is unknown", p[2],
-			    codec_name(codec), g);
+			    "%s in the plan of group %lu is unknown: a newer release "
+			    "of ace may read it", p[2], codec_name(codec), g);
 		if (p[3] != 0 || !isfinite(bytes_f32(bytes_le32(p + 4))))
 			return err_set(e, ERR_DATA, "corrupt: in the plan of group "
 			    "%lu the %s", g, p[3] != 0 ? "padding is not zero" :
@@ -130,14 +130,16 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 		note->terms.budget = bytes_next64(&b);
 		note->terms.price = bytes_f64(&b);
 		if (!(note->terms.price >= 0 && note->terms.price <= DBL_MAX))
-			return err_set(e, ERR_DATA, "corrupt: the plan's lambda is negative or not finite");
+			return err_set(e, ERR_DATA, "corrupt: the plan's lambda %g is "
+			    "negative or not finite", note->terms.price);
 	}
 	if ((len - b.at) / entry != note->n || (len - b.at) % entry != 0)
-		return err_set(e, ERR_DATA, "corrupt: the annotation has a wrong length");
+		return err_set(e, ERR_DATA, "corrupt: the annotation has entries of %zu bytes, "
+		    "expected %u times %u", len - b.at, note->n, entry);
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,
-		    "corrupt: the annotation covers groups %lu to %lu, but the shard "
-		    "has %lu", (unsigned long)note->first,
+		    "corrupt: the annotation covers groups %lu to below %lu, but the "
+		    "shard has %lu", (unsigned long)note->first,
 		    (unsigned long)note->first + note->n, (unsigned long)ngroups);
 	note->entry = p + b.at;
 	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
@@ -187,8 +189,8 @@ note_scores(const struct note *note, float *to, struct err *e)
 	for (i = 0; i < note->n; i++) {
 		to[note->first + i] = note_score(note, i);
 		if (!(to[note->first + i] >= 0 && to[note->first + i] <= 1))
-			return err_set(e, ERR_DATA, "corrupt: the score of group %lu "
-			    "is not from 0 to 1", (unsigned long)note->first + i);
+			return err_set(e, ERR_DATA, "corrupt: score %g of group %lu is not from 0 "
+			    "to 1", (double)note_score(note, i), (unsigned long)note->first + i);
 	}
 	return 0;
 }

@@ -46,13 +46,11 @@ plan_text_line(struct plan_text *t, char *line, struct err *e)
 
 	if (group == NULL || group[0] == '#')
 		return 0;
-	if ((r = num_u64(&g, group, 0, UINT32_MAX - 1, "group", e)) < 0)
+	if ((r = num_u64(&g, group, 0, (1 << 26) - 1, "group", e)) < 0)
 		return r;
 	if (g < t->n)
-		return err_set(e, ERR_USAGE, "group %s occurs twice or is out of "
-		    "order", group);
-	if (g >= 1 << 26)
-		return err_set(e, ERR_USAGE, "group %s: expected less than 2^26", group);
+		return err_set(e, ERR_USAGE, "group %s follows group %zu: expected "
+		    "rising numbers", group, (size_t)t->n - 1);
 	if (codec == NULL)
 		return err_set(e, ERR_USAGE, "group %s has no codec", group);
 	if ((r = codec_parse(codec, &p, e)) < 0 || (r = alloc_grow(&t->p,

@@ -340,8 +340,8 @@ reader_on_table(struct reader *r, struct err *e)
 		    "at most %llu", (unsigned long long)r->table_size,
 		    (unsigned long long)r->o.max_table);
 	if (f->raw_len == 0 || f->raw_len > r->table_size - r->table.n)
-		return reader_corrupt(r, e, "the schema's size changes between "
-		    "frames");
+		return reader_corrupt(r, e, "the frame is empty, or longer than the "
+		    "rest of the schema");
 	if ((k = buf_put(&r->table, f->raw, f->raw_len, e)) < 0)
 		return k;
 	if (r->table.n < r->table_size)
@@ -400,7 +400,7 @@ reader_on_shard(struct reader *r, struct err *e)
 	/* check this first: corrupt data must not be called unsupported */
 	r->pos.key = shard_key_of(f->raw, f->raw_len);
 	if (f->shard_key != r->pos.key)
-		return reader_corrupt(r, e, "the shard's number is not valid");
+		return reader_corrupt(r, e, "its key is not that of the shard's run, device and step");
 	if ((k = shard_decode(&r->shard, f->raw, f->raw_len, e)) < 0)
 		return k;
 	r->pos.at = AT_SHARD;
@@ -408,8 +408,8 @@ reader_on_shard(struct reader *r, struct err *e)
 		return err_set(e, ERR_DATA,
 		    "mismatch: the stream has no schema: give one with --schema");
 	if (memcmp(r->shard.schema_id, s->id, 16) != 0)
-		return err_set(e, ERR_DATA,
-		    "mismatch: the shard has another schema than the stream");
+		return err_set(e, ERR_DATA, "mismatch: the shard has another schema than "
+		    "%s", r->have_schema ? "the stream" : "--schema or the model");
 	memset(&r->pos.data, 0, sizeof(r->pos.data));
 	memset(r->pos.noted, 0, sizeof(r->pos.noted));
 	*r->tally = (struct reader_tally){ 0, 0 };
@@ -571,7 +571,7 @@ static int
 reader_on_tail(struct reader *r, struct err *e)
 {
 	if (r->pos.at == AT_SHARD)
-		return err_set(e, ERR_DATA, "truncated: the stream has no end");
+		return err_set(e, ERR_DATA, "truncated: the stream ends inside the shard");
 	if (r->table.n != 0)
 		return reader_corrupt(r, e, "the schema is incomplete");
 	r->pos.at = AT_START;

@@ -74,7 +74,7 @@ receipt_decode(struct receipt *r, const unsigned char *p, size_t n, struct err *
 	memcpy(r->reason, p + RECEIPT_FIXED, n - RECEIPT_FIXED);
 	if (r->verdict >= RECEIPT_NVERDICT)
 		return err_set(e, ERR_DATA, "unsupported: result %lu of a receipt is "
-		    "unknown", (unsigned long)r->verdict);
+		    "unknown: a newer release of ace may read it", (unsigned long)r->verdict);
 	return 0;
 }
 

@@ -76,8 +76,8 @@ schema_check(const struct schema_tensor *t, struct err *e)
 		    t->name, t->ndim, SCHEMA_MAX_DIM);
 	if (t->dtype >= SCHEMA_NDTYPE)
 		return err_set(e, ERR_DATA,
-		    "unsupported: tensor '%s' has unknown dtype %u", t->name,
-		    t->dtype);
+		    "unsupported: tensor '%s' has unknown dtype %u: a newer release of "
+		    "ace may read it", t->name, t->dtype);
 	return 0;
 }
 
@@ -294,7 +294,8 @@ schema_diff(const struct schema *a, const struct schema *b, char why[256])
 			return 1;
 		}
 	}
-	(void)snprintf(why, 256, "%zu and %zu tensors, or their roles differ", a->n, b->n);
+	(void)snprintf(why, 256, "%zu and %zu tensors%s", a->n, b->n,
+	    a->n == b->n ? " with different roles" : "");
 	return 1;
 }
 
@@ -370,8 +371,8 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 	t.roles = bytes_le64(q + 32);
 	if (bytes_le32(q + 16) != w->next_name || len > SCHEMA_MAX_NAME ||
 	    len > w->nnames - w->next_name)
-		return err_set(e, ERR_DATA, "corrupt: the name of tensor %zu is not at "
-		    "its place in the schema", i);
+		return err_set(e, ERR_DATA, "corrupt: the name of tensor %zu is too "
+		    "long, or not at its place in the schema", i);
 	if (t.ndim > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor %zu has %u "
 		    "dimensions, at most %d", i, t.ndim, SCHEMA_MAX_DIM);
@@ -461,8 +462,7 @@ schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
 		return r;
 	*size = SCHEMA_HEAD + SCHEMA_ENTRY * w.ntensors + 8 * w.ndims + w.nnames;
 	if (n > *size)
-		return err_set(e, ERR_DATA, "corrupt: the schema's sizes do not add "
-		    "up");
+		return err_set(e, ERR_DATA, "corrupt: the schema's sizes do not add up");
 	return schema_bomb(&w, group, total, max, wire, e);
 }
 
@@ -479,8 +479,7 @@ schema_wire(struct schema_wire *w, uint32_t *group, uint64_t *total,
 	w->dim = bytes_take(&b, 8 * w->ndims);
 	w->name = bytes_take(&b, w->nnames);
 	if (b.bad || b.at != n)
-		return err_set(e, ERR_DATA, "corrupt: the schema's sizes do not add "
-		    "up");
+		return err_set(e, ERR_DATA, "corrupt: the schema's sizes do not add up");
 	return 0;
 }
 

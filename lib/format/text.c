@@ -147,11 +147,12 @@ text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
 			text_drop(kv, i);
 		return 0;
 	}
-	if (!text_is_key(key, strlen(key)) || strlen(value) > 65535 ||
-	    !text_clean(value, strlen(value)))
-		return err_set(e, ERR_DATA, "unsupported: '%.64s' is not a "
-		    "valid key, or its value is longer than 65535 bytes or has "
-		    "characters that do not print", key);
+	if (!text_is_key(key, strlen(key)))
+		return err_set(e, ERR_DATA, "unsupported: key '%.64s': expected 1 to %d "
+		    "of a-z, 0-9, '.', '_' and '-'", key, TEXT_MAX_KEY);
+	if (strlen(value) > 65535 || !text_clean(value, strlen(value)))
+		return err_set(e, ERR_DATA, "unsupported: value of key '%s': expected at "
+		    "most 65535 bytes of UTF-8 without control characters", key);
 	if (found) {		/* replace the value in place */
 		if ((new.value = alloc_dup(value, e)) == NULL)
 			return -ERR_SYS;
@@ -213,8 +214,7 @@ text_encode(const struct text_kv *kv, struct buf *out, struct err *e)
 			return r;
 	}
 	if (out->n - start > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: the shard's keys and values are "
-		    "larger than 64 KiB");
+		return err_set(e, ERR_DATA, "limit: the list of keys and values exceeds 64 KiB");
 	return 0;
 }
 
@@ -233,7 +233,7 @@ text_append(struct text_kv *kv, const char *k, size_t klen, const char *v,
 	key[klen] = '\0';
 	if (kv->n != 0 && strcmp(kv->p[kv->n - 1].key, key) >= 0)
 		return err_set(e, ERR_DATA,
-		    "corrupt: the shard's keys are not sorted or not unique");
+		    "corrupt: the keys of the list are not sorted or not unique");
 	if ((value = alloc_get(vlen + 1, 1, e)) == NULL)
 		return -ERR_SYS;
 	memcpy(value, v, vlen);
@@ -250,8 +250,7 @@ text_decode(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 
 	text_release(kv);
 	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: the shard's keys and values are "
-		    "larger than 64 KiB");
+		return err_set(e, ERR_DATA, "limit: the list of keys and values exceeds 64 KiB");
 	while (b.at < n && r == 0) {
 		size_t klen = bytes_u16(&b), vlen = bytes_u16(&b);
 		const unsigned char *k = bytes_take(&b, klen);
@@ -293,14 +292,13 @@ text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n, struct err 
 
 	text_release(kv);
 	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: the shard's keys and values are "
-		    "larger than 64 KiB");
+		return err_set(e, ERR_DATA, "limit: the list of keys and values exceeds 64 KiB");
 	while (s < end && r == 0) {
 		nl = memchr(s, '\n', (size_t)(end - s));
 		eq = nl != NULL ? memchr(s, '=', (size_t)(nl - s)) : NULL;
 		if (eq == NULL) {
 			r = err_set(e, ERR_DATA, "corrupt: a line of keys and values "
-			    "has no '='");
+			    "has no '=' or no line end");
 			break;
 		}
 		r = text_append(kv, s, (size_t)(eq - s), eq + 1,

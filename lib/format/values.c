@@ -143,16 +143,17 @@ values_bounded(const struct kern *k, const struct schema_tensor *t,
 	for (at = 0; x[at] <= most && x[at] >= -most; at++)
 		;
 	return err_set(e, ERR_DATA, "limit: %g in tensor '%.60s' at index %llu is "
-	    "above %g", (double)x[at], t->name, (unsigned long long)(first + at),
-	    (double)most);
+	    "above %g in magnitude", (double)x[at], t->name,
+	    (unsigned long long)(first + at), (double)most);
 }
 
 int
 values_whole(const struct shard *s, struct err *e)
 {
 	return (s->flags & SHARD_PREDICTED) == 0 ? 0 : err_set(e, ERR_DATA,
-	    "mismatch: the shard of '%s' is a difference to a history: expand it "
-	    "first with ace-expand --cache", shard_device(s));
+	    "mismatch: the shard of '%s' is a difference to a %s", shard_device(s),
+	    shard_is_patch(s) ? "model: apply it with ace-patch" :
+	    "history: expand it first with ace-expand --cache");
 }
 
 /* Allocate room for a group of this shard. */

@@ -306,7 +306,7 @@ writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
 	int r;
 
 	if (n > FRAME_MAX)
-		return err_set(e, ERR_DATA, "limit: a frame has %zu bytes, at most 2^24", n);
+		return err_set(e, ERR_DATA, "limit: a frame has %zu bytes, at most %d", n, FRAME_MAX);
 	if (lz4 && n > 64) {
 		w->pack.n = 0;
 		if ((r = buf_room(&w->pack, n, e)) < 0)
@@ -352,7 +352,7 @@ writer_schema(struct writer *w, const struct schema *sc, struct err *e)
 	int r = schema_encode(sc, &b, e);
 
 	if (r == 0 && b.n > SCHEMA_MAX_BYTES)
-		r = err_set(e, ERR_DATA, "limit: the schema has %zu bytes, at most 2^29", b.n);
+		r = err_set(e, ERR_DATA, "limit: the schema has %zu bytes, at most 512 MiB", b.n);
 	for (i = 0; i < b.n && r == 0; i += n) {
 		n = b.n - i < FRAME_MAX ? b.n - i : FRAME_MAX;
 		r = writer_plain(w, FRAME_SCHM, b.p + i, n, 1, e);
@@ -488,8 +488,8 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	    (r = writer_batch(w, 0, e)) < 0)
 		return r;
 	if (len > FRAME_MAX / 2 + 4096)
-		return err_set(e, ERR_DATA, "limit: the code of group %lu has more "
-		    "than %d bytes", (unsigned long)group, FRAME_MAX / 2 + 4096);
+		return err_set(e, ERR_DATA, "limit: the coded values of group %lu have %zu "
+		    "bytes, at most %d", (unsigned long)group, len, FRAME_MAX / 2 + 4096);
 	if ((r = batch_add(&w->batch, group, codec, param, body, len, e)) < 0)
 		return r;
 	w->next_group = (uint64_t)group + 1;

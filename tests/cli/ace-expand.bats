@@ -184,7 +184,7 @@ load values
 			perl -e 'print pack "f<*", 1, 1, $ARGV[0], 1' -- $x |
 			    ace-import -f raw --shape 4 --name w -s 4 -d edge1 >one
 			ace-aggregate -d edge1 one >in
-			refused "limit: ${x/e/e.} in tensor 'w' at index 2 is above 1e.18" in
+			refused "limit: ${x/e/e.} in tensor 'w' at index 2 is above 1e.18 in magnitude" in
 		done
 	done
 	# a device's own gradient may have such values

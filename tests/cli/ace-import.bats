@@ -306,7 +306,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	    join(",", (1) x 400000) . q(],"data_offsets":[0,4]}});
 	    print pack("Q<", length $h), $h, "\0" x 4' >x.safetensors
 	exits 3 peak rss ace-import x.safetensors
-	says "limit: the header of 'x.safetensors' has an entry of more than 4096 bytes"
+	says "limit: 'x.safetensors' has an entry of more than 4096 bytes"
 	sanitized || [ "$(cat rss)" -lt 16384 ]
 }
 
@@ -517,7 +517,7 @@ part() {
 @test "tensors that --tensor does not choose may have any type" {
 	part m.safetensors a F32 q C64 b BF16 r U16 c F32 s I64
 	exits 3 ace-import m.safetensors
-	says "tensor 'q' in 'm.safetensors' has dtype 'C64', which cannot be read"
+	says "tensor 'q' in 'm.safetensors' has dtype 'C64', which cannot be read: convert it"
 	part abc.safetensors a F32 q BF16 b BF16 r BF16 c F32 s I64
 	for f in m.safetensors - ; do
 		makes got ace-import --omit provenance --tensor '[abc]' -f safetensors $f <m.safetensors

@@ -340,7 +340,7 @@ gets() {
 		perl -e 'print pack("f<*", 1, 1e18, $ARGV[0], -1e18)' -- $v >raw
 		ace-import -f raw --name embed --shape 4 -d "edge$v" -r r2 raw >in
 		exits 0 ace-recv --spool other in
-		[ "$(verdict out)" = "step 0: invalid: limit: ${v/18/+18} in tensor 'embed' at index 2 is above 1e+18" ]
+		[ "$(verdict out)" = "step 0: invalid: limit: ${v/18/+18} in tensor 'embed' at index 2 is above 1e+18 in magnitude" ]
 	done
 	gets '^step 1: accepted$' 1 edge1 -H samples=1099511627776
 	shard 2 edge1 -H samples=1099511627777 >in

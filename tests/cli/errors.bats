@@ -17,7 +17,7 @@ begins() { mkshards >in; }
 	perl -e 'local $/; binmode STDIN; binmode STDOUT; $_ = <STDIN>;
 	    s/(PK\x03\x04..)(.)/$1 . chr(ord($2) | 1)/gse;
 	    s/(PK\x01\x02....)(.)/$1 . chr(ord($2) | 1)/gse; print' <c.zip >d.zip
-	refuses 3 "unsupported: 'd.zip', entry '.*' is encrypted" ace-cut d.zip
+	refuses 3 "unsupported: 'd.zip', entry '.*' is encrypted: decrypt it first" ace-cut d.zip
 	mkfifo fifo
 	tar -cf e.tar fifo
 	refuses 3 "unsupported: 'e.tar', entry 'fifo' is not a file or folder" \

@@ -85,19 +85,19 @@ make_models() {
 
 @test "GGUF: invalid headers are refused" {
 	cat >lies <<-'END'
-	dim-huge corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
-	dim-product corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
+	dim-huge corrupt: tensor 'blk.00.F32' of 'bad' ends after the end of the file
+	dim-product corrupt: tensor 'blk.00.F32' of 'bad' ends after the end of the file
 	dim-more corrupt: 'bad' has an overlap before tensor 'blk.01.F16'
 	dims limit: tensor 'blk.00.F32' of 'bad' has 9 dimensions, at most 8
 	type unsupported: tensor 'blk.00.F32' of 'bad' has unknown type 43
 	type-old unsupported: tensor 'blk.00.F32' of 'bad' has unknown type 4
 	type-huge unsupported: tensor 'blk.00.F32' of 'bad' has unknown type 2147483648
-	misaligned corrupt: tensor 'blk.00.F32' of 'bad' does not begin at a multiple of the alignment
-	offset-huge corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
-	offset-past corrupt: tensor 'blk.00.F32' of 'bad' is longer than the file
+	misaligned corrupt: tensor 'blk.00.F32' of 'bad' does not begin at a multiple of
+	offset-huge corrupt: tensor 'blk.00.F32' of 'bad' ends after the end of the file
+	offset-past corrupt: tensor 'blk.00.F32' of 'bad' ends after the end of the file
 	overlap corrupt: 'bad' has a hole before tensor 'blk.02.q4_0'
 	hole corrupt: 'bad' has a hole before tensor 'blk.00.F32'
-	rows corrupt: tensor 'blk.00.F32' of 'bad' has rows that are not whole blocks of values
+	rows corrupt: tensor 'blk.00.F32' of 'bad' has rows that are not whole blocks of 32 values
 	name-twice corrupt: two tensors are named 'blk.00.F32'
 	name-long limit: the name of tensor 0 of 'bad' has 256 bytes, expected 1 to 255
 	name-none limit: the name of tensor 0 of 'bad' has 0 bytes
@@ -112,15 +112,15 @@ make_models() {
 	version-4 unsupported: 'bad' has GGUF version 4
 	big-endian unsupported: 'bad' is a big-endian GGUF file
 	behind corrupt: 'bad' has 64 bytes after its last tensor
-	align-0 corrupt: key 'general.alignment' of 'bad' is not a power of two
-	align-3 corrupt: key 'general.alignment' of 'bad' is not a power of two
+	align-0 corrupt: key 'general.alignment' of 'bad' is not a power of two: 0
+	align-3 corrupt: key 'general.alignment' of 'bad' is not a power of two: 48
 	align-type corrupt: key 'general.alignment' of 'bad' is not a u32
 	key-twice corrupt: key 'test.tokens' occurs twice in 'bad'
 	key-long limit: the name of key 2 of 'bad' has 2000 bytes
 	value-type corrupt: key 'test.odd' of 'bad' has a value of unknown type
-	string-huge corrupt: key 'test.odd' of 'bad' is longer than the file
-	array-huge corrupt: key 'test.odd' of 'bad' is longer than the file
-	array-strings corrupt: key 'test.odd' of 'bad' is longer than the file
+	string-huge corrupt: key 'test.odd' of 'bad' is longer than the rest of the file
+	array-huge corrupt: key 'test.odd' of 'bad' is longer than the rest of the file
+	array-strings corrupt: key 'test.odd' of 'bad' is longer than the rest of the file
 	array-type corrupt: key 'test.odd' of 'bad' has a value of unknown type
 	array-deep corrupt: key 'test.odd' of 'bad' nests arrays too deeply
 	END

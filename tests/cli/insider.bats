@@ -22,7 +22,7 @@ coded() {
 @test "the largest permitted values do not make the residual overflow at any step" {
 	local step d
 	sends evil 0 3e38
-	says "step 0: invalid: limit: 3e\+38 in tensor 'w' at index 0 is above 1e\+18"
+	says "step 0: invalid: limit: 3e\+38 in tensor 'w' at index 0 is above 1e\+18 in magnitude"
 	sends evil 1 -1.1e18
 	says "step 1: invalid: limit: -1.1e\+18 in tensor"
 	for step in 2 3 4 5 6 7; do

@@ -524,7 +524,7 @@ lies() {
 	lies 'x["layer.04.f4"] = {"offset": [0, 1], "shape": [3, 2], "of": [3, 4]}' \
 	    "'layer.04.f4' begins or ends between the two f4 values of a byte"
 	sed 's/"layer.01.bool"/"layer.00.bf16"/' old.r1.json >bad
-	refuses 3 "'bad' is not valid JSON: duplicate object key" ace-diff --part bad old.r1 new.r1
+	refuses 3 "line .* of 'bad' is not valid JSON: duplicate object key" ace-diff --part bad old.r1 new.r1
 	echo nothing >bad
 	exits 3 ace-diff --part bad old.r1 new.r1
 	echo '[]' >bad

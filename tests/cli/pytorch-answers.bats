@@ -120,7 +120,7 @@ hostile() {
 	        case("ace-expand: non-finite value in tensor '0.weight' at index 3, shard ",
 	             bad=bad, end=end)
 	for x in 1e38, -1e19:
-	    case(f"ace-expand: limit: {x:g} in tensor '2.bias' at index 3 is above 1e+18, ",
+	    case(f"ace-expand: limit: {x:g} in tensor '2.bias' at index 3 is above 1e+18 in magnitude, ",
 	         lambda v: one(v, x))
 	case("the answer does not fit the model: '2.bias' is absent, expected {'dtype'",
 	     lambda v: v[:-1])

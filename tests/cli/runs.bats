@@ -87,10 +87,10 @@ run_in() {
 		refuses 3 "^ace-cut: $want" ace-cut "$f"
 	done <<-'E'
 	up.tar unsupported: the name of 'up.tar', entry '../in.aceg' begins with
-	root.tar unsupported: .* begins with '/' or has '..'
+	root.tar unsupported: .* begins with a slash or has '..'
 	soft.tar unsupported: 'soft.tar', entry 'in.aceg' is a link
 	hard.tar unsupported: .*entry 'b.aceg' is a link
-	dev.tar unsupported: .* is not a file or folder
+	dev.tar unsupported: .* is not a file or folder: leave it out of the archive
 	fifo.tar unsupported: .* is not a file or folder
 	twice.tar corrupt: two entries have the same name: .*entry 'a.aceg'
 	none.tar corrupt: the input is not a gradient-shard stream: it is a tar archive .tar -xO. without one in it

@@ -172,7 +172,7 @@ held(int fd)
 			ok(ace_read_shard(r, &s, &e) == 1, "900 kB of keys are kept");
 		else
 			ok(ace_read_shard(r, &s, &e) == -3 && strstr(e.message,
-			    "before the first shard") != NULL,
+			    "the frames outside shards") != NULL,
 			    "1.2 MB are not: %s", e.message);
 		ace_reader_free(r);
 	}
