@@ -97,7 +97,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	makes step.aceg ace-diff a b
 	for c in ace-expand ace-export "ace-compress -c q8" ace-aggregate; do
 		exits 3 $c <step.aceg
-		says "mismatch: .*difference to a history|mismatch: .*history"
+		says "mismatch: .*difference to a model: apply it with ace-patch|mismatch: .*history"
 	done
 	exits 0 ace-inspect verify step.aceg
 	exits 0 ace-inspect step.aceg

@@ -413,7 +413,7 @@ codecs() {
 	mkshards >in
 	refuses 2 "'10000000000G': expected less than 9e18" ace-select -b 10000000000G in
 	printf '67108864 q8\n' >table
-	refuses 2 'group 67108864: expected less than 2\^26' ace-select --plan table in
+	refuses 2 "group '67108864' is not a whole number from 0 to 67108863" ace-select --plan table in
 	refuses 2 'at most [0-9]* shares' ace-select -p "$(seq -s, 0.01 0.01 0.40)" in
 }
 
