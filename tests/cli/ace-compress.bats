@@ -403,6 +403,6 @@ sized() {
 @test "a score of NaN is corrupt, for every program that uses scores" {
 	for p in ace-compress "ace-select -b 1k"; do
 		exits 3 $p "$ROOT/tests/golden/note-corrupt-score-nan.aceg"
-		says 'corrupt: the score of group 0'
+		says 'corrupt: score nan of group 0'
 	done
 }
