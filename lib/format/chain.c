@@ -67,9 +67,9 @@ chain_truncated(const struct chain *c, struct err *e)
 	if (!c->pos.open && io_bytes(c->io) == 0 && io_is_pipe(c->io))
 		return err_set(e, ERR_DATA, "truncated: the input is empty: the "
 		    "program before this one wrote nothing, see its message");
-	return err_data(e, c->pos.offset, "truncated: the %s", c->pos.open ?
-	    "stream has no end" : io_bytes(c->io) == 0 ? "input is empty" :
-	    "stream's head is incomplete");
+	return err_data(e, c->pos.offset, "truncated: %s", c->pos.open ?
+	    "the stream has no end" : io_bytes(c->io) == 0 ? "the input is empty" :
+	    "the stream's head is incomplete");
 }
 
 /* Set the error for input that is not a stream. For the message, guess the input's format
