@@ -496,7 +496,7 @@ sync_with(struct opts *x, const char *name, const char *run, struct err *e)
 
 	if (run[0] != '\0' && strcmp(run, x->folder.said.id) != 0)
 		r = err_set(e, ERR_REFUSED, "the run in %s is not the one of device '%s': "
-		    "give the cloud of its run, or another folder (--state)",
+		    "give the cloud of its run, or begin with another folder",
 		    x->folder.where, name);
 	if (r == 0)
 		r = err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: "

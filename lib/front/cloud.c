@@ -116,10 +116,12 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 	alloc_free(path);
 	if (r == 0 && had.id[0] != '\0' && strcmp(had.id, now.id) != 0)
 		return err_set(e, ERR_REFUSED, "'%s' belongs to another run than "
-		    "'%s': give the cloud of that run, or another folder "
-		    "(--state)", f->dir, where);
+		    "'%s': give the cloud of that run, or begin with "
+		    "another folder", f->dir, where);
+	if (r < 0)
+		return r;
 	f->said = now;
-	return r == 0 ? place_save(f, e) : r;
+	return place_save(f, e);
 }
 
 int

@@ -459,7 +459,7 @@ receive_published(const struct shard *sh, const char *path,
 	int r = spool_shard(path, &had, NULL, e);
 
 	if (r <= 0 || memcmp(had.digest, digest, SHARD_DIGEST) == 0)
-		return r;
+		return err_file(e, r, path);
 	return err_set(e, ERR_REFUSED, "step %llu already has a different average, "
 	    "which stays: let one ace-aggregate publish to a spool", (unsigned long long)sh->step);
 }

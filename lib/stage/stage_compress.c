@@ -452,11 +452,8 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh, struct err *
 	x->sent = x->none = 0;
 	x->whole = x->one = x->worst = (struct stage_compress_lost){ 0, 0, 0 };
 	note_wait_clear(&x->plan);
-	if ((sh->shard->flags & SHARD_PREDICTED) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' is a "
-		    "difference to a history: expand it first with ace-expand "
-		    "--cache", shard_device(sh->shard));
-	if ((r = alloc_grow(&x->v, &x->cap, sh->schema->group_size,
+	if ((r = values_whole(sh->shard, e)) < 0 ||
+	    (r = alloc_grow(&x->v, &x->cap, sh->schema->group_size,
 	    sizeof(*x->v), e)) < 0 ||
 	    (r = coding_begin(&x->coding, sh->schema, sh->shard, e)) < 0 ||
 	    (r = writer_history(x->out, sh->provenance, e)) < 0)

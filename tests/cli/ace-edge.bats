@@ -27,6 +27,8 @@ load front
 	begin ace edge far:away --name edge1 --through ./through -- bash -c \
 	    'echo $$ >pid; "$train" 5 3; exit 1' 2>far.err
 	wait_for grep -q 'round 3 failed: ace-recv: corrupt: all of it' far.err
+	mv ace-edge1 gone
+	wait_for grep -q "^ace-edge: '$PWD/ace-edge1' was moved or removed while it was in use" far.err
 }
 
 @test "a damaged file 'closed' and a damaged average are named with their remedy" {
@@ -51,6 +53,8 @@ load front
 	exits 0 ace edge run --name edge1 -- "$train" 2 6
 	averaged edge1 6 2
 	truncate -s 100 run/spool/0/aggregate.aceg
+	exits 3 ace-recv --spool run/spool --publish first
+	says "truncated: .*, file 'run/spool/0/aggregate.aceg'$"
 	exits 0 ace add run edge2
 	begin ace edge run --name edge2 -- "$train" 4 7 2>edge2.err
 	wait_for grep -q "ace-recv: corrupt: '$PWD/run/spool/0/aggregate.aceg' (restore it from a backup: " edge2.err
