@@ -83,7 +83,7 @@ load front
 	rm -rf run
 	cloud run --devices 1
 	exits 5 ace edge run --name edge1 -- true
-	says "'$PWD/ace-edge1' belongs to another run than .*/run'.*--state"
+	says "'$PWD/ace-edge1' belongs to another run than .*/run'.*another folder"
 }
 
 @test "a second cloud or a second device on the same folder is refused" {
