@@ -459,7 +459,8 @@ tell_name(const struct child *p)
 }
 
 /* Return 1 if program p wrote the line; if p is the connection to the cloud, also if a
- * program of the cloud did. */
+ * program of the cloud did, but not if ssh or socat did: they report a broken pipe
+ * when the trainer fails. */
 static int
 tell_wrote(const struct children *c, const struct child *p, const char *line)
 {
@@ -470,7 +471,7 @@ tell_wrote(const struct children *c, const struct child *p, const char *line)
 		if (strlen(tell_name(&c->child[i])) == n &&
 		    strncmp(tell_name(&c->child[i]), line, n) == 0)
 			return &c->child[i] == p;
-	return p->far && line[n] == ':';
+	return p->far && strncmp(line, "ace-", 4) == 0;
 }
 
 /* Rate how likely a line names the cause. The best is a line of the program that failed

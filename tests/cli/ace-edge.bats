@@ -21,6 +21,10 @@ load front
 	sed -i '2i [ "$2" != sync ] || { cat >all; exit 255; }' through
 	exits 3 ace edge far:away --name edge1 --through ./through -- echo hello
 	says '^ace-edge: echo wrote no shard: '
+	# a program like socat reports a broken pipe, but the trainer failed first
+	sed -i '2s/exit/echo "12:58 socat E: Broken pipe" >\&2; exit/' through
+	exits 1 ace edge far:away --name edge1 --through ./through -- false
+	says '^ace-edge: false ended with status 1'
 	# a line of the cloud's programs is the cause, although the trainer failed first
 	sed -i '2c [ "$2" != sync ] || { exec >&-; until [ -e pid ] && ! kill -0 "$(cat pid)"; '\
 'do sleep 0.1; done 2>&-; echo "ace-recv: corrupt: all of it" >&2; exit 3; }' through
