@@ -22,7 +22,7 @@ load front
 	exits 3 ace edge far:away --name edge1 --through ./through -- echo hello
 	says '^ace-edge: echo wrote no shard: '
 	# a program like socat reports a broken pipe, but the trainer failed first
-	sed -i '2s/exit/echo "12:58 socat E: Broken pipe" >\&2; exit/' through
+	sed -i '2s/exit 255/echo "12:58 socat E: Broken pipe" >\&2; exit 1/' through
 	exits 1 ace edge far:away --name edge1 --through ./through -- false
 	says '^ace-edge: false ended with status 1'
 	# a line of the cloud's programs is the cause, although the trainer failed first
