@@ -416,27 +416,6 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 	return r;
 }
 
-/* Report contribution i, which repeats what another device sent.  If that device is not
- * in this step, it is named by its id. */
-static void
-aggregate_tell_repeat(const struct aggregate *x, size_t i)
-{
-	const struct center_one *one = &x->c.center.one[i];
-	const struct shard *s = &x->g->in[i].head;
-	char device[33];
-	size_t k;
-
-	shard_hex(one->from, device);
-	for (k = 0; k < x->g->n; k++)
-		if (memcmp(x->g->in[k].head.device, one->from,
-		    SHARD_ID) == 0)
-			break;
-	cli_say(x->o->f->cli, 1, "step %llu: '%s' is left out: it repeats what '%s' "
-	    "sent in step %llu", (unsigned long long)s->step, shard_device(s),
-	    k < x->g->n ? shard_device(&x->g->in[k].head) : device,
-	    (unsigned long long)one->sent);
-}
-
 /* Report which contributions are left out or clipped, and the clusters. */
 static void
 aggregate_tell(const struct aggregate *x, const struct shard *s)
@@ -455,9 +434,7 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 		const struct robust_one *one = &x->c.step.one[i];
 		const struct shard *from = &x->g->in[i].head;
 
-		if (one->fate == ROBUST_REPEATS)
-			aggregate_tell_repeat(x, i);
-		else if (one->fate != ROBUST_COUNTS)
+		if (one->fate != ROBUST_COUNTS)
 			cli_say(x->o->f->cli, 1, "step %llu: '%s' %s: %s, norm %g",
 			    (unsigned long long)from->step, shard_device(from),
 			    one->fate == ROBUST_CLIPPED ? "cut" : "left out",

@@ -1,11 +1,9 @@
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
-#include "base/compare.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "device/dense.h"
@@ -19,17 +17,7 @@ static const char center_seed[] = "past.seed";
 
 #define CENTER_LOUD 3		/* limit on what one step of a device adds, in radii */
 
-#define CENTER_COPY 0.0447	/* distance of two directions with cosine 0.999 */
-#define CENTER_APART 0.1		/* share of the spread; honest shards are farther apart */
-#define CENTER_EQUAL 1e-6
-enum { CENTER_FEW = 64 };		/* shards with fewer values may be parallel by chance */
-
 enum { CENTER_VALUES = sizeof(struct center_row) / sizeof(float) };
-
-struct center_at {		/* an entry of an index by the first sum of a direction */
-	double v;		/* that sum */
-	size_t i;		/* the contribution */
-};
 
 /* Append a row of zeros. */
 static struct center_row *
@@ -48,7 +36,7 @@ center_release(struct center *p)
 	alloc_free(p->values);
 	alloc_free(p->last.row);
 	alloc_free(p->next.row);
-	alloc_free(p->one);
+	alloc_free(p->device);
 	alloc_free(p->tmp);
 	sketch_release(&p->now);
 	*p = (struct center)CENTER_INIT;
@@ -235,14 +223,12 @@ center_begin(struct center *p, const struct shard *sh, const struct schema *sc,
 		memcpy(p->model, sc->id, sizeof(p->model));
 		p->begun = r == 0;
 	}
-	if (r < 0 || (r = alloc_grow(&p->one, &p->one_cap, k, sizeof(*p->one),
-	    e)) < 0 || (r = alloc_grow(&p->tmp, &p->tmp_cap, k, sizeof(*p->tmp),
-	    e)) < 0)
+	if (r < 0 || (r = alloc_grow(&p->device, &p->device_cap, k,
+	    sizeof(*p->device), e)) < 0 ||
+	    (r = alloc_grow(&p->tmp, &p->tmp_cap, k, sizeof(*p->tmp), e)) < 0)
 		return r;
 	memset(p->made, 0, (size_t)sc->total * sizeof(*p->made));
-	memset(p->one, 0, k * sizeof(*p->one));
 	p->k = k;
-	p->step = sh->step;
 	p->now.seed = p->seed;
 	return p->known ? sketch_begin(&p->now, k + 1, e) : 0;
 }
@@ -262,7 +248,7 @@ center_make(struct center *p, uint64_t first, const float *y, size_t n)
 void
 center_device(struct center *p, size_t i, const struct shard *sh)
 {
-	float *v = p->one[i].device.v;
+	float *v = p->device[i].v;
 	size_t j;
 
 	for (j = 0; j < SHARD_ID / 2; j++)	/* big-endian, to keep the order of ids */
@@ -282,7 +268,7 @@ center_add(struct center *p, size_t i, const float *x)
 		sketch_add(&p->now, i, x);
 }
 
-/* Compare ids; both struct center_row and struct center_one begin with one. */
+/* Compare ids; struct center_row begins with one. */
 static int
 center_by_id(const void *a, const void *b)
 {
@@ -292,25 +278,6 @@ center_by_id(const void *a, const void *b)
 	while (j + 1 < SHARD_ID / 2 && x->v[j] == y->v[j])
 		j++;
 	return (x->v[j] > y->v[j]) - (x->v[j] < y->v[j]);
-}
-
-static uint64_t
-center_step(const struct center_seen *s)
-{
-	return (uint64_t)s->v[0] | (uint64_t)s->v[1] << 24 |
-	    (uint64_t)s->v[2] << 48;
-}
-
-/* Return 1 if a shard of this row was in one of the newest CENTER_STEPS - 1 averages. */
-static int
-center_lately(const struct center_row *row)
-{
-	size_t k;
-
-	for (k = 0; k + 1 < CENTER_STEPS; k++)
-		if (row->seen[k].norm > 0)
-			return 1;
-	return 0;
 }
 
 /* Set p->next to the rows of the step before, one step older, without the devices that
@@ -325,8 +292,7 @@ center_older(struct center *p, struct err *e)
 	p->next.n = 0;
 	for (i = 0; i < p->last.n; i++) {
 		from = &p->last.row[i];
-		if (i != 0 && from->mass * CENTER_KEEP < CENTER_LEAST &&
-		    !center_lately(from))
+		if (i != 0 && from->mass * CENTER_KEEP < CENTER_LEAST)
 			continue;
 		if ((to = center_more(&p->next, e)) == NULL)
 			return -ERR_SYS;
@@ -334,12 +300,7 @@ center_older(struct center *p, struct err *e)
 		to->mass *= CENTER_KEEP;
 		for (j = 0; j < SKETCH_M; j++)
 			to->u[j] *= CENTER_KEEP;
-		memcpy(to->seen + 1, from->seen, (CENTER_STEPS - 1) * sizeof(*to->seen));
-		to->seen[0] = (struct center_seen){ .norm = 0 };
 	}
-	to = &p->next.row[0];
-	for (i = 0; i < 3; i++)
-		to->seen[0].v[i] = (float)(p->step >> 24 * i & 0xffffff);
 	return 0;
 }
 
@@ -376,7 +337,7 @@ center_count(struct center *p, struct robust_one *one, size_t i, size_t old,
     struct err *e)
 {
 	static const struct center_id nobody;
-	const struct center_id *const id = &p->one[i].device;
+	const struct center_id *const id = &p->device[i];
 	const double *const c = p->known ? p->now.row + p->k * SKETCH_M : NULL;
 	const int named = center_by_id(id, &nobody) != 0;
 	struct center_row *row = NULL;
@@ -389,184 +350,12 @@ center_count(struct center *p, struct robust_one *one, size_t i, size_t old,
 			return -ERR_SYS;
 		row->device = *id;
 	}
-	row->seen[0] = p->one[i].seen;
 	if (p->known) {
 		center_put(row, c, p->now.row + i * SKETCH_M,
 		    fmin(1, CENTER_LOUD * one->scale));
 		one->far2 = center_far2(row, &p->next.row[0]);
 	}
 	p->next.n -= !named;
-	return 0;
-}
-
-/* ---- what was sent before ---- */
-
-/* Return the direction of contribution i. */
-static struct center_seen
-center_print(const struct sketch *same, size_t i)
-{
-	const double *x = same->row + i * SKETCH_M;
-	struct center_seen s = { .norm = 0 };
-	double v[CENTER_SUMS] = { 0 }, norm = 0;
-	size_t j;
-
-	for (j = 0; j < SKETCH_M; j++)
-		v[j % CENTER_SUMS] += x[j];
-	for (j = 0; j < CENTER_SUMS; j++)
-		norm += v[j] * v[j];
-	norm = sqrt(norm);
-	if (!(norm > 0) || norm > FLT_MAX)
-		return s;
-	s.norm = (float)norm;
-	for (j = 0; j < CENTER_SUMS; j++)
-		s.v[j] = (float)(v[j] / norm);
-	return s;
-}
-
-/* Return 1 if the distance of two directions is less than `most'. */
-static int
-center_near(const struct center_seen *a, const struct center_seen *b, double most)
-{
-	double d, s = 0;
-	size_t j;
-
-	for (j = 0; j < CENTER_SUMS && s < most * most; j++) {
-		d = (double)a->v[j] - (double)b->v[j];
-		s += d * d;
-	}
-	return s < most * most;
-}
-
-/* Return 1 if contribution i is a copy of s: its direction is nearer than `most', or equal if
- * the contribution has few values. */
-static int
-center_same(const struct center *p, const struct robust_step *t, size_t i,
-    const struct center_seen *s, double most)
-{
-	const struct center_seen *own = &p->one[i].seen;
-	const int few = t->one[i].nonzero < CENTER_FEW;
-
-	if (!(own->norm > 0) || (few && fabs((double)own->norm -
-	    (double)s->norm) > CENTER_EQUAL * (double)s->norm))
-		return 0;
-	return center_near(own, s, few ? CENTER_EQUAL : most);
-}
-
-/* Sort x[n] and return its lower median. */
-static double
-center_median(double *x, size_t n)
-{
-	qsort(x, n, sizeof(*x), compare_f64);
-	return n != 0 ? x[(n - 1) / 2] : 0;
-}
-
-/* Return the spread of this step's directions: the median of their distances from the
- * direction whose sums are the medians of all. */
-static double
-center_spread(const struct center *p)
-{
-	double *x = p->tmp, mid[CENTER_SUMS], d;
-	size_t i, j, n;
-
-	for (j = 0; j < CENTER_SUMS; j++) {
-		for (i = n = 0; i < p->k; i++)
-			if (p->one[i].seen.norm > 0)
-				x[n++] = (double)p->one[i].seen.v[j];
-		mid[j] = center_median(x, n);
-	}
-	for (i = n = 0; i < p->k; i++) {
-		if (!(p->one[i].seen.norm > 0))
-			continue;
-		for (j = 0, x[n] = 0; j < CENTER_SUMS; j++) {
-			d = (double)p->one[i].seen.v[j] - mid[j];
-			x[n] += d * d;
-		}
-		n++;
-	}
-	return sqrt(center_median(x, n));
-}
-
-static int
-center_by_sum(const void *a, const void *b)
-{
-	const struct center_at *x = a, *y = b;
-	const int k = compare_f64(&x->v, &y->v);
-
-	return k != 0 ? k : x->i < y->i ? -1 : x->i > y->i;
-}
-
-/* Return the index of the first of the sorted at[n] that is at least v. */
-static size_t
-center_from(const struct center_at *at, size_t n, double v)
-{
-	size_t lo = 0, mid;
-
-	while (lo < n) {
-		mid = lo + (n - lo) / 2;
-		if (at[mid].v < v)
-			lo = mid + 1;
-		else
-			n = mid;
-	}
-	return lo;
-}
-
-/* Mark those of the contributions at[n] that copy what the device of this row sent for an
- * earlier average: ago 0 is the last average, 1 the one before it, and so on. */
-static void
-center_mark(struct center *p, struct robust_step *t, const struct center_at *at,
-    size_t n, const struct center_row *row, size_t ago, double most)
-{
-	const struct center_seen *s = &row->seen[ago];
-	const uint64_t step = center_step(&p->last.row[0].seen[ago]);
-	size_t k, i, j;
-
-	for (k = center_from(at, n, (double)s->v[0] - most); k < n &&
-	    at[k].v <= (double)s->v[0] + most; k++) {
-		i = at[k].i;
-		if (center_by_id(&p->one[i].device, row) == 0 ||
-		    !center_same(p, t, i, s, most) ||
-		    (t->one[i].repeats && p->one[i].sent >= step))
-			continue;
-		t->one[i].repeats = 1;
-		for (j = 0; j < SHARD_ID; j++)
-			p->one[i].from[j] = (unsigned char)((unsigned)
-			    row->device.v[j / 2] >> (j % 2 == 0 ? 8 : 0));
-		p->one[i].sent = step;
-	}
-}
-
-int
-center_repeats(struct center *p, const struct sketch *same, struct robust_step *t,
-    struct err *e)
-{
-	struct center_at *at = alloc_get(p->k + 1, sizeof(*at), e);
-	const struct center_row *row;
-	const struct center_one *now;
-	double most;
-	size_t i, k, n = 0;
-
-	if (at == NULL)
-		return -ERR_SYS;
-	for (i = 0; i < p->k; i++) {
-		p->one[i].seen = center_print(same, i);
-		if (t->one[i].nonfinite)
-			p->one[i].seen.norm = 0;
-		if (p->one[i].seen.norm > 0)
-			at[n++] = (struct center_at){ (double)p->one[i].seen.v[0], i };
-	}
-	qsort(at, n, sizeof(*at), center_by_sum);
-	most = fmax(CENTER_EQUAL, fmin(CENTER_COPY, CENTER_APART * center_spread(p)));
-	for (i = 1; i < p->last.n; i++) {
-		row = &p->last.row[i];
-		now = bsearch(row, p->one, p->k, sizeof(*p->one), center_by_id);
-		for (k = 0; k < CENTER_STEPS; k++)
-			if (row->seen[k].norm > 0 && (now == NULL ||
-			    !center_same(p, t, (size_t)(now - p->one),
-			    &row->seen[k], most)))
-				center_mark(p, t, at, n, row, k, most);
-	}
-	alloc_free(at);
 	return 0;
 }
 

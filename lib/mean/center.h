@@ -24,19 +24,7 @@
  * know them.
  *
  *	center_begin -> center_device for each -> center_group, center_add for each group
- *	-> center_repeats -> center_judge -> center_make for each group -> center_commit
- *
- * The memory also has the direction of each shard that counted in the last CENTER_STEPS
- * averages: 32 sums of a second sketch, whose places never change.  A shard whose
- * direction is that of another device's is a copy and is left out:
- *
- *	|| s(g) / ||s(g)|| - s(h) / ||s(h)|| || < max(1e-6, min(0.0447, 0.1 r))
- *
- * with r the median distance of this step's directions from their middle.  Honest shards
- * differ by r or more, so none is taken for a copy even if all are nearly the same.  If a
- * device repeats its own shard in this step, no other shard is taken for a copy of it.  Two
- * shards with few values other than zero may be parallel by chance, so one is a copy only
- * if they are equal.
+ *	-> robust_judge -> center_judge -> center_make for each group -> center_commit
  *
  * For a spool the memory is stored in two files, so that a restarted program continues
  * with it: one of the last step, and one of the step before, since a step that is made
@@ -58,14 +46,6 @@
 struct err;
 struct schema;
 
-enum { CENTER_STEPS = 32, CENTER_SUMS = 32 };
-
-/* The direction of a shard; norm 0: none.  In row[0] of center_rows v[0 .. 2] hold the
- * number of the step, in words of 24 bits. */
-struct center_seen {
-	float norm, v[CENTER_SUMS];
-};
-
 /* An id as numbers of 16 bits, which floats hold exactly. */
 struct center_id {
 	float v[SHARD_ID / 2];
@@ -74,14 +54,6 @@ struct center_id {
 struct center_row {		/* floats only, so that it is stored as in memory */
 	struct center_id device;
 	float mass, u[SKETCH_M];
-	struct center_seen seen[CENTER_STEPS];	/* the newest first */
-};
-
-struct center_one {		/* a contribution to the current step */
-	struct center_id device;
-	struct center_seen seen;
-	unsigned char from[SHARD_ID];	/* of a copy: the device that it copies, */
-	uint64_t sent;			/* and the step in which this device sent it */
 };
 
 struct center_rows {
@@ -100,13 +72,12 @@ struct center {
 	float *center, *made;		/* f32[]: aggregates of the step before, of this step */
 	size_t cap;
 	uint64_t seed;			/* seed of the sketch's places */
-	uint64_t step;			/* the current step */
 	unsigned char model[16];
 	struct center_rows last, next;
 	struct sketch now;		/* sketches of this step's shards and of the center */
-	struct center_one *one;		/* [k] */
+	struct center_id *device;	/* [k] of each contribution to this step */
 	double *tmp;			/* f64[k], to sort in */
-	size_t k, one_cap, tmp_cap;
+	size_t k, device_cap, tmp_cap;
 };
 #define CENTER_INIT { .dir = STATE_INIT, .newest = 1 }
 
@@ -124,11 +95,6 @@ void center_device(struct center *p, size_t i, const struct shard *sh);
  * center. */
 int center_group(struct center *p, uint32_t group, size_t n, struct err *e);
 void center_add(struct center *p, size_t i, const float *x);
-/* center_repeats(p, same, t, e): before robust_judge, mark the contributions that copy
- * what another device sent, and set p->one[].from to that device.  same: the sketches of
- * the contributions, with the places of seed 0. */
-int center_repeats(struct center *p, const struct sketch *same, struct robust_step *t,
-    struct err *e);
 /* center_judge(p, t, e): after robust_judge, apply robust_past with the distances over many
  * steps. */
 int center_judge(struct center *p, struct robust_step *t, struct err *e);

@@ -109,19 +109,13 @@ contrib_far(const float *v, const float *c, size_t n)
 	return s;
 }
 
-/* Return 1 if clusters, or the rule `center', need the directions of the shards. */
-static int
-contrib_sketched(const struct contrib *c)
-{
-	return c->o->theta >= 0 || robust_centered(&c->o->rule);
-}
-
 /* Measure one group of the open contributions. */
 static int
 contrib_group(void *arg, uint32_t g, const struct schema_span *span, struct err *e)
 {
 	struct contrib *c = arg;
 	const int centered = robust_centered(&c->o->rule);
+	const int clustered = c->o->theta >= 0;
 	/* integers and other types without a mean have no distance */
 	const int exact = schema_exact(c->g->schema.t[span->tensor].dtype);
 	const float *center = centered ? center_of(&c->center, span->first) : NULL;
@@ -130,7 +124,7 @@ contrib_group(void *arg, uint32_t g, const struct schema_span *span, struct err 
 	size_t i;
 	int r;
 
-	if (contrib_sketched(c) && (r = sketch_group(&c->like, g, span->n, e)) < 0)
+	if (clustered && (r = sketch_group(&c->like, g, span->n, e)) < 0)
 		return r;
 	if (centered && (r = center_group(&c->center, g, span->n, e)) < 0)
 		return r;
@@ -153,7 +147,7 @@ contrib_group(void *arg, uint32_t g, const struct schema_span *span, struct err 
 		c->kern->stat(v, span->n, &st);
 		one->norm2 += st.sumsq;
 		one->nonzero += st.nonzero;
-		if (contrib_sketched(c))
+		if (clustered)
 			sketch_add(&c->like, i, v);
 		if (centered)
 			center_add(&c->center, i, v);
@@ -254,17 +248,14 @@ contrib_judge(struct contrib *c, struct err *e)
 	const struct robust_rule *q = &c->o->rule;
 	const int centered = robust_centered(q);
 	size_t i;
-	int r = 0;
+	int r;
 
 	for (i = 0; i < c->g->n; i++) {
 		c->step.one[i].weight = contrib_weight_of(c, &c->g->in[i].head);
 		if (centered)
 			center_device(&c->center, i, &c->g->in[i].head);
 	}
-	if (centered)
-		r = center_repeats(&c->center, &c->like, &c->step, e);
-	if (r == 0)
-		r = robust_judge(q, &c->step, e);
+	r = robust_judge(q, &c->step, e);
 	return r == 0 && centered ? center_judge(&c->center, &c->step, e) : r;
 }
 
@@ -276,7 +267,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 
 	if (r < 0 || !contrib_active(c->o))
 		return r;
-	if (contrib_sketched(c))
+	if (c->o->theta >= 0)
 		r = sketch_begin(&c->like, n, e);
 	for (i = 0; i < n && r == 0; i++) {
 		const struct shard *s = &c->g->in[i].head;
@@ -290,7 +281,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 		r = center_begin(&c->center, &c->g->in[0].head, &c->g->schema, n, e);
 	if (r < 0 || (r = gather_read(c->g, contrib_group, c, e)) < 0 ||
 	    (r = contrib_judge(c, e)) < 0 ||
-	    (r = contrib_fates(c, ROBUST_BY_RATIO, ROBUST_REPEATS, "left-out",
+	    (r = contrib_fates(c, ROBUST_BY_RATIO, ROBUST_NONFINITE, "left-out",
 	    out, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_CLIPPED, ROBUST_CLIPPED, "clipped",
 	    out, e)) < 0 ||

@@ -174,7 +174,7 @@ const char *
 robust_why(enum robust_fate fate)
 {
 	static const char *const why[] = { "counts", "clipped",
-	    "norm-ratio", "weight", "nonfinite", "repeats" };
+	    "norm-ratio", "weight", "nonfinite" };
 
 	return why[fate];
 }
@@ -212,7 +212,7 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 	for (i = 0; i < k; i++) {
 		o[i].scale = 1;
 		o[i].fate = o[i].nonfinite ? ROBUST_NONFINITE :
-		    o[i].repeats ? ROBUST_REPEATS : !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
+		    !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
 	}
 	/* the norms of bad devices are included: each moves the median by one place only.  Take
 	 * the smaller of the middle two, since a step that is too short does less harm */
@@ -341,7 +341,7 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	t->none = robust_left(o, k) == 0;
 	if (t->none)
 		r = err_set(e, ERR_REFUSED, "all %zu contributions are left "
-		    "out: not finite, beyond a limit, or repeated", k);
+		    "out: not finite, or beyond a limit", k);
 	else if (robust_centered(q))
 		r = robust_center(q, t, tmp, e);
 	else if (robust_elements(q))

@@ -64,7 +64,7 @@ int robust_elements(const struct robust_rule *q);
 
 enum robust_fate {
 	ROBUST_COUNTS, ROBUST_CLIPPED, ROBUST_BY_RATIO,
-	ROBUST_WEIGHTLESS, ROBUST_NONFINITE, ROBUST_REPEATS
+	ROBUST_WEIGHTLESS, ROBUST_NONFINITE
 };
 
 struct robust_one {
@@ -74,7 +74,7 @@ struct robust_one {
 	double far2;		/* ||g - c||^2, for center */
 	uint64_t values;	/* values of the model */
 	uint64_t nonzero;	/* values that are not zero */
-	int nonfinite, repeats;	/* 1: leave the contribution out */
+	int nonfinite;		/* 1: leave the contribution out */
 	/* in and out */
 	double share;		/* factor on the weight that the shard states, 0 to 1;
 				 * robust_judge lowers it if all must have the same weight */
@@ -114,7 +114,7 @@ int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err 
  * (Pillutla, Kakade and Harchaoui 2022), except that within tau all are equal. */
 void robust_past(struct robust_step *t, double *tmp);
 
-/* Return why a contribution is left out: "norm-ratio", "repeats", ... */
+/* Return why a contribution is left out: "norm-ratio", "nonfinite", ... */
 const char *robust_why(enum robust_fate fate);
 
 /* Set y[n] to the trimmed mean or the median of x[k][n], over the k contributions that

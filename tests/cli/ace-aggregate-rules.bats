@@ -375,67 +375,6 @@ steps() {
 	says 'corrupt: the state of rule center has no rows of devices.*past'
 }
 
-# part DEVICE STEP SEED [TIMES]: write a shard of 300 values of SEED, multiplied by TIMES
-part() {
-	mkshards -n 300 -x "$3" | ace-export -f raw | perl -e 'local $/; binmode STDOUT;
-	    print pack "f<*", map { $_ * $ARGV[0] } unpack "f<*", <STDIN>' -- "${4:-1}" |
-	    ace-import -f raw --shape 300 --name w -d "$1" -s "$2"
-}
-
-@test "center: a copy of another device's earlier shard is left out, and its device named" {
-	local s d
-	for s in 1 2 3 4 5; do
-		for d in 1 2 3 4; do
-			part "e$d" $s $((10 * s + d)) >"e$d.$s"
-		done
-		part z $s $((10 * s + 9)) >"z.$s"
-	done
-	honest=(e1.1 e2.1 e3.1 e4.1 z.1 e1.2 e2.2 e3.2 e4.2 z.2 e1.3 e2.3 e3.3 e4.3 z.3
-	    e1.4 e2.4 e3.4 e4.4 z.4 e1.5 e2.5 e3.5 e4.5 z.5)
-	cat "${honest[@]}" >all
-	exits 0 ace-aggregate -v --tolerate 2 --devices 5 <all
-	[ -z "$(field left-out out)" ]
-	# in step 2 z repeats what e3 sent in step 1, and in step 3 half of that.  In step 4 it
-	# sends the same as e1, as another device with the same data would
-	part z 2 13 >z.2
-	part z 3 13 0.5 >z.3
-	part z 4 41 >z.4
-	cat "${honest[@]}" >all
-	exits 0 ace-aggregate -v --omit provenance --tolerate 2 --devices 5 <all
-	says "step 2: 'z' is left out: it repeats what 'e3' sent in step 1$"
-	says "step 3: 'z' is left out: it repeats what 'e3' sent in step 1$"
-	[ "$(field left-out out | paste -sd' ')" = "z:repeats z:repeats" ]
-	[ "$(field contributors out | sed -n 2p)" = e1,e2,e3,e4 ]
-	cp out want
-	# the same from a spool, with a new process per step
-	ace-recv --spool spool --sync none all >/dev/null
-	for s in 1 2 3 4 5; do
-		ace-aggregate --omit provenance --spool spool --devices 5 --sync none \
-		    --tolerate 2 --rounds 1
-	done >alone
-	for s in 1 2 3 4 5; do
-		ace-export --step $s -f raw -o one alone
-		ace-export --step $s -f raw -o all.raw want
-		same one all.raw
-	done
-	[ "$(field left-out alone | paste -sd' ')" = "z:repeats z:repeats" ]
-	# a device without a shard here is named by its id; other rules ignore copies
-	cat e[1-4].1 z.1 e[124].2 z.2 >all
-	exits 0 ace-aggregate -v --rule center <all
-	says "step 2: 'z' is left out: it repeats what '[0-9a-f]{32}' sent in step 1$"
-	exits 0 ace-aggregate --rule median <all
-	[ -z "$(field left-out out)" ]
-	# among so few values only equal ones count as a copy
-	growing a 1 2 3
-	growing b 2 3 4
-	growing c 4.1 5.1 6.1
-	exits 0 ace-aggregate -v --tolerate 1 a b c
-	says "step 1: 'a' is left out: it repeats what 'b' sent in step 0$"
-	growing a 1 2.5 3.5
-	exits 0 ace-aggregate -v --tolerate 1 a b c
-	[ -z "$(field left-out out)" ]
-}
-
 @test "norm-ratio leaves a device out; if too few remain, the rule trims fewer values" {
 	local d rule
 	for d in 1 2 3 4 5 6 7; do

@@ -216,8 +216,7 @@ TEST(words)
 		{ ROBUST_COUNTS, "counts" }, { ROBUST_CLIPPED, "clipped" },
 		{ ROBUST_BY_RATIO, "norm-ratio" },
 		{ ROBUST_WEIGHTLESS, "weight" },
-		{ ROBUST_NONFINITE, "nonfinite" },
-		{ ROBUST_REPEATS, "repeats" } };
+		{ ROBUST_NONFINITE, "nonfinite" } };
 	size_t i, right = 0, n = sizeof(word) / sizeof(*word);
 
 	for (i = 0; i < n; i++)
