@@ -71,7 +71,7 @@ N       ?= 200
 PROVE   ?= --failures --comments
 # start the longest tests first, so that the others run beside them
 LONGEST = $(patsubst %,tests/cli/%.bats,ace-patch install parts delta hostile runner history receivers servers \
-	    gguf pytorch-replay runs long-lived)
+	    pytorch-replay runs long-lived)
 CLI     ?= $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard tests/cli/*.bats)))
 comma   = ,
 # $(call q,TEXT): quote TEXT for the shell.  Recipes quote every path with it, since the path

@@ -295,16 +295,11 @@ open_slices(struct diff *d, struct err *e)
 static int
 alike(const struct diff *d, char **path, struct err *e)
 {
-	const char *key;
 	char why[256];
 
 	if (schema_diff(&d->old.schema, &d->new.schema, why))
 		return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different "
 		    "tensors: %s", path[1], path[0], why);
-	if (d->old.gguf && d->new.gguf &&
-	    (key = gguf_differs(&d->old.keys, &d->new.keys)) != NULL)
-		return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' differ in key "
-		    "'%.160s', which no patch changes", path[0], path[1], key);
 	if (d->old.said != d->new.said)
 		cli_say(d->o->f->cli, 0, "'%s' and '%s' differ in metadata, which a "
 		    "patch does not carry: the patched model keeps the old metadata",

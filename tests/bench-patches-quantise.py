@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """bench-patches-quantise.py DIR: quantise each model f32-NAME in DIR, which bench-patches
-made, to fp8-NAME as DeepSeek does, nvfp4-NAME as NVIDIA does, and q8_0-NAME, a GGUF file,
-as llama.cpp does.  Vectors, which the models have as one row, are not quantised."""
+made, to fp8-NAME as DeepSeek does and nvfp4-NAME as NVIDIA does.  Vectors, which the
+models have as one row, are not quantised."""
 import os
-import struct
 import sys
 
 import numpy
@@ -11,7 +10,7 @@ import numpy
 sys.dont_write_bytecode = True
 import tensorfile  # noqa: E402
 
-BLOCK, PART, Q8, ALIGN = 128, 16, 32, 32
+BLOCK, PART = 128, 16
 F32 = numpy.float32
 
 
@@ -81,39 +80,6 @@ def put(path, some):
     tensorfile.write(path, [(name, dtype, x.shape, x.tobytes()) for name, dtype, x in some])
 
 
-def text(s):
-    return struct.pack('<Q', len(s)) + s.encode()
-
-
-def q8_0(x):
-    """Quantise blocks of 32 to an f16 scale and 32 numbers of 8 bits, rounded as ggml
-    does; scales are not negative, and those below f16's normal ones become 0."""
-    x = x.reshape(-1, Q8)
-    scale = numpy.abs(x).max(1, keepdims=True) / F32(127)
-    value = numpy.divide(x, scale, where=scale > 0, out=numpy.zeros_like(x)).astype(float)
-    value = numpy.copysign(numpy.floor(numpy.abs(value) + .5), value)
-    u = scale.view(numpy.uint32)
-    u = u + 0xfff + (u >> 13 & 1)
-    half = numpy.where(u < 0x38800000, 0, u - 0x38000000 >> 13).astype('<u2')
-    return numpy.hstack([half.view(numpy.uint8), value.astype(numpy.int8).view(
-        numpy.uint8)]).tobytes()
-
-
-def put_gguf(path, model):
-    head = struct.pack('<4sIQQ', b'GGUF', 3, len(model), 1)
-    head += text('general.architecture') + struct.pack('<I', 8) + text('bench')
-    data = b''
-    for name, x in model:
-        blocks = len(x) > 1 and x.shape[1] % Q8 == 0
-        shape = x.shape[::-1] if len(x) > 1 else x.shape[1:]
-        head += text(name) + struct.pack('<I%dQIQ' % len(shape), len(shape), *shape,
-                                         8 if blocks else 0, len(data))
-        data += q8_0(x) if blocks else x.tobytes()
-        data += bytes(-len(data) % ALIGN)
-    with open(path, 'wb') as f:
-        f.write(head + bytes(-len(head) % ALIGN) + data)
-
-
 def main():
     for name in os.listdir(sys.argv[1]):
         if not name.startswith('f32-'):
@@ -123,7 +89,6 @@ def main():
                  for n, _, shape, raw in tensorfile.read(path % 'f32')]
         put(path % 'fp8', quantised(model, fp8, 1))
         put(path % 'nvfp4', quantised(model, nvfp4, PART))
-        put_gguf(path % 'q8_0', model)
 
 
 main()

@@ -207,8 +207,7 @@ values(const char *path, size_t *n)
 
 	if (f == NULL || fread(head, 1, 8, f) != 8)
 		fail(path);
-	/* the whole GGUF file, since its head is short */
-	text = memcmp(head, "GGUF", 4) == 0 ? 0 : 8 + bytes_le64(head);
+	text = 8 + bytes_le64(head);
 	if (fseek(f, 0, SEEK_END) != 0 || (end = ftell(f)) < 0 ||
 	    fseek(f, (long)text, SEEK_SET) != 0)
 		fail(path);

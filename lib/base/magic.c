@@ -33,7 +33,7 @@ static const struct {
 	{ 0, 4, "\x89HDF", "an HDF5 file", 0 },
 	{ 0, 5, "\x80\x02\x8a\nl", TORCH, 0 },
 	{ 0, 4, "\xac" "ACE", "a stream of shards (ace-export reads it)", 0 },
-	{ 0, 4, "GGUF", "a GGUF file (ace-diff reads it)", 0 },
+	{ 0, 4, "GGUF", "a GGUF file, which no program of ace reads", 0 },
 	{ 0, 4, "tjgg", "a GGML file, from before GGUF", 0 },
 	{ 0, 4, "PAR1", "a Parquet file", 0 },
 	{ 0, 6, "ARROW1", "an Arrow file", 0 },

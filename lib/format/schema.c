@@ -6,7 +6,6 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "format/ggml.h"
 #include "format/schema.h"
 #include "format/text.h"
 
@@ -29,11 +28,7 @@ schema_dtype_name(unsigned dtype)
 const char *
 schema_kind_name(unsigned kind)
 {
-	const struct ggml_type *type = kind < GGML_KIND ? NULL :
-	    ggml_type(kind - GGML_KIND);
-
-	return kind < SCHEMA_NKIND ? kind_names[kind] : type != NULL ?
-	    type->name : "?";
+	return kind < SCHEMA_NKIND ? kind_names[kind] : "?";
 }
 
 static int

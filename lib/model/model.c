@@ -17,7 +17,6 @@
 #include "codec/exact.h"
 #include "files/dtype.h"
 #include "files/format_impl.h"
-#include "files/gguf.h"
 #include "model/model.h"
 #include "model/slice.h"
 
@@ -213,13 +212,6 @@ found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
 	return 0;
 }
 
-static int
-gguf_found(void *all, const struct schema_tensor *t, uint64_t at,
-    struct err *e)
-{
-	return found_add(all, t, 0, at, e);
-}
-
 /* Add the hash of one metadata pair to a sum, which does not depend on the order. Leave
  * out "format", which most writers add. */
 static int
@@ -358,13 +350,8 @@ model_open(struct model *m, const char *path, struct err *e)
 	int r;
 
 	m->path = path;
-	if ((r = find_files(m, &x, e)) == 0 && !m->dir &&
-	    (r = gguf_is(m->file[0].fd, path, e)) > 0) {
-		m->gguf = 1;
-		r = gguf_read(m->file[0].fd, path, m->file[0].size, &m->keys,
-		    gguf_found, &all, e);
-	}
-	for (i = 0; !m->gguf && i < m->nfiles && r == 0; i++)
+	r = find_files(m, &x, e);
+	for (i = 0; i < m->nfiles && r == 0; i++)
 		r = file_tensors(m, i, &all, e);
 	if (r == 0)
 		r = take_tensors(m, &all, &x, e);
@@ -393,7 +380,6 @@ model_close(struct model *m)
 	alloc_free(m->file);
 	alloc_free(m->index.path);
 	schema_release(&m->schema);
-	gguf_release(&m->keys);
 	alloc_free(m->place);
 	alloc_free(m->slice);
 	*m = (struct model)MODEL_INIT;

@@ -1,5 +1,5 @@
 /*
- * A model on disk: a safetensors or a GGUF file, or a directory in the layout of Hugging
+ * A model on disk: a safetensors file, or a directory in the layout of Hugging
  * Face, with model.safetensors.index.json and the files that it names.  Tensors are
  * identified by name, whatever file they are in.  Their bits are read group by group, in
  * the order of their names.
@@ -15,7 +15,6 @@
 #include <sys/types.h>
 
 #include "base/alloc.h"
-#include "files/gguf.h"
 #include "format/schema.h"
 
 struct err;
@@ -55,8 +54,6 @@ struct model {
 	size_t nfiles;
 	struct schema schema;		/* tensors, sorted by name */
 	struct model_place *place;	/* [schema.n] */
-	int gguf;
-	struct gguf_keys keys;		/* metadata of a GGUF file */
 	uint64_t said;			/* a hash of the metadata of safetensors
 					 * files, without "format" */
 	struct slice *slice;		/* [schema.n] the slice of each tensor that the

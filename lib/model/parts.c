@@ -65,9 +65,6 @@ parts_model(struct model *m, const char *path, uint64_t rank[2], struct err *e)
 	size_t i;
 	int r = 0;
 
-	if (m->gguf)
-		return err_set(e, ERR_DATA, "unsupported: '%s' is a GGUF file: "
-		    "slices are read from safetensors only", m->path);
 	if ((x.of = alloc_get(m->schema.n, sizeof(*x.of), e)) == NULL)
 		return -ERR_SYS;
 	r = parts_read(&x, rank, e);

@@ -401,6 +401,7 @@ st() {
 	printf '{"metadata": {"total_size": 8}, "weight_map": {"w": "a.safetensors"}}' >index
 	mkshards >stream
 	printf 'hello, world, this is what a shell prints\n' >words
+	printf 'GGUF\3\0\0\0' >gguf
 	head -c 600 /dev/zero >zeros
 	while read -r f want; do
 		for format in safetensors npz npy; do
@@ -415,10 +416,12 @@ st() {
 	lfs this is a Git LFS pointer
 	index this is the index of a model in several files
 	stream this is a stream of shards
+	gguf this is a GGUF file, which no program of ace reads
 	words it begins with 'hello, world, this is what a shell prints'
 	E
 	exits 3 ace-inspect zeros
 	says "not a gradient-shard stream: it begins with the bytes 00 00 00 00 00 00 00 00"
+	refuses 3 "'gguf' is not a safetensors file: this is a GGUF file" ace-diff gguf gguf
 	# text before a stream
 	(echo 'Last login: Fri'; cat stream) >late
 	safetensors >model
