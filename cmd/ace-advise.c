@@ -696,8 +696,8 @@ profile_name(FILE *f, const char *s)
 		    '?' : *s, f);
 }
 
-/* Print a table for `dynacomm': the mean times of the layers over the stream's shards,
- * the first layer first. */
+/* Print a table for `dynacomm': the mean bytes and times of the layers over the stream's
+ * shards, the first layer first. */
 static int
 profile_print(FILE *f, struct reader *r, struct err *e)
 {

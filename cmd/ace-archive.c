@@ -531,8 +531,9 @@ choose_way(struct makings *x, const struct pick *pick, struct err *e)
 			best = m;
 	}
 	if (best == NULL)
-		return err_set(e, ERR_NO, "no model in the archive matches --step "
-		    "and --device: 'ace-archive list' shows its shards");
+		return err_set(e, ERR_NO, "the archive has no model%s: "
+		    "'ace-archive list' shows its shards", pick_given(pick) ?
+		    " that --step and --device match" : "");
 	if (best->cost == UINT64_MAX)
 		return err_set(e, ERR_DATA, "mismatch: the archive lacks a patch "
 		    "before step %llu, or a whole model to begin with",

@@ -253,8 +253,7 @@ set_shape(void *o, const struct opt *row, const char *arg, struct err *e)
 	while ((r = num_item(&arg, word, "--shape", e)) > 0) {
 		if (fo->ndim == SCHEMA_MAX_DIM)
 			return err_set(e, ERR_USAGE, "--shape: expected at most %d "
-			    "numbers below 2^40, separated by commas",
-			    SCHEMA_MAX_DIM);
+			    "numbers, separated by commas", SCHEMA_MAX_DIM);
 		if ((r = num_u64(&fo->dim[fo->ndim++], word, 0,
 		    SCHEMA_MAX_TOTAL, "--shape", e)) < 0)
 			break;

@@ -12,7 +12,7 @@ if (ARGC < 2) {
 set datafile separator "\t"
 set datafile columnheaders
 set encoding utf8
-# the same settings as in style.gnuplot, which is not installed
+# similar to style.gnuplot, which is not installed
 colours = '0072b2 d55e00 009e73 cc79a7 e69f00 56b4e9 666666 000000 8c564b'
 do for [i = 1:words(colours)] { set linetype i lc rgb '#'.word(colours, i) lw 2 }
 set linetype cycle words(colours)

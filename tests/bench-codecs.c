@@ -1,10 +1,10 @@
 /*
- * Measure each codec on the data sets of bench.h beside its peers, and the bytes of ECQ.
+ * Measure codecs on the data sets of bench.h, and the bytes of ECQ.
  *
- * bench-codecs [SPEC...]  print for these codecs, or for all codecs and their peers:
- *                      the compression ratio (f32 input to bodies), NMSE =
- *                      |x - y|^2 / |x|^2, and the speed in GB/s of f32 on one core,
- *                      best of three.  Groups have 65,536 values, as in a stream
+ * bench-codecs [SPEC...]  print for these codecs, or for those of rows[] beside published
+ *                      figures of their peers: the compression ratio (f32 input to
+ *                      bodies), NMSE = |x - y|^2 / |x|^2, and the speed in GB/s of f32
+ *                      on one core, best of three.  Groups have 65,536 values
  * bench-codecs -l <STREAM  print figures that do not depend on the machine: bytes
  *                      relative to the entropy of the last shard, at eight rates
  */

@@ -1,6 +1,6 @@
 /*
- * Changes to a good stream for mkgolden, each of which breaks one rule.  Most take a number; a
- * comment beside the function names the fields in its bytes, the highest byte first.
+ * Changes to a good stream for mkgolden: most break one rule, some none.  Most take a number;
+ * a comment beside the function names the fields in the number, the highest byte first.
  */
 #ifndef ACE_BREAKS_H
 #define ACE_BREAKS_H

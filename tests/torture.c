@@ -66,7 +66,7 @@ start_stream(struct device *v, int d)
 	    v->plan, proc_dir, d, WINDOW, v->code, proc_dir, proc_dir, d);
 }
 
-/* Code a shard that arrives after its step is closed. */
+/* The device is unreachable: code its shard into a file, which start_mail may send. */
 static void
 start_away(struct device *v, int d)
 {

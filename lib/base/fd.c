@@ -97,7 +97,7 @@ fd_read_all(int fd, off_t at, void *to, size_t n, const char *name, struct err *
 			return r;
 		if (got == 0)
 			return err_set(e, ERR_SYS, "'%s' became shorter while it "
-			    "was read", name);
+			    "was read: try again when nothing writes it", name);
 	}
 	return 0;
 }

@@ -34,7 +34,7 @@
 #include <sys/syscall.h>
 
 /* Landlock's interface, which the headers of many systems lack: the numbers of its calls,
- * the same on all machines, and its rights, each with the version that added it. */
+ * the same on all machines but Alpha and MIPS, and its rights, each with its version. */
 enum { LL_CREATE = 444, LL_ADD, LL_RESTRICT };
 enum { LL_PATH_BENEATH = 1, LL_GET_VERSION = 1 };
 enum {
@@ -386,9 +386,9 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 	if (files && calls)
 		(void)snprintf(says, n, "Landlock %d and seccomp", s->level);
 	else
-		(void)snprintf(says, n, "%s", files ? "incomplete, the "
-		    "kernel lacks seccomp" : calls ? "incomplete, the kernel lacks "
-		    "Landlock" : "none, the kernel lacks Landlock and seccomp");
+		(void)snprintf(says, n, "%s", files ? "incomplete, "
+		    "seccomp cannot be used" : calls ? "incomplete, Landlock cannot be "
+		    "used" : "none, Landlock and seccomp cannot be used");
 	if (want == SANDBOX_REQUIRE && !(files && calls))
 		return err_set(e, ERR_SYS, "--sandbox require: this system has no "
 		    "complete sandbox: %s", says);

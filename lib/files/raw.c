@@ -19,7 +19,7 @@ raw_guessed(struct format_source *s, struct err *e)
 
 	if (r < 0 || magic_name(p, got) == NULL)
 		return r;
-	r = format_strange(s, "raw f32, as its name says", p, got, e);
+	r = format_strange(s, "the raw f32 that its name says", p, got, e);
 	return err_after(e, r, "; to read its bytes as values, give -f raw");
 }
 

@@ -251,8 +251,8 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 		at += dtype_bytes(sc->t[k].dtype, sc->t[k].numel);
 	}
 	if (r == 0 && at != m->file[i].size)
-		r = err_set(e, ERR_DATA, "%s: '%s' has %llu bytes, but its "
-		    "tensors need %llu", at > m->file[i].size ? "truncated" : "corrupt",
+		r = err_set(e, ERR_DATA, "%s: '%s' has %llu bytes, but "
+		    "needs %llu for its tensors", at > m->file[i].size ? "truncated" : "corrupt",
 		    m->file[i].path, (unsigned long long)m->file[i].size,
 		    (unsigned long long)at);
 	format_close(src);

@@ -59,7 +59,7 @@ verify_note(void *arg, const struct reader *r, struct err *e)
 	return checks_note(&v->checks, r, e);
 }
 
-/* Another writer may add its f64 values in another order and get a slightly different
+/* Another writer may add the values, in f64, in another order and get a slightly different
  * sum. 2^-40 of the summed magnitudes is far above such a difference and far below the
  * effect of a wrong value. */
 static int

@@ -54,18 +54,18 @@ manifest_remedy(const struct spool *s, const char *path, struct err *e)
 	struct receipt_list l = { .n = 0 };
 	struct err unread = ERR_INIT;
 	char name[48], from[SPOOL_PATH];
-	size_t i;
+	size_t i, bad;
 	int k = steps_list(&done, s, STEPS_DONE, 0, &unread);
 
 	for (i = done.n; k == 0 && i-- > 0; err_clear(&unread)) {
 		spool_path(s, NULL, manifest_name(done.step[i], name), from);
 		k = manifest_read(&l, from, &unread) > 0;
-		if (k != 0 && i + 1 < done.n)
-			(void)err_after(e, 0, "; remove '%s/" STEPS_DONE "/%llu'", s->state.dir,
-			    (unsigned long long)done.step[i + 1]);
 		if (k != 0)
 			(void)err_after(e, 0, "; to go on after step %llu, type: ln -f '%s' "
 			    "'%s'", (unsigned long long)done.step[i], from, path);
+		for (bad = i + 1; k != 0 && bad < done.n; bad++)
+			(void)err_after(e, 0, " && rm '%s/" STEPS_DONE "/%llu'",
+			    s->state.dir, (unsigned long long)done.step[bad]);
 		receipt_list_release(&l);
 	}
 	steps_release(&done);

@@ -85,8 +85,8 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 		    n++ == 0)
 			*x->r = l.line[i].r;
 	if (k > 0 && (l.n == 0 || n > 1))
-		k = err_set(e, ERR_DATA, "corrupt: '%s' has no receipt, or the same twice",
-		    x->no);
+		k = err_set(e, ERR_DATA, "corrupt: '%s' has %s", x->no,
+		    l.n == 0 ? "no receipt" : "the same receipt twice");
 	else if (k > 0 && n == 0) {
 		k = !closed && (l.n >= VERDICT_TRIES ||
 		    l.line[l.n - 1].r.verdict != RECEIPT_INVALID);

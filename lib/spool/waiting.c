@@ -115,7 +115,7 @@ waiting_missing(const struct spool *s, uint64_t step, struct waiting_names *name
 		if (last != NULL)
 			spool_of(s, last, one, "aceg", path);
 		if (last != NULL && fstatat(AT(path), &st, 0) == 0)
-			(void)snprintf(one, sizeof(one), "%s (sent last %lld s "
+			(void)snprintf(one, sizeof(one), "%s (last sent %lld s "
 			    "ago)", missing.p[i], (long long)(now.tv_sec >
 			    st.st_mtim.tv_sec ? now.tv_sec - st.st_mtim.tv_sec : 0));
 		waiting_add(aged, one);

@@ -465,7 +465,7 @@ stage_select_choices(struct stage_select *x, int floor, struct select_level *lev
 	}
 }
 
-/* Return the bytes of the whole coded shard, as ace-compress will count them. */
+/* Estimate the bytes of the whole coded shard, counted as ace-compress counts them. */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {

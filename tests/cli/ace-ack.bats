@@ -124,7 +124,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	average -s 2 >other
 	refused "the average is of step 2, which has its receipt or was not sent from this state .last step: 1" other
 	average -s 1 -r other >other
-	refused "the shard of 'aggregate' is of run 'other', but this state of run 'test'" other
+	refused "the shard of 'aggregate' is of run 'other', but this state is of run 'test'" other
 	mkshards -d aggregate -s 1 >other
 	refused "the shard of 'aggregate' has kind gradient, expected an average" other
 	mkshards -d aggregate -s 1 -H kind=5 >other

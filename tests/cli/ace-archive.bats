@@ -451,9 +451,9 @@ gets() {
 
 @test "models of a run: a missing step, and two models of one step" {
 	models
-	refuses 1 "no model in the archive matches --step and --device" ace-archive get --step 6 run.tar
+	refuses 1 "the archive has no model that --step and --device match" ace-archive get --step 6 run.tar
 	mkshards -H kind=5 >plain
-	refuses 1 "no model in the archive matches --step and --device" ace-archive get plain
+	refuses 1 "the archive has no model: " ace-archive get plain
 	ace-archive create -o cut.tar [01345].aceg
 	exits 3 ace-archive get cut.tar
 	says "the archive lacks a patch before step 5, or a whole model to begin with"

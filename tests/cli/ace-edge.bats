@@ -50,7 +50,6 @@ load front
 		[ "$round" -gt 1 ] || continue
 		exits 3 ace cloud run
 		says "^ace-cloud: ace-aggregate: corrupt: '$PWD/run/spool/closed'.*; to go on after step"
-		[ "$round" -eq 4 ] || rm "$(sed -n "s/.*; remove '\(.*\)'; to.*/\1/p" err)"
 		eval "$(grep -o 'ln -f .*' err)"
 	done
 	cloud run --devices 1

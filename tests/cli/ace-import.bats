@@ -377,8 +377,8 @@ st() {
 	while read -r f n want; do
 		cp a.$f in.$n
 		exits 3 ace-import in.$n
-		says "^ace-import: corrupt: 'in.$n' is not raw f32, as its name says: $want.*; to read its bytes as values, give -f raw$"
-		refuses 3 "'in.$n' is not raw f32" ace-import --shape 1 in.$n
+		says "^ace-import: corrupt: 'in.$n' is not the raw f32 that its name says: $want.*; to read its bytes as values, give -f raw$"
+		refuses 3 "'in.$n' is not the raw f32" ace-import --shape 1 in.$n
 	done <<-E
 	safetensors bin this is a safetensors file
 	npz raw this is a zip archive

@@ -445,7 +445,7 @@ gets() {
 	gets invalid 1 edge1 -k nan
 	cp spool/1/edge1.no no
 	cat no no >spool/1/edge1.no
-	refuses 3 "corrupt: 'spool/1/edge1.no' has no receipt, or the same twice" ace-recv --spool spool in
+	refuses 3 "corrupt: 'spool/1/edge1.no' has the same receipt twice" ace-recv --spool spool in
 	cp no spool/1/edge1.no
 	exits 0 ace-aggregate --spool spool --rounds 1
 	shard 2 >in

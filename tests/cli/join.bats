@@ -268,7 +268,7 @@ for line in sys.stdin:
 	mkshards -d edge1 -s 1 -r demo |
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate \
 	    >answer 2>said 3>&- &
-	wait_for grep -qE "^ace-recv: waiting for step 1: there are shards: edge[12], edge[12]; missing: edge3 \(sent last [0-9]+ s ago\); no ace-aggregate runs$" said
+	wait_for grep -qE "^ace-recv: waiting for step 1: there are shards: edge[12], edge[12]; missing: edge3 \(last sent [0-9]+ s ago\); no ace-aggregate runs$" said
 	sends edge3 1
 	ace-aggregate --spool spool --devices 3 --rounds 1 | ace-recv --spool spool --publish
 	wait

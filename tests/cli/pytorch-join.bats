@@ -192,7 +192,7 @@ gone_by() {
 	wait %train 2>/dev/null || true
 	"$PYTHON" "$TRAINERS/train.py" edge1 3 >said1 2>err1 3>&- &
 	pid=$!
-	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for round 2: there are shards: edge1; missing: edge2 \(sent last [0-9]+ s ago\)$'
+	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for round 2: there are shards: edge1; missing: edge2 \(last sent [0-9]+ s ago\)$'
 	train edge2 3 >said2
 	wait $pid
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]

@@ -38,14 +38,14 @@ none() {
 	export LD_PRELOAD ACE_NOFILTER=1
 	LD_PRELOAD=$(preload)
 	exits 4 ace-score --sandbox require </dev/null
-	says '--sandbox require: this system has no complete sandbox: incomplete, the kernel lacks seccomp$'
-	refuses 3 'sandbox: incomplete, the kernel lacks seccomp$' ace-score -v </dev/null
+	says '--sandbox require: this system has no complete sandbox: incomplete, seccomp cannot be used$'
+	refuses 3 'sandbox: incomplete, seccomp cannot be used$' ace-score -v </dev/null
 	exits 3 ace-score </dev/null
 	[ "$(grep -c sandbox err)" -eq 0 ]
 	# a program that reads from a network reports an incomplete sandbox once, without -v
 	mkshards -N 2 >in
 	exits 0 ace-recv --spool spool in
-	[ "$(grep sandbox err)" = 'ace-recv: sandbox: incomplete, the kernel lacks seccomp' ]
+	[ "$(grep sandbox err)" = 'ace-recv: sandbox: incomplete, seccomp cannot be used' ]
 }
 
 @test "without a sandbox the intruder can do everything, with it nothing" {

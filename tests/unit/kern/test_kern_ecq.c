@@ -144,7 +144,7 @@ one_sort(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	return good && same(mark, t->mark, (n + 15) / 16 * 4);
 }
 
-/* After one_sort: code to words and bytes, and decode. */
+/* After one_sort: make spans of the codes and words of the spans, and decode these. */
 static int
 one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
     size_t off)

@@ -1,6 +1,6 @@
 /*
- * Random damage to a file of several streams: recovered shards are as written and marked,
- * and every shard untouched by the damage is recovered.
+ * Random damage to a file of several streams: recovered shards equal those written, plus
+ * SHARD_RECOVERED; each is recovered if the damage did not touch it or its schema.
  */
 #include "base/err.h"
 #include "base/hash.h"
