@@ -66,7 +66,7 @@ pending() {
 @test "a receipt, and the directory that it is in, survive a power cut" {
 	step 0
 	ace-recv --spool spool sent >receipt
-	# the parent is synced, too: a killed process may have made the directory
+	# the parent is synced even if it exists: a process that was killed may have made it
 	mkdir -p on/state
 	chmod 700 on/state
 	synced ace-ack -S on/state receipt >/dev/null
@@ -104,7 +104,7 @@ pending() {
 	ace-inspect diff in out
 }
 
-# average OPTION...: write a shard of kind mean, as mkshards makes it
+# average [OPTION]...: print a shard of kind mean
 average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 
 @test "the average of the last step is passed on; any other is refused, and the state stays" {
@@ -113,7 +113,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	says "mismatch: the average is of step 1 of run 'test', but state 'state' has sent nothing"
 	step 0
 	step 1
-	# accepted while the shard is pending, and with a receipt for it in the same stream
+	# the average is accepted while the shard is pending
 	exits 0 ace-ack -S state mean
 	ace-inspect diff mean out
 	cp -r state before
@@ -131,7 +131,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	refused "the shard of 'aggregate' has kind model, expected an average" other
 	average -s 1 -n 7 >other
 	refused "the shard of 'aggregate' is of another model than this state: " other
-	# after the receipt the shard's average is refused, except in the same stream
+	# after the receipt the average is refused, unless the stream begins with the receipt
 	ace-compress -S state --resend | ace-recv --spool spool >receipts
 	ace-ack -S state receipts >rest
 	step 2
@@ -161,7 +161,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	mkshards -x 9 | ace-recv --spool spool >/dev/null
 	ace-recv --spool spool sent >receipt
 	ace-inspect --format json receipt >shown
-	# receipts for other shards: edge2, run other, step 1, other bytes
+	# receipts for shards that differ in device, run, step or bytes
 	mkshards -d edge2 | ace-recv --spool spool >/dev/null
 	mkshards -d edge2 -x 9 | ace-recv --spool spool >equivocation
 	mkshards -r other -H incarnation=1 | ace-recv --spool spool2 >/dev/null
@@ -177,7 +177,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 		says "^ace-ack: skipped a receipt for a shard that is not pending in this state: step"
 	done
 	[ "$(ace-inspect state/receipts | grep -c step)" -eq 0 ]
-	# the shard's own receipt is accepted after receipts for other shards
+	# the shard's own receipt counts after receipts for other shards
 	cat equivocation fenced receipt >all
 	refuses 5 "step 0: equivocation" ace-ack -S state all
 }
@@ -258,7 +258,6 @@ step 1: accepted" ]
 	step 0
 	false | exits 4 ace-ack -S state || { cat err; false; }
 	says '^ace-ack: no answer: the receiver was not reached'
-	# an empty file is not a receipt
 	: >none
 	refuses 3 'truncated: the input is empty' ace-ack -S state none
 	ace-recv --spool spool sent | head -c 100 | exits 3 ace-ack -S other

@@ -28,7 +28,6 @@ t() { printf '%b' "$1" >in; }
 			done
 		done < <(tr , '\n' <<<"${own[$c]}")
 	done
-	# only two commands take --bandwidth
 	for d in deco cluster profile; do
 		exits 2 ace-advise $d --bandwidth 1Mbit </dev/null
 	done
@@ -102,7 +101,6 @@ t() { printf '%b' "$1" >in; }
 	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
 	exits 2 ace-advise ratio -S st --bandwidth 0bit
 	says 'expected one of --state and --bandwidth'
-	# ace-advise does not create a state directory
 	refuses 4 "state 'typo'" ace-advise ratio -S typo
 	[ ! -s out ]
 	[ ! -e typo ]
@@ -175,7 +173,7 @@ step speedup phi steps faster" ]
 }
 
 @test "deco: the delay is at most 64 steps, and the ratio at most 1e5" {
-	# rule N: print its delay and its ratio
+	# rule NAME: print the delay and the ratio of the rule
 	rule() { awk -v r="$1" '$4 == r { print $5, $6 }' out; }
 	t 'compute bandwidth latency values\n1ms 1Mbit 63.5ms 1e3\n'
 	exits 0 ace-advise deco --format tsv in
@@ -185,7 +183,7 @@ step speedup phi steps faster" ]
 	t 'compute bandwidth latency values\n1ms 1Mbit 64.5ms 1e3\n'
 	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "$(rule tta)" ]
-	# 2 steps cover 1 s of latency; 321 bits give a ratio just below 1e5
+	# 2 steps cover the latency of 1 s; 321 bit/s give a ratio just below the limit of 1e5
 	t 'compute bandwidth latency values\n1s 321bit 1s 1e6\n'
 	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "2 99688.5" ]
@@ -209,9 +207,8 @@ step speedup phi steps faster" ]
 }
 
 @test "cluster: the number of tiers, and the time of a round in each" {
-	# a second tier pays if the devices wait longer than a mean round without it: with times
-	# of 1, 1 and 2.4 s they wait 2.8 s, and the mean is 1.47 s; with 1, 1 and 1.7 s 1.4 and
-	# 1.23 s; but with 1, 1 and 1.5 s only 1 s, and the mean is 1.17 s
+	# a second tier pays if, without it, the devices wait longer in all than the mean of their
+	# times: 2.8 and 1.47 s with 2.4, 1.4 and 1.23 s with 1.7, but 1 and 1.17 s with 1.5
 	for k in 2.4:2 1.7:2 1.5:1; do
 		t "device time\na 1s\nb 1s\nc ${k%:*}s\n"
 		shows "^# ${k#*:} tier" ace-advise cluster --format tsv in
@@ -246,7 +243,7 @@ step speedup phi steps faster" ]
 	t 'time noise\n1 1\n1 7\n1 16\n'
 	exits 0 ace-advise cluster --format tsv --cluster 1 in
 	[ "$(groups)" = 112 ]
-	# column bytes belongs to the plan and is ignored; control characters in names do nothing
+	# column bytes is ignored; control characters in names are printed as ?
 	t 'device time bytes\na\033b\177 1 1\nb 1 1\nc 1 9\n'
 	exits 0 ace-advise cluster --format tsv --cluster 0 in
 	[ "$(groups)" = 111 ]

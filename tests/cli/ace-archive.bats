@@ -1,7 +1,7 @@
 load helper
 load values
 
-# spool [STEPS]: make a spool of two devices, with aggregates
+# spool [STEPS]: make a spool of two devices with STEPS steps, by default 3, and their aggregates
 spool() {
 	local s d
 	for s in $(seq 0 $((${1:-3} - 1))); do
@@ -14,7 +14,7 @@ spool() {
 	done
 }
 
-# digests FILE...: print the digests of all shards, sorted by name
+# digests FILE: print the digests of its shards, sorted; write the names of its entries to `names'
 digests() {
 	ace-archive list "$1" | sed 1d | cut -f 5 | sort >names
 	ace-inspect --format json "$1" | grep -v '"verdict"' | grep -o '"digest":"[^"]*"' | sort
@@ -107,7 +107,6 @@ digests() {
 	digests spool >want
 	digests run.tar.zst >got
 	same got want
-	# another shard of the same name is refused
 	cp run.tar.zst before
 	mkshards -d edge1 -s 1 -x 77 -r demo >other
 	exits 5 ace-archive create -o run.tar.zst run.tar.zst other
@@ -179,14 +178,14 @@ hostile() {
 	hostile 'put("some/where/else.aceg")'
 	exits 0 ace-archive extract -o named bad.tar
 	[ "$(find named -type f)" = named/demo/0/edge1.aceg ]
-	# device names like ../../x, and with control characters
+	# names of runs and devices with slashes and dots do not lead out of the directory
 	mkshards -r .. -d '../../x' >good
 	ace-archive create -o odd.tar good
 	ace-archive extract -o odd odd.tar
 	[ "$(find odd -type f)" = odd/%2E%2E/0/%2E%2E%2F%2E%2E%2Fx.aceg ]
 }
 
-# long_name: print a gzip file that consists of a name of 40 MB
+# long_name: print the head of a gzip file, with a name of 40 MB
 long_name() {
 	printf '\x1f\x8b\x08\x08\0\0\0\0\0\3'
 	head -c 40000000 /dev/zero | tr '\0' A
@@ -333,7 +332,7 @@ long_name() {
 			kill $!
 			wait $! || true
 			[ $r = 0 ] || { [ $r = 3 ] && [ -s err ]; }
-			# refused at its first entry, it leaves an empty directory
+			# if extract is refused at the first entry, there is no file to verify
 			[ -z "$(find into -type f 2>find.err)" ] ||
 			    exits 0 ace-inspect verify into
 			rm -rf into x.$f
@@ -422,7 +421,7 @@ gets() {
 	ace-patch m <two
 	same m m2
 	rm -r m m.ace-patch
-	# a patch over several steps
+	# a patch from step 3 to step 5
 	ace-diff -r demo -d trainer -s 5 --base-version 3 m3 m5 | ace-archive create -o run.tar run.tar -
 	notes "step 5: a whole model and 1 patches" ace-archive get -v run.tar
 	for s in 0 1 2 3 4 5; do

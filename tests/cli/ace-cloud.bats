@@ -53,7 +53,7 @@ load front
 	cloud run --devices 1
 	edge edge1 1 100000
 	wait_for has edge1.got 3
-	# TERM in place of INT, which has the same handler but which background jobs ignore
+	# TERM, since background jobs ignore INT; both have the same handler
 	xargs kill -TERM <pids
 	wait
 	rm pids
@@ -79,7 +79,6 @@ load front
 	says "/ace-edge1' is the folder of a device or a relay: give another folder"
 	exits 5 ace add ace-edge1 edge2
 	exits 5 ace relay run ace-edge1 --name edge1 --devices 1
-	# the cloud's directory was removed and made again
 	rm -rf run
 	cloud run --devices 1
 	exits 5 ace edge run --name edge1 -- true
@@ -170,7 +169,7 @@ load front
 	[ "$(ls run/devices)" = edge1 ]
 	SSH_ORIGINAL_COMMAND='touch planted' exits 2 ace-cloud serve run edge1
 	SSH_ORIGINAL_COMMAND='hello $(touch planted)' exits 2 ace-cloud serve run edge1
-	# a connection that gives no name, and one that gives a name in its first line
+	# without a name in the command, the first line of the input has the name
 	for words in "edge1 hello $id" "edge1 sync"; do
 		printf '%s\n' "$words" >in
 		exits "$([[ $words = *sync ]] && echo 3 || echo 0)" ace-cloud serve run <in

@@ -113,7 +113,7 @@ records() {
 	each '$v[3] == $v[0] + $v[1] + $v[2]' g1.f32 g2.f32 g3.f32 c3.f32
 	# the residual is empty
 	[ "$(field records st/residual | head -n 1)" -eq 0 ]
-	# the same if the input lacks a group
+	# groups in the residual are sent even if the input lacks them
 	mkshards -s 4 -k ramp >g4
 	exits 0 ace-compress -S st -c none g4
 	mkshards -s 5 -c none >g5
@@ -325,7 +325,7 @@ records() {
 	mkshards -N 0 >none
 	exits 0 ace-compress -S st --window 4 -c q8 none
 	digest out | diff - want
-	# except for one sync per process, before the first shard
+	# shards without a receipt are sent once per process, before the first new shard
 	mkshards -s 1 -N 2 >two
 	exits 0 ace-compress -S st --window 4 -c q8 two
 	digest out >got

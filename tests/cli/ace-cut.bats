@@ -143,7 +143,7 @@ shards() {
 	ace-cut --step 6 in | shards >got
 	diff want got
 	sanitized && return	# a leak checker cannot run under strace
-	# the file has 160 MB, of which it reads one shard of 8 MB
+	# the file has 160 MB; ace-cut reads little more than one shard of 8 MB
 	needs strace
 	strace -f -e trace=read,pread64 -o trace ace-cut --sandbox off --step 6 -o out in
 	awk '/^[0-9]+ +p?read/ { n += $NF } END { exit !(n > 8e6 && n < 2e7) }' trace
@@ -155,7 +155,7 @@ shards() {
 	ace-export --tensor b -f raw in >want
 	[ "$(wc -c <got)" -eq 280000 ]
 	cmp got want
-	# from a pipe, where it cannot seek, the output is the same
+	# from a pipe, where ace-cut cannot seek, the output is the same
 	ace-cut --omit provenance --tensor b in >one
 	ace-cut --omit provenance --tensor b <in | cat >two
 	ace-cut --omit provenance --tensor b < <(cat in) >three

@@ -135,7 +135,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	says "^ace-edge: ace-step: mismatch: .*: correct the training program or, if it is right, remove '$PWD/other/state'"
 	rm -r other/state
 	exits 0 timeout "$HANG" ace edge run --name edge1 --state other -- "$train" 2 $((r + 1))
-	# a new device in a run of many rounds; the first answer is the first round's average
+	# a new device with another model: the first average that it receives is refused
 	ace remove run edge1
 	exits 3 timeout "$HANG" ace edge run --name late -- ./variant 2 99
 	says "^ace-edge: ace-ack: mismatch: the shard of 'aggregate' is of another model .* remove '$PWD/ace-late/state'"

@@ -49,7 +49,7 @@ load values
 	mkshards -s 2 >g2
 	exits 0 ace-expand -S st g2
 	field residual out | grep -qxE '[0-9a-f]{32}'
-	# without a state the shard has no key and no flag
+	# without a state the shard has neither the key `residual' nor a flag
 	exits 0 ace-expand g2
 	[ -z "$(field residual out)" ]
 	[ "$(field flags out)" -eq 0 ]
@@ -134,7 +134,7 @@ load values
 		# the previous shard is no longer accepted
 		exits 5 ace-expand --cache after c1
 		says 'is a difference to history [0-9a-z]*, but after step'
-		# the values that the sender keeps: h' itself, or a - r in f32
+		# with ef21, the sender's state has the same values
 		raw want >r.f32
 		if [ "$how" = ef21 ]; then
 			raw "st/history.2" >h.f32

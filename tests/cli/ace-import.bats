@@ -11,7 +11,7 @@ npy() {
 }
 # pack TEMPLATE VALUES...: print packed values
 pack() { perl -e 'binmode STDOUT; print pack(shift, @ARGV)' "$@"; }
-# shrd STREAM TEMPLATE: unpack a field of the SHRD frame of each shard, as Perl does, and print it
+# shrd STREAM TEMPLATE: print a field of each shard's SHRD frame, by a template of Perl's unpack
 shrd() {
 	frames "$1" | awk '$2 == "SHRD" { print $1 }' | while read -r o; do
 		tail -c +$((o + 65)) "$1" | perl -e 'local $/; binmode STDIN;
@@ -107,7 +107,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	done
 	refuses 2 "'e/41' and 'e/42'" ace-export all.aceg
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
-	# without an option the version is 0, unknown
+	# without --base-version the version is 0, unknown
 	exits 0 ace-import -d e -s 41 --shape 2,2 1.f32 2.f32
 	[ "$(ace-inspect list --format json out | grep -c '"base_version":0,')" -eq 2 ]
 	pack 'f<5' 1 2 3 4 5 >5.f32
@@ -136,7 +136,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 		ace-import --many -d e ${o:6} <many | ace-inspect -v - >is
 		[ "$(sed -n 's/^base version *//p' is | paste -sd ' ')" = "${o::5}" ]
 	done
-	# a file named as operand, and two models
+	# a named file and standard input, with three models each
 	cp many a.safetensors
 	exits 0 ace-import --many -s 5 -d e -o twice.aceg a.safetensors - <many
 	[ "$(frames twice.aceg | grep -c SHRD)" -eq 6 ]

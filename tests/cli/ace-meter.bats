@@ -108,7 +108,7 @@ known() {
 	ace-ack -S st <receipt
 	notes 'round trip 0 s' ace-meter -S st -v in
 	rm -r st
-	# here it comes afterwards
+	# here the receipt comes after the shard
 	later() {
 		rm -rf st out
 		mkdir -m 700 st

@@ -51,7 +51,7 @@ has() {
 	# || shard || is about 1000 for a million gaussian values
 	mkshards -n 1M -N 3 >in
 	exits 0 ace-policy --target-divergence 0.01 --model-norm 400000 --interval 8 in
-	# r = 0.0026, aimed at 0.01: the square root is 1.98
+	# the drift is 0.0026, the target 0.01: the square root of their ratio is 1.98
 	[ "$(policy out | grep ^interval= | tr '\n' ' ')" = \
 	    "interval=16 interval=32 interval=63 " ] || { policy out; false; }
 	mv out long
@@ -148,8 +148,6 @@ interval=1' >in
 	refuses 2 "expected at most 1e.30bit" ace-policy --bandwidth 1e31bit in
 	exits 4 ace-policy clusters
 }
-
-# ---- --deco ----
 
 # asked FILE: print the keys of its policy, one per line
 asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
@@ -287,7 +285,7 @@ link_state() {
 	mkshards -t w:9 >small
 	exits 0 ace-policy --deco 1us,0s --bandwidth 1bit small
 	has budget_bytes=1
-	# the second shard changes nothing; what was measured is reported
+	# the plan stays at the second shard; -v says that the price of compression was measured
 	mkshards -n 1M -N 2 >two
 	link_state st rtt=0.125
 	mkshards -H kind=6 -K memory=code -K contraction=0.5 -K share=0.1 >st/memory
@@ -307,7 +305,7 @@ link_state() {
 	exits 0 ace-policy -v -S st --bandwidth 3Mbit in
 	has bandwidth=3000000
 	says 'as the option says'
-	# the key is the link's rate, not the smoothed one that the budget comes from
+	# key bandwidth is the link's rate, not the smoothed one that the budget comes from
 	exits 0 ace-policy -S st --bandwidth 7Mbit in
 	has bandwidth=7000000
 	exits 0 ace-policy -S st --bandwidth 0bit in

@@ -118,7 +118,7 @@ column() { ace-export -f raw --step "$(field step "$1/memory" | sort -n |
 energy() { awk -v a="$1" -v b="$2" 'BEGIN { for (i = a; i < b; i++) s += i * i
     printf("%.9g", s / (b - a)) }'; }
 
-# are DIR NAME NUMBER...: check that the column has these numbers, up to 5e-6
+# are DIR NAME NUMBER...: check that the column begins with these numbers, up to 5e-6
 are() {
 	column "$1" "$2" | head -n $(($# - 2)) | paste -sd ' ' >got
 	awk -v want="${*:3}" '{ n = split(want, w, " "); for (i = 1; i <= n; i++) {
@@ -206,7 +206,6 @@ lessons() {
 	run ! grep -q weigh err
 	near "$(awk 'BEGIN { for (i = 0; i < 6144; i++) s[i >= 4096] += i * i
 	    print (s[1] / 2048 / (s[0] / 4096)) ^ 0.125 }')"
-	# a stream without a shard
 	mkshards -N 0 -t a:64,64 -t b:64,32 >none
 	mv none st/moment
 	exits 3 ace-score -S st --form moment in
@@ -301,7 +300,7 @@ lessons() {
 @test "groups that were not sent count as zeros for the scores of the others" {
 	mkshards -n 640 -g 64 -k layered >in
 	ace-score in >scored
-	# gaps of one and two groups, and the last groups missing
+	# groups 2, 4 and the last three are missing
 	printf '%s f32\n' 0 1 3 5 6 >few
 	ace-select --plan few scored | ace-compress >sparse
 	ace-expand sparse | ace-score | ace-select --format text -b 1k >want

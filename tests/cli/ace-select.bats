@@ -46,7 +46,7 @@ make_layered() {
 		n=$(numfmt --from=si "${n^^}")
 		got=$(coded ${b%% *} scored ${b#"${b%% *}"})
 		[ "$got" -le "$n" ] || { echo "$b: $got"; false; }
-		# frames are padded to 64 bytes
+		# 64 bytes more: frames are padded to multiples of 8, and bodies are whole bytes
 		[ "$((got + 64 + n / 200))" -ge "$n" ] || { echo "$b: $got"; false; }
 	done
 }
@@ -76,7 +76,7 @@ make_layered() {
 		[ "$got" -le $b ] && [ $((got + 600)) -ge $b ] ||
 		    { echo "$b: $got"; false; }
 	done
-	# with many frames, too: with a few bytes less, one group less is sent
+	# with many frames, too: with 150 bytes less, one group less is sent
 	mkshards -n 1M -a -P "why=$(seq 100 160 | tr -d '\n')" >in
 	got=$(coded 2M in --levels q8)
 	exits 0 ace-select --format text -b "$got" --levels q8 in
@@ -363,7 +363,7 @@ codecs() {
 	[ -x "$BUILD/ace-policy" ] || skip "no ace-policy here"
 	makes policed ace-policy --ratio 2,200,5Mbit --bandwidth 5Mbit scored
 	notes "of 41527 bytes" ace-select -v --policy policed
-	# a ratio alone; and budget_bytes before a ratio
+	# a ratio alone is enough; budget_bytes counts before a ratio
 	mkshards -n 64k -P ratio=4.5 >in
 	notes "of 58254 bytes" ace-select -v --policy in
 	mkshards -n 64k -P $'budget_bytes=9000\nratio=2' >in

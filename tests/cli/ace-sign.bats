@@ -2,7 +2,7 @@
 # with a hash from Python.
 load helper
 
-# identity NAME: make a key of device NAME, in NAME.pem, and its line of the ring
+# identity NAME: make a key of device NAME in NAME.pem, and append its line to `ring'
 identity() {
 	openssl genpkey -algorithm ed25519 -out "$1.pem"
 	chmod 600 "$1.pem"

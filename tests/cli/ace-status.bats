@@ -6,7 +6,7 @@ shard() {
 	    ace-recv --spool spool | ace-ack -S "$1" >/dev/null 2>&1
 }
 
-# closes N [QUORUM OPTIONS]: close a step with N devices
+# closes N [OPTION]...: aggregate one step of N devices
 closes() { ace-aggregate --spool spool --devices "$1" --rounds 1 "${@:2}" >mean.aceg; }
 
 # row DEVICE: print the device's line, its columns separated by one blank
@@ -129,7 +129,7 @@ is() { exits 0 ace-status --format json "$1" && [ "$(json "$2")" = "$3" ]; }
 	[ "$(wc -L <out)" -gt 60 ]
 }
 
-# aged FILE AGE [SIZE]: set the file's age in seconds, and its size
+# aged FILE AGE [SIZE]: set the age in seconds, and the size, of a file in the spool
 aged() {
 	[ $# -lt 3 ] || truncate -s "$3" "spool/$1"
 	touch -d "@$(($(date +%s) - $2))" "spool/$1"
@@ -231,7 +231,7 @@ aged() {
 	closes 1
 	[[ $(row edge2) = 'edge2 2 '*' 0 0 1' ]]
 	[[ $(row edge3) = 'edge3 2 '*' 0 0 1' ]]
-	# all shards for a step are counted, and the accepted one decides its column
+	# edge4: one shard of step 3 is accepted, two are refused; step 4 is missed
 	for k in nan inf gauss; do
 		mkshards -d edge4 -s 3 -r demo -k $k | ace-recv --spool spool >receipt
 	done

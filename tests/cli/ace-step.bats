@@ -1,7 +1,7 @@
 load helper
 
-# run_of STEPS: print a training run of one device: gradients and differences of the
-# example trainer if it is built, else of mkshards.
+# run_of STEPS: print the shards of one device's run, by the example trainer if it is built, else
+# by mkshards
 run_of() {
 	if [ -x "$BUILD/examples/train" ]; then
 		yes 'the quick brown fox jumps over the lazy dog, and then some' |
@@ -86,7 +86,7 @@ ace-select --bits 1 | ace-compress" ]
 	[ "$(cat out)" = 'ace-score --schema in | ace-select --bits 1 | ace-compress' ]
 	exits 0 ace-step -S S --policy "$@"
 	[ "$(cat out)" = 'ace-expand -S S --schema in | ace-score -S S | ace-policy -S S | ace-select --policy | ace-compress -S S' ]
-	# with --schema, ace-step reads it
+	# ace-step reads a stream without a schema only with --schema
 	ace-cut --omit schema in >bare
 	exits 3 ace-step -c q8 bare
 	makes step ace-step -c q8 --schema in bare
@@ -162,7 +162,6 @@ five() {
 
 @test "a step that fails is named; the steps before are committed and sent" {
 	five
-	# the bad step has a NaN
 	mkshards -n 30k -k nan -i 0 -s 3 >bad
 	exits 5 ace-step -q --omit provenance -S S --bits 0.5 - < <(cat in0 in1 in2 bad in4)
 	says "non-finite value .* 'edge1/3', at byte"
@@ -170,7 +169,7 @@ five() {
 	ace-inspect recover out >whole || true
 	cat one0 one1 one2 >want
 	exits 0 ace-inspect diff want whole
-	# after the kill, the remaining steps are coded as without it
+	# after the failure, the remaining steps are coded as without it
 	exits 0 ace-step -q --omit provenance -S S --bits 0.5 - < <(cat in3 in4)
 	diff -r S one
 }

@@ -1,4 +1,4 @@
-# The example of ace-stream(5), a filter, and a field of a shard.
+# The filter that is the example of ace-stream(5), and the field `dropped' of a shard.
 
 load helper
 load values

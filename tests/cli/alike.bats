@@ -25,7 +25,7 @@ spooled() {
 	says "mismatch: 'b' has model 22, [0-9]* devices have 11: give it their model and begin again at step 7$"
 	exits 3 ace-aggregate <(cat a b c)
 	says "mismatch: 'b' has model 22"
-	# in a spool that device alone is deferred, and its receipt says why
+	# in a spool that device alone is excluded, and its receipt says why
 	spooled a b c
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
 	says "1 of 3 shards are excluded: mismatch: 'b' has model 22"
@@ -70,7 +70,6 @@ spooled() {
 }
 
 @test "only the device with a wrong digest is deferred; devices without a digest are not" {
-	# a false digest cannot be detected, as wrong values cannot
 	three 11 11 11
 	exits 0 ace-aggregate a b c
 	# a device without a digest is not compared
@@ -81,7 +80,7 @@ spooled() {
 	exits 0 ace-aggregate a b c
 	said d 33 -H base=8 >d
 	refuses 3 "'b' has model 22 and 'd' 33 at version 8" ace-aggregate a b c d
-	# 9, 3 and 4 are wrong; no wrong digest has as many devices as the right one
+	# the digest of two devices counts, since no other digest has two
 	for d in 1 2 3 4 5; do
 		said $d $((d < 3 ? 9 : d)) >$d
 	done

@@ -56,7 +56,7 @@ sent() {
 	says "step $2: accepted"
 }
 
-# summed VALUE CONTRIBUTORS OPTION...: aggregate the next step, and check its sum
+# summed VALUE CONTRIBUTORS OPTION...: sum the next step, and check its values and contributors
 summed() {
 	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --rounds 1 \
 	    --sync none "${@:3}"
@@ -90,7 +90,7 @@ counted() {
 	says "fewer than 2 devices sent step 3: the steps before step 5 are skipped, and their accepted shards are in the average of step 5"
 	counted edge1 3
 	counted edge2 2
-	# --keep has removed the shards, but their receipts are still known
+	# --keep removes the shards, but their receipts are still known
 	sent edge1 7 1
 	sent edge2 8 2
 	sent edge3 8 4

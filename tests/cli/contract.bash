@@ -122,7 +122,7 @@ contract_closed() {
 }
 
 contract_reader_gone() {
-	# the receipts are so few that they fit into the pipe
+	# reports and receipts are so short that they fit into the pipe
 	[[ $1 = report || $1 = answer ]] && return
 	shift
 	local got=0
@@ -155,7 +155,7 @@ contract_usage() {
 	exits 2 "$1" --hel </dev/null
 	exits 2 "$1" -Z </dev/null
 	says "^$1: "
-	# it is refused before anything is read or written
+	# the unknown kernel is refused before anything is read or written
 	ACE_KERNEL=abacus exits 2 "$@" </dev/null
 	says "^$1: ACE_KERNEL=abacus: this processor or build has no kernels of that name"
 	[ ! -s out ] && [ ! -e spool ] && [ ! -e state ]
@@ -179,7 +179,7 @@ contract_from_terminal() {
 	shift
 	exits 2 pty -i sh -c '"$@" >/dev/null' sh "$@"
 	says "^$1: .*terminal"
-	# the terminal is opened by name in the sandbox
+	# a terminal that is opened by its name
 	exits 2 timeout "$HANG" pty -i setsid -wc sh -c '"$@" /dev/tty >/dev/null' sh "$@"
 	says "^$1: '/dev/tty' is a terminal"
 }

@@ -6,7 +6,7 @@ load helper
 	while read -r rate ms delay share; do
 		bits=$(awk "BEGIN { print $share * 32 * 252384 }")
 		exits 0 emulate pace "$rate $ms" 0.1 "$bits" "$delay" 1000
-		# max(T, x, (T + b + x) / (n + 1)); the first steps wait for nothing
+		# max(T, x, (T + b + x) / (n + 1)) of T computing, x sending, b latency, n delay
 		awk -v x="$(awk "BEGIN { print $bits / $rate / 1e6 }")" \
 		    -v b="$ms" -v n="$delay" '{ b /= 1000; t = 0.1 > x ? 0.1 : x
 		    s = (0.1 + b + x) / (n + 1); t = s > t ? s : t

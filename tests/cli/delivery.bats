@@ -9,7 +9,7 @@ code() {
 	makes "sent$1" ace-compress -S state -c topk:0.2 --window 8 "${@:2}" "in$1"
 }
 
-# answer FILE: receive FILE and record the receipt; ace-ack's messages are in err
+# answer FILE [OPTION]...: receive FILE and record the receipt; ace-ack's messages are in err
 answer() {
 	makes receipt ace-recv --spool spool "${@:2}" "$1"
 	exits 0 ace-ack -S state -v receipt

@@ -35,7 +35,7 @@ plain() { ace-diff --omit provenance "$@"; }
 	mkdelta make old new d
 	exits 0 plain -s 9 --base-version 6 old d
 	plain -s 9 --base-version 6 old new | cmp - out
-	# a frame without its length
+	# a zstd frame that does not say its length
 	mkdelta make old new e --lie silent --size 2000
 	exits 0 plain old e
 	same out want

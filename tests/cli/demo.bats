@@ -131,7 +131,7 @@ tree() {
 	mv 'a tree/examples/text.xz' right
 	demo 4
 	says "cannot read '.*/text.xz'"
-	# a changed bit, a truncated file, another text
+	# a changed byte, a truncated file, another text
 	for n in 10 300000 660000; do
 		cp right 'a tree/examples/text.xz'
 		printf x | dd of='a tree/examples/text.xz' bs=1 seek=$n conv=notrunc

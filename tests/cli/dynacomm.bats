@@ -215,7 +215,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	cut -f1,2 out | cmp - <(cut -f1,2 table)
 }
 
-# layer_by_layer: write three steps of the trainer, with a frame for each of 9 tensors
+# layer_by_layer CUTS: print three steps of the trainer; CUTS `all' sends each of 9 tensors alone
 layer_by_layer() {
 	awk 'BEGIN { for (i = 0; i < 1200; i++)
 	    printf("the %d of %d is %d\n", i, i % 7, i * i % 97) }' >text
@@ -335,7 +335,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 		[ "$(frames got | grep -c SEND)" -eq 1 ]
 		[ "$(ace-inspect st/residual | grep -c 'step *1')" -eq 0 ]
 		cp -r st before
-		# kill it between two segments: the state is that of the first step
+		# a kill between two segments leaves the state of the first step
 		kill -9 $!
 		wait $! || true
 		exec 9>&-

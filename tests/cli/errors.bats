@@ -116,7 +116,7 @@ begins() { mkshards >in; }
 @test "in a pipe the program that failed and the last one print a message" {
 	last='^ace-inspect: truncated: the stream was aborted: the program before this one'
 	for how in ace-expand 'ace-compress -c q8' ace-score; do
-		# these programs fail before or after their first output
+		# the program fails before its first output, then after it
 		exits 3 bash -c "$how </dev/null 2>first | ace-score | ace-inspect"
 		[ -s first ]
 		says "$last failed, see its message, at byte [0-9]+\$"

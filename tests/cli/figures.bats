@@ -36,7 +36,7 @@ size() {
 	[ "$(size one)" -le $((1024 + 68)) ]
 }
 
-# framed FILE: print the size of each frame, in DATA without the coded values, one per line
+# framed FILE: print the size of each frame; a DATA frame counts without its coded values
 framed() {
 	perl -we 'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n, $all) = (0, 0, 0);

@@ -9,7 +9,7 @@ fails() {
 	strace -f -qq -o /dev/null -e "trace=$call" -e "inject=$call:error=$why" "$@"
 }
 
-# given: make m.safetensors, and shards of it
+# given: write shards to `in', and step 0 to m.safetensors
 given() {
 	mkshards -n 40k -g 1k >in
 	exits 0 ace-export --step 0 -o m.safetensors in
@@ -110,7 +110,7 @@ given() {
 		[ "$got" -eq 2 ]
 		rm run/z.aceg
 	done
-	# an output that is also the model, the patch or the index
+	# an output that is also a model
 	cp m.safetensors f
 	got=0
 	ace-diff f m.safetensors >>f 2>err || got=$?

@@ -218,7 +218,7 @@ still() {
 	ace-select -b 400 scored >planned
 	exits 5 ace-compress planned
 	says "shard '.*': a budget of 400 bytes is too small: its tensors of whole numbers, sent without loss, take [0-9]+$"
-	# 2.5 is not a whole number
+	# a whole number that has the bits of 2.5 stays the same
 	mkshards -k ramp -n 3 | ace-export -f raw -o half.raw
 	perl -e 'print pack "f<", 2.5' >half.raw
 	ace-import half.raw | ace-export -f safetensors -o h.safetensors
@@ -242,7 +242,7 @@ still() {
 			still dense m.safetensors
 		done
 	done
-	# with cuts and a budget, in ace-step
+	# with a budget, in ace-step
 	for s in 1 2 3; do
 		whole $((1000 + 7 * s)) m.safetensors
 		ace-import -d e -s $s m.safetensors

@@ -69,7 +69,7 @@ refused() {
 		n=$((n + 1))
 		exits 0 ace-recv -v --spool "spool$n" --sync none "$f"
 		case $w in
-		*-between-*) says accepted ;;	# this program does not read frames between shards
+		*-between-*) says accepted ;;	# ace-recv does not read frames between shards
 		*-nobody*) says 'invalid: limit: the shard has 0 contributors' ;;
 		*) says "invalid: ${w%%-*}: " ;;
 		esac || { echo "$f"; return 1; }

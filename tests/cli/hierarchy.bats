@@ -39,14 +39,14 @@ relay() {
 	done 2>>"err.relay$1"
 }
 
-# cloud STEPS: run the cloud
+# cloud STEPS: run the cloud for STEPS steps
 cloud() {
 	ace-aggregate --spool cloud --create --devices 2 --rounds "$1" --publish \
 	    --sync none | ace-recv --spool cloud --publish --sync none
 	: >over
 }
 
-# levels STEPS CODEC KILLS: run four edges, two relays and a cloud
+# levels STEPS CODEC KILLS: run four edges, two relays and a cloud, and kill KILLS programs
 levels() {
 	local i k victims e=() relays=()
 	for i in 1 2; do

@@ -114,7 +114,7 @@ many() { seq -f "$1%04g=" 1000 9999; }
 	exits 0 cpu 5 ace-inspect verify in
 	mkshards -P "$(many a)" -P "$(many b)" >in
 	refuses 3 "limit: the policy is larger than 64 KiB" ace-aggregate in
-	# in a spool that shard is deferred, and the others are averaged
+	# in a spool that shard is excluded, and the others are averaged
 	shard 0 edge1 >one
 	shard 0 evil -P "$(many a)" -P "$(many b)" >two
 	for i in one two; do recv accepted <$i; done
@@ -165,7 +165,6 @@ cuts.seconds=1" >in
 
 @test "--run and a given schema are not replaced by the first shard's" {
 	gets accepted 0
-	# with --run and --schema, the first shard does not decide them
 	mkshards -d edge2 -r other -t w:7 >in
 	exits 3 ace-recv --spool pinned --run test in
 	[ "$(ls pinned)" = "" ]
@@ -285,7 +284,7 @@ cuts.seconds=1" >in
 	limited 'open 4' recv "step 3: accepted" <in
 }
 
-# slow CMD: run ace-recv with the output of CMD, which does not end
+# slow CMD: check that ace-recv ends with status 3 although CMD, which writes to it, does not end
 slow() {
 	local pid r=0 cmd=$1
 	rm -f pipe
@@ -313,8 +312,8 @@ slow() {
 
 @test "a device that stops between two shards times out" {
 	mkshards -n 500 >in
-	# send all but the last frame, TAIL, so that another shard could follow; all of it is in
-	# the pipe before ace-recv starts
+	# send all but the last frame, TAIL, so that another shard could follow; these bytes are
+	# in the pipe before ace-recv starts
 	mkfifo full
 	exec 9<>full
 	head -c -40 in >&9
@@ -430,7 +429,7 @@ let_go() {
 	fds=()
 	shard 0 edge1 -n 10k >in
 	shard 0 evil -n 10k >theirs
-	# wait until the shard has begun
+	# begun N: succeed if N shards of `evil' have begun
 	begun() { [ "$(find spool -name 'evil.new-*' | wc -l)" -eq "$1" ]; }
 	hold --device evil --sync none
 	head -c 20000 theirs >&${fds[0]}
@@ -631,7 +630,7 @@ let_go() {
 		exits 2 ace-import -f raw --name w --shape 1 -d "ed${c}ge" /dev/null
 		all+=$c
 	done
-	# a message contains no byte of them
+	# a message contains no byte of these characters
 	exits 4 ace-inspect list "ed${all}ge"
 	LC_ALL=C grep -q '[^ -~]' err && return 1
 	says "'ed\?+ge': No such file"

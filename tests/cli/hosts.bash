@@ -46,7 +46,7 @@ teardown() {
 	[ -z "${keeper:-}" ] || kill -9 "$inside" "$keeper"
 }
 
-# listens PORT [ADDRESS]: succeed if a process listens on PORT
+# listens PORT: succeed if a process listens on PORT
 listens() {
 	on ss -Hltn "sport = :$1" | grep -q .
 }

@@ -61,7 +61,7 @@ for line in sys.stdin:
 	joins edge3
 	ace-aggregate --spool spool --devices 2 --rounds 2 >means 2>log 3>&- &
 	pid=$!
-	# --devices is 2 and two shards are present, but it waits for the third device
+	# --devices is 2 and two shards are present, but ace-aggregate waits for the third device
 	wait_for hears $pid
 	asks() { kill -USR1 $pid && grep -q '2 of 3 shards are there: .*; missing: edge3$' log; }
 	wait_for asks
@@ -145,7 +145,7 @@ for line in sys.stdin:
 	[ "$(cat spool/device/edge3.known)" = 0 ]
 	asks edge3 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
-	# the answer has no average after a step in which the device has a shard
+	# the answer ends before the first step in which the device has a shard
 	asks edge1 0 >told
 	[ "$(told)" = 'model 0' ]
 	asks edge3 9 >told
@@ -158,7 +158,7 @@ for line in sys.stdin:
 	exits 3 ace-recv --spool spool --device edge5 --reply aggregate \
 	    <(question edge3 0)
 	says "mismatch: the shard is of device 'edge3', but only 'edge5' may send here"
-	# without --reply aggregate it is not a question
+	# without --reply aggregate a question is refused
 	question edge3 9 | ace-recv --spool spool >receipts
 	refuses 5 'kind model is not accepted here' ace-ack -S st receipts
 }
@@ -170,7 +170,7 @@ for line in sys.stdin:
 	    timeout "$HANG" ace-recv --spool spool --device edge3 --reply aggregate >told
 	ace-inspect verify told
 	[ "$(told | sed 's/\( model 3\)\1*$/\1/')" = 'mean 0 mean 1 mean 2 model 3' ]
-	# so does a repeated shard
+	# a repeated shard gets each average once, too
 	for s in 0 0 0 1 1 2; do mkshards -d edge1 -s $s -x $s -r demo -c f32; done >again
 	ace-recv --spool spool --reply aggregate <again >told
 	[ "$(told)" = 'mean 0 mean 1 mean 2' ]

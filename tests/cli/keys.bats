@@ -1,7 +1,7 @@
 # The keys of a policy: the table of ace-stream(5), and programs that refuse invalid values.
 load helper
 
-# table: print the keys of the table, each with values below and above its range
+# table: print the keys of the table, each with values that are invalid for it
 table() {
 	cat <<-'END'
 	bandwidth       -1 -0.5 1.1e30 1e31
@@ -49,7 +49,7 @@ refused() {
 			refused $key ace-select --policy bad
 			refused $key ace-aggregate bad
 		done
-		# so does a program that uses libaceg
+		# a program that uses libaceg refuses them, too
 		refuses 3 "corrupt: key $key: " "$BUILD/examples/scale" 2 <bad
 		# a program that does not use the policy passes it on
 		exits 0 ace-expand bad

@@ -55,7 +55,7 @@ export -f edge cloud steps
 		# memory varies by some 600 KiB with the order in which libraries are loaded
 		[ "$(cat "$f")" -le $(($(cat "20.$f") + 1024)) ]
 	done
-	# the spool has only the last steps and their lists of devices
+	# the spool has only the files of the last steps
 	[ "$(find spool -name '*.aceg' | wc -l)" -le 30 ]
 }
 

@@ -1,5 +1,5 @@
-# No filter keeps the model in memory: each takes at most 64 MiB for any input, and writes
-# before the end of its input.
+# No filter keeps the model in memory: for any input each takes at most 64 MiB, or $most KiB
+# where a test sets it, and writes before the end of its input.
 #
 # ACE_BIG: number of values, by default 1G (4 GiB) under CI, else 64M.
 
@@ -69,7 +69,7 @@ bounded() {
 	bounded ace-meter < <(mkshards -n "$ACE_BIG" -k fast)
 }
 
-# unlike N: print N streams of ten shards of one model, with 700 bytes to 80 KB per shard
+# unlike N: print N shards of one model, in streams of ten, with 700 bytes to 80 KB per shard
 unlike() {
 	local s
 	for ((s = 0; s < $1; s += 40)); do

@@ -2,8 +2,8 @@
 # bats file_tags=plain
 load helper
 
-# said PAGE REGEX: print the number at (...) in that sentence, which may extend over
-# several lines
+# said PAGE: print the number at (...) in the sentence that $WANT matches, which may extend
+# over several lines
 said() {
 	perl -0777 -ne 's/\n\.(?:Xr|Cm|Ar|Fl|Pa|Nm)? ?/ /g; s/\s+/ /g;
 	    exit 1 if !/$ENV{WANT}/; print $1' "$ROOT/man/$1" ||

@@ -140,7 +140,7 @@ refused() {
 	cat bad | ace-policy --bandwidth 10Mbit | cat >got
 	refuses 3 "the payload's checksum does not match" ace-inspect verify got
 	exits 3 ace-policy --bandwidth 10Mbit bad
-	# a truncation among the values, and in a header
+	# a truncation among the values, then a damaged header
 	set +e
 	head -c 500000 in | ace-policy --bandwidth 10Mbit 2>err | cat >got
 	[ "${PIPESTATUS[1]}" -eq 3 ] || false

@@ -28,7 +28,7 @@ models() {
 	ace-diff -s 7 old new >step.aceg
 }
 
-# calls DIR: print calls of all programs that use a state or a spool, with DIR as that
+# calls DIR: print calls of all programs that use a state or a spool, with DIR in its place
 calls() {
 	cat <<-END
 		ace-compress -S $1 -c q8 in

@@ -12,7 +12,7 @@ tells() {
 	return 1
 }
 
-# gone_by DEVICE FIRST LAST NEXT: check that the device reports rounds FIRST to LAST as missed
+# gone_by DEVICE FIRST LAST NEXT: check that DEVICE missed FIRST to LAST and continues at NEXT
 gone_by() {
 	says "^ace: $1: rounds $2 to $3 passed without this device: continuing at round $4 with the model of the others\$"
 }

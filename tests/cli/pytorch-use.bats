@@ -117,7 +117,7 @@ load pytorch
 	same said1 calm/said1
 	rm -r spool edge1 edge1.pt
 	mv before spool
-	# without its state, it is taken for another device with the same name
+	# without its state, the device is taken for another one with the same name
 	exits 1 train edge1 1 code='-c q8'
 	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: equivocation: .*or its state 'edge1' was removed after something was sent"
 	[ -z "$(grep 'ended with status' err)" ]
@@ -162,7 +162,7 @@ load pytorch
 	[ "$(find run-*/spool -name '*.aceg' -path '*/3/*' | wc -l)" -eq 6 ]
 	[ "$(cut -d' ' -f1,3 one)" = '4 4' ]
 	[ "$(cut -d' ' -f2 one)" != "$(cut -d' ' -f4 one)" ]
-	# kill it when one of the two runs is a round ahead of the other
+	# kill edge1 when one of its two runs is a round ahead of the other
 	rm -r run-* edge*
 	clouds
 	py gan.py edge2 4 >two 3>&- 2>err2 &

@@ -10,7 +10,7 @@ steps() {
 	done
 }
 
-# kept A B: store the patches of the steps from A to B in S
+# kept A B: store in S the patches that lead from step A to step B
 kept() {
 	local i
 	steps "$2"
@@ -45,7 +45,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 	same r m1
 	mv out up
 	notes "'edge1' has step 0, model [0-9a-f]{32}" ace-ack -v -S S <up
-	# the spool finds the step by the hash in the receipt
+	# ace-ack finds the step by the hash in the receipt
 	has edge1 1 behind
 	exits 0 ace-diff -v -S S --to edge1
 	says "sending 'edge1' 2 patches, from step 0 to step 3"
@@ -306,12 +306,11 @@ late() {
 		mkmodel "d$n" -n 1000 -f 3 -s $n
 	done
 	cp -r d0 served
-	# it uses the patches of the fewest bytes, and reports their number
 	cp -r d1 h
 	exits 0 late edge1 h
 	diff -r h d5
 	has edge1 5 newest
-	# two calls of the trainer, a question and an answer
+	# two rounds of three commands for the trainer: a question, then the patches
 	[ "$(wc -l <calls)" -eq 6 ]
 	exits 0 late edge1 h
 	[ "$(wc -l <calls)" -eq 9 ]

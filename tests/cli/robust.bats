@@ -27,7 +27,7 @@ PATH=$BUILD/examples:$PATH
 		ace-cut --step $i --device attacker1 all | ace-export -f raw >got
 		same got want
 	done
-	# these attacks have the norm of the others, or their distance from the last honest mean
+	# fixed has the norm of the honest values, edge their distance from the last honest mean
 	columns() { od -An -v -tf4 -w4; }
 	ace-cut --step 1 e1 | ace-export -f raw >now
 	for kind in fixed edge; do

@@ -9,7 +9,7 @@ alone() {
 	    TMPDIR="$PWD" HALF=all EVERY=1 "${@:2}"
 }
 
-# bats_file NAME: write it from standard input; TEST stands for @test
+# bats_file NAME: write NAME from standard input, in which TEST stands for @test
 bats_file() { sed 's/^TEST/@test/' >"$1"; }
 
 # stays: find processes that were left, which are copies of sleep

@@ -156,7 +156,7 @@ run_in() {
 	[ "$(grep -c 'gradient' got)" -eq 5 ]
 	timeout "$HANG" ace-inspect follow dir | head -n 3 >got
 	[ "$(wc -l <got)" -eq 3 ]
-	# it ends if the folder is removed
+	# follow ends if the folder is removed
 	timeout "$HANG" ace-inspect follow dir >got 2>err &
 	wait_for grep -q '13 d' got
 	rm -r dir
@@ -228,7 +228,7 @@ run_in() {
 	mkshards -n 1M -k fast >in.aceg
 	for call in 'ace-import -f safetensors' 'ace-inspect verify'; do
 		case $call in ace-import*) f=in.safetensors ;; *) f=in.aceg ;; esac
-		# its clock runs so fast that two seconds are over immediately
+		# the program's clock runs so fast that two seconds are over immediately
 		slow="cat $f | LD_PRELOAD='$(preload)' ACE_FASTER=1000000 env"
 		exits 0 env TERM=xterm pty sh -c "$slow $call 2>&1 >/dev/null"
 		grep -q "$(printf '\r')[0-9.]* [kM]B" out

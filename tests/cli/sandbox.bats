@@ -67,7 +67,7 @@ none() {
 	[ ! -e made ]
 	same kept in
 	[ -z "$(intruder ace-score <in)" ]
-	# nor can it with several threads, or in one of the two processes of ace-recv
+	# nor can the intruder with several threads, or in one of the two processes of ace-recv
 	[ -z "$(intruder ace-compress -T 4 -c q8 in)" ]
 	mkdir -m 700 spool
 	[ -z "$(intruder ace-recv --spool spool in)" ]
@@ -80,13 +80,13 @@ none() {
 	mkshards -N 1 >in
 	mkdir there st
 	none && return
-	# beside the output it can make files but no directories
+	# beside the output the intruder can make files but no directories
 	[ "$(folder=there/folder intruder ace-score -o there/out in)" = "" ]
 	[ -s there/out ]
 	[ ! -e there/folder ]
 	[ "$(ACE_INTRUDER_WRITE=x intruder ace-compress -c q8 -S st in)" = "" ]
 	[ -s st/residual ]
-	# in the state it can read and write
+	# in the state the intruder can read and write
 	echo x >st/secret
 	ACE_INTRUDER_READ=st/secret ACE_INTRUDER_WRITE=st/made \
 	    LD_PRELOAD="$(preload intruder.so)" ace-compress -c q8 -S st in >out 2>err

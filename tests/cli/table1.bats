@@ -282,7 +282,6 @@ listed() {
 
 @test "the sweep's settings read the same text, differ, and vary batch and rate" {
 	listed '$(grid)'
-	# each setting reads the same text
 	awk '$2 * $4 != 40000 { print; bad = 1 } END { exit bad || NR < 50 }' out
 	# no setting occurs twice, and each method has several batches and rates
 	[ "$(cut -d ' ' -f 2- out | sort | uniq -d | wc -l)" -eq 0 ]

@@ -22,7 +22,7 @@ model() { mkshards -n 900k -k layered "$@"; }
 	each 'mkshards -n 900k -L ecq:1,none,q8,topk:0.1 | ace-compress -T@ >made.@'
 	each 'mkshards -n 900k -l ecq:1,none,q8,topk:0.1 | ace-compress -T@ >made.@'
 	each 'ace-score in | ace-select --bits 0.5 | ace-compress -T @ >made.@'
-	# many small groups, and annotations between the frames
+	# three shards of many small groups, each with an annotation before its values
 	mkshards -n 300k -g 512 -k layered -a -N 3 >small
 	each 'ace-score small | ace-select --bits 1 | ace-compress -T @ >made.@'
 }

@@ -459,7 +459,7 @@ by_name() {
 }
 
 @test "--prox keeps local steps near the round's first model" {
-	# with one step per round it has no effect, since that begins at the common model
+	# with one step per round --prox has no effect, since each step begins at the common model
 	train --local --of 2 -H 1 --steps 20 --save a $small text
 	train --local --of 2 -H 1 --steps 20 --prox 50 --save b $small text
 	same a b

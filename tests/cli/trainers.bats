@@ -16,8 +16,8 @@ device() {
 	begin ace edge run --name "edge$1" -- "${@:2}" 2>>"edge$1.err"
 	eval "pid_edge$1=$last"
 }
-# trains CHECKPOINT COMMAND...: run two devices, and kill and restart the first one; a leading
-# # in a word of COMMAND becomes the device's number
+# trains CHECKPOINT COMMAND...: run two devices, and kill and restart the first one; each # in
+# CHECKPOINT and COMMAND is replaced by the number of the device
 trains() {
 	local checkpoint=$1
 	shift
@@ -61,7 +61,7 @@ trains() {
 	ace example c >train.c
 	${CC:-cc} -O2 -Wall -Werror -o train train.c
 	trains ace-edge#/model.bin ./train
-	# each value is its own index, which the noise of two devices hardly moves
+	# value I of 4096 is I / 4096, which the noise of two devices hardly moves
 	perl -e 'binmode STDIN; read(STDIN, $_, 8); local $/; @p = unpack("f<*", <STDIN>);
 	    for (0 .. $#p) { exit 1 if abs($p[$_] - $_ / @p) > 0.1 }
 	    exit(@p != 4096)' <ace-edge1/model.bin

@@ -167,7 +167,7 @@ families() {
 	# a failed call keeps the old file
 	exits 4 "$metrics" text spool nowhere
 	same text/ace.prom before
-	# so does a killed one
+	# a killed call does, too
 	mkdir bin
 	printf '#!/bin/sh\nkill $PPID\n' >bin/ace-status
 	chmod +x bin/ace-status

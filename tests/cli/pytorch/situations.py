@@ -167,7 +167,7 @@ row("the dict run.last", lambda k: go(k, step=last))
 
 
 def weighs(run, n):
-    """Check that after a round the file for ace-step has Adam's second moments."""
+    """Check that ace-step's file has the roots of Adam's second moments, over their maximum."""
     run.optimizer.step()
     if run.round and n % 4 == 3 and run.round < 3:
         said = subprocess.run(["ace-export", f"ace-{NAME}/state/moment"],
@@ -467,7 +467,7 @@ row("the model of a checkpoint", saved)
 
 
 def wrapped(k, how):
-    """First device 1 has a wrapped model, then device 2, which continues its checkpoint."""
+    """Device 1 begins with a wrapped model; device 2 continues with one from its checkpoint."""
     inner = mlp()
     go(k, how(inner) if k == 1 else inner, sgd, until=1)
     return go(k, inner if k == 1 else nn.DataParallel(compiled(inner)), sgd)
@@ -490,7 +490,7 @@ other("killed anywhere, with replay", lambda k: go(k, mode="replay", every=3, sc
 
 
 def seldom(k, **more):
-    """Device 1 writes a checkpoint every fourth round, and the averages of the others."""
+    """Every fourth round device 1 writes a checkpoint; in other rounds, only their average."""
     said = shifted(k, statistics, buffers="mean", save_every=4 if k == 1 else 1, **more)
     assert not glob.glob("ace-edge1/model.pt.[0-9]*") or k == 2
     return said
