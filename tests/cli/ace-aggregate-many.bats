@@ -20,7 +20,7 @@ fleet() {
 	cat d/* >all
 	exits 0 few ace-aggregate --omit provenance all
 	same out files
-	# the reference: all files are open at the same time
+	# the reference: a limit under which all shards are open at the same time
 	exits 0 bash -c 'ulimit -n 4096 2>/dev/null || exit 0
 	    ace-aggregate --omit provenance all'
 	[ ! -s out ] || same out files

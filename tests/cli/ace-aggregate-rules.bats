@@ -2,7 +2,7 @@
 load helper
 load values
 
-# device NAME VALUE...: write file NAME, a shard of a tensor w with these values
+# device NAME VALUE...: write NAME, a shard of tensor w with these values, $WEIGHT and $NORM
 device() {
 	perl -e 'binmode STDOUT; $n = @ARGV; $b = 4 * $n;
 	    $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,$b]}});
@@ -12,7 +12,7 @@ device() {
 	    ${NORM:+--model-norm "$NORM"} >"$1"
 }
 
-# five good devices and one bad
+# five: write the shards of four good devices and of one bad
 five() {
 	device a 1 2 3
 	device b 1.5 2.25 2.5
@@ -351,7 +351,7 @@ steps() {
 		got=0
 		killed "$n" "${agg[@]}" --rounds 1 >out || got=$?
 		[ "$got" -ne 0 ] || break
-		# if it was killed after its commit, nothing is left to do
+		# if the kill came after the commit, nothing is left to do
 		compgen -G "spool/done/3" >/dev/null && continue
 		timeout "$HANG" "${agg[@]}" --rounds 1 >out
 		same out last
@@ -402,7 +402,7 @@ steps() {
 	says "'evil' would count twice: it contributed to 'relay[12]' and to 'relay[12]'"
 	exits 5 ace-aggregate one edge1
 	says "'edge1' would count twice: it contributed to '.*' and to '.*'"
-	# in a spool the later shard is deferred, and the others are averaged
+	# in a spool the later shard is excluded, and the others are averaged
 	cat one two | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2 --quorum 1
 	says "1 of 2 shards are excluded: 'evil' would count twice: it contributed to 'relay[12]' and to"
@@ -433,7 +433,7 @@ steps() {
 		says "^ace-aggregate: step [0-9]+: 1 of 2 shards are excluded: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
 		ace-inspect diff out edge1
 	done
-	# it does not exclude a whole relay either: the aggregate of fewer devices is left out
+	# nor a whole relay: the aggregate of fewer devices is left out
 	mkshards -d edge1 | ace-aggregate -d a -o alone
 	exits 0 ace-aggregate -d relay -o group edge1 edge3
 	cat alone group | ace-recv --spool both >/dev/null

@@ -130,7 +130,7 @@ alike() {
 		ace-compress -q -c f32 -S "rf.$f" -o "flat.$f" $f
 		alike "up.$f" "flat.$f"
 		[ "$(wc -c <"up.$f")" -lt $(($(wc -c <"flat.$f") / 8)) ]
-		# the residual is zero after an exact code
+		# the residual that an exact code leaves can be read
 		exits 0 ace-inspect stats "rs.$f/residual"
 	done
 	makes deep ace-aggregate up.w up.e

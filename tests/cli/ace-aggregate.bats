@@ -9,7 +9,7 @@ edges() {
 	done
 }
 
-# ones VALUE: write, without our programs, a safetensors file of a tensor w of four times VALUE
+# ones VALUE: print, without our programs, a safetensors file whose tensor w is VALUE four times
 ones() {
 	perl -e 'binmode STDOUT;
 	    $h = q({"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}});
@@ -389,7 +389,7 @@ delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 	for k in 1 20 24 900 30; do
 		mkshards -d edge$((n += 1)) -P interval=$k >e$n
 	done
-	# the median is 24, so they lie in 6 to 96; devices without one get the least
+	# the median is 24, so own intervals lie in 6 to 96; a device without one gets the least
 	[ "$(own)" = "interval=6" ]
 	[ "$(own --interval own)" = \
 	    "interval=6 interval.edge2=20 interval.edge3=24 interval.edge4=96 interval.edge5=30" ]
@@ -480,7 +480,7 @@ interval.edge3=900' >e2
 	mkdir spool
 	ace-aggregate --spool spool --devices 2 --rounds 1 --publish 2>said 3>&- >got &
 	pid=$!
-	# asked TEXT: send the signal, and check that it prints TEXT
+	# asked TEXT: send the signal, and check that ace-aggregate prints TEXT
 	asked() { kill -USR1 $pid && sleep 0.2 && grep -qxF "ace-aggregate: $1" said; }
 	wait_for hears $pid
 	wait_for asked "waiting for a first shard in 'spool' (ace-recv --spool)"
@@ -490,7 +490,7 @@ interval.edge3=900' >e2
 	mkshards -d edge2 -s 5 >in2
 	ace-recv --spool spool in2 >/dev/null
 	wait_for sent got 1
-	# without a signal it says so after a while
+	# without a signal ace-aggregate prints it after a while
 	wait_for grep -qF "waiting for the average of step 5 in the spool" said
 	ace-aggregate in in2 | ace-recv --spool spool --publish
 	wait $pid

@@ -258,7 +258,6 @@ fields() {
 	exits 2 timeout "$HANG" ace-inspect follow in
 	exits 2 timeout "$HANG" ace-inspect follow - <in
 	exits 2 ace-inspect recover --spool x in
-	# the highest status of all files is the result, in any order of files
 	head -c 300 in >part
 	exits 4 ace-inspect verify nowhere part in
 	exits 4 ace-inspect verify part nowhere in

@@ -1,6 +1,6 @@
 load helper
 
-# begins: writes the models old, new and third, as files and as directories olds, news and
+# begins: write the models old, new and third, as files and as directories olds, news and
 # thirds; and step.aceg, the patch from old to new
 begins() { once models make_models; }
 

@@ -227,7 +227,7 @@ gets() {
 }
 
 @test "a shard larger than its limit is invalid" {
-	# the limit counts the bytes of the shard's frames, without the stream's head and tail
+	# the limit counts the bytes of the frames between SHRD and SEND
 	mkshards -n 10k -s 2 >in
 	bytes=$(frames in | awk '$2 == "SEND" { print $1 - at }
 	    !at && $2 == "DATA" { at = $1 }')
@@ -568,8 +568,8 @@ gets() {
 	[ -z "$(find spool -name '*.new-*')" ]
 }
 
-# at_once LOCK N CMD -- CMD: hold LOCK until both commands wait for it, each with N
-# temporary files; set `won' to the command with status 0, `lost' to the other's status
+# at_once LOCK N CMD -- CMD: hold LOCK until both commands together have N temporary files;
+# set `won' to the index (0 or 1) of the command with status 0, `lost' to the other's status
 at_once() {
 	local lock=$1 n=$2 one pid=() i got
 	shift 2

@@ -13,7 +13,7 @@ make_models() {
 	done
 }
 
-# ranks NAME ROWS COLUMNS: write the n ranks' slices old.NAME0..., new.NAME0... and indexes
+# ranks NAME ROWS COLUMNS: set n; write the n slices old.NAME0..., new.NAME0... and indexes
 ranks() {
 	local m
 	n=$(($2 * $3))
@@ -47,7 +47,7 @@ stays() {
 	same "$model" was
 }
 
-# edit FILE CODE: change an index with Python CODE, in which it is x
+# edit FILE CODE: change an index with Python CODE, in which x is the index
 edit() {
 	python3 -c 'import json, sys
 x = json.load(open(sys.argv[1]))
