@@ -67,11 +67,9 @@ fleet() {
 	ace-export -q -f raw out >alone
 	same step1 alone
 	[ "$(cmp step0 step1 | wc -l)" -eq 1 ]
-	# one device lacks the second step
 	mkshards -d e7 -n 64 >one/e7.aceg
 	exits 5 few ace-aggregate one/*
 	says "^ace-aggregate: 'one/e7.aceg' has fewer steps than 199 of the 200 inputs"
-	# a damaged file is named
 	head -c 700 d/e9.aceg >short
 	cp short d/e9.aceg
 	refuses 3 "truncated: .*'d/e9.aceg'" few ace-aggregate d/*

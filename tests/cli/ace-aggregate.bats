@@ -223,7 +223,6 @@ ones() {
 	flip part 1200000
 	exits 3 ace-aggregate e1 part e3
 	says "corrupt: the payload's checksum does not match .*'part'"
-	# for one stream the message names the position
 	cat e1 part e3 >all
 	refuses 3 "corrupt: .*shard 1 'edge2/0', at byte" ace-aggregate all
 }

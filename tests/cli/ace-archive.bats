@@ -73,7 +73,6 @@ digests() {
 	exits 0 ace-archive create -o some.tar some.tar means.tar
 	[ "$(ace-archive list some.tar | wc -l)" -eq 10 ]
 	[ "$(ace-archive list --step 1-2 --device 'agg*' --kind mean some.tar | wc -l)" -eq 3 ]
-	# create reads a stream as well
 	cat spool/*/edge1.aceg | ace-archive create -o piped.zip
 	[ "$(ace-archive list piped.zip | wc -l)" -eq 4 ]
 }
@@ -421,7 +420,6 @@ gets() {
 	ace-patch m <two
 	same m m2
 	rm -r m m.ace-patch
-	# a patch from step 3 to step 5
 	ace-diff -r demo -d trainer -s 5 --base-version 3 m3 m5 | ace-archive create -o run.tar run.tar -
 	notes "step 5: a whole model and 1 patches" ace-archive get -v run.tar
 	for s in 0 1 2 3 4 5; do

@@ -108,7 +108,6 @@ got() { averaged "$1/$1" "$2" "$3"; }
 	says "the cloud 'nowhere' was not reached"
 	exits 2 on edge1 ace edge cloud:run -- ./trainer 1 1
 	says "folder 'cloud:$home/run' is absent"
-	# a start-up file of the cloud's shell prints something
 	echo 'echo Hello and welcome' >cloud/.bashrc
 	start cloud ace cloud run --devices 1 --rounds 1
 	wait_for grep -q 'on each device' cloud.err

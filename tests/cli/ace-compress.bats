@@ -76,7 +76,6 @@ records() {
 	raw out | tail -c 512 >got
 	raw in | tail -c 512 >want
 	each 'abs($v[0] - $v[1]) <= abs($v[0]) / 1000' want got
-	# a plan for biases is obeyed
 	mkshards -t w.bias:64 -l topk:0.5 >planned
 	exits 0 ace-compress planned
 	records out | awk '$2 != 7 { exit 1 }'
@@ -111,7 +110,6 @@ records() {
 	[ "$(field records c2)" -eq 0 ]
 	raw c3 >c3.f32
 	each '$v[3] == $v[0] + $v[1] + $v[2]' g1.f32 g2.f32 g3.f32 c3.f32
-	# the residual is empty
 	[ "$(field records st/residual | head -n 1)" -eq 0 ]
 	# groups in the residual are sent even if the input lacks them
 	mkshards -s 4 -k ramp >g4
@@ -195,7 +193,7 @@ records() {
 	exits 0 ace-compress -S st2 -c q4 g2
 	exits 0 ace-compress -S st2 -c q4 g3
 	same st/residual st2/residual
-	# a shard to which a residual was added, without a state
+	# a new state refuses a shard to which a residual was added
 	exits 5 ace-compress -S st3 -c q4 e3
 }
 

@@ -181,7 +181,6 @@ shards() {
 	done
 	exits 0 ace-cut many
 	[ "$(shards out | cut -d' ' -f2 | paste -sd ' ')" = "a/c a a-b a.b a0" ]
-	# several operands are read in order
 	exits 0 ace-cut many/a0 many/a.b many/a/c
 	[ "$(shards out | cut -d' ' -f2 | paste -sd ' ')" = "a0 a.b a/c" ]
 }

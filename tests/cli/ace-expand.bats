@@ -119,16 +119,13 @@ load values
 		refuses 3 "^ace-expand: mismatch: " ace-expand c2
 		refuses 3 "^ace-aggregate: mismatch: " ace-aggregate c1
 		exits 3 ace-export -f raw c1
-		# a difference to a history that was never received
 		exits 5 ace-expand --cache st.here c2
 		says 'is a difference to history [0-9a-f]*, but this receiver has no history'
 		rm -rf st.here
 		exits 0 ace-expand --omit provenance --cache before c1
 		cp -r before after
 		makes want ace-expand --omit provenance --cache after c2
-		# the keys of a difference are removed
 		[ -z "$(field predict want)$(field history want)" ]
-		# expanding the same shard again gives the same values
 		exits 0 ace-expand --omit provenance --cache after c2
 		same out want
 		# the previous shard is no longer accepted

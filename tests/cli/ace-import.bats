@@ -140,7 +140,6 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	cp many a.safetensors
 	exits 0 ace-import --many -s 5 -d e -o twice.aceg a.safetensors - <many
 	[ "$(frames twice.aceg | grep -c SHRD)" -eq 6 ]
-	# empty input gives a stream without shards
 	makes none ace-import --many </dev/null
 	exits 0 ace-inspect verify none
 	# messages for a model that differs from the first one, and for a truncated model
@@ -422,7 +421,6 @@ st() {
 	exits 3 ace-inspect zeros
 	says "not a gradient-shard stream: it begins with the bytes 00 00 00 00 00 00 00 00"
 	refuses 3 "'gguf' is not a safetensors file: this is a GGUF file" ace-diff gguf gguf
-	# text before a stream
 	(echo 'Last login: Fri'; cat stream) >late
 	safetensors >model
 	for p in ace-expand 'ace-compress -c q8' 'ace-recv --spool sp' ace-export \

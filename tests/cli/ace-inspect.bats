@@ -396,7 +396,6 @@ receipt       edge1 step 7: accepted" ]
 	grep -qE '^all +- +- +3271 +16.2666$' out
 	exits 0 ace-inspect --format json whole
 	json '!exists $j->{patch}{before} && !exists $j->{patch}{changed}'
-	# a patch without changes
 	makes same ace-diff new new
 	exits 0 ace-inspect same
 	grep -qE '^all +0 +0.0000 +3271 +0.0000$' out

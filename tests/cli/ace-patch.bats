@@ -142,7 +142,6 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 		ln -sf model-00001-of-00003.safetensors last
 		chmod 600 config.json
 	END
-	# a directory that cannot be removed is named
 	mkdir d.ace-patch/new/kept
 	exits 0 ace-patch --way in-place d <step.aceg
 	says "'d.ace-patch/new' cannot be removed: Directory not empty"
@@ -492,7 +491,6 @@ left() {
 			same m $model
 			[ ! -e m.ace-patch/marker ]
 		done
-		# a model with other tensors
 		mkmodel m -n 10
 		exits 3 ace-patch m <$patch
 		[ ! -e m.ace-patch/marker ]
@@ -666,7 +664,6 @@ renamed() {
 	exits 0 ace-patch -o d m <all
 	is m third
 	grep -q '"version":"000008","base_version":"000007"' d/model.safetensors.index.json
-	# a whole model cannot be written as a delta directory, and the message says so
 	ace-diff -s 7 new >whole
 	cat whole next >bad
 	rm -rf m m.ace-patch d

@@ -140,7 +140,6 @@ interval=1' >in
 	for bad in '' '5,' 5,1 '5,1,' 5,1,2,3 5,x,9; do
 		exits 2 ace-policy "$@" --interval "$bad" in
 	done
-	# options that need --target-divergence
 	exits 2 ace-policy --interval 4 in
 	says "^ace-policy: --interval needs --target-divergence"
 	refuses 2 "needs --target-divergence" ace-policy --model-norm 4 in
@@ -231,7 +230,6 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	ace-meter -S st -L 8Mbit in >/dev/null
 	exits 0 ace-policy -v -S st --deco 3ms,20ms in
 	asked out | grep -qx bandwidth=8000000
-	# a state file with a damaged byte
 	perl -pi -e 's/deco/dec0/' st/memory
 	refuses 3 'corrupt' ace-policy -S st --deco 3ms,20ms in
 }
@@ -281,7 +279,6 @@ link_state() {
 	exits 0 ace-policy -S st --deco 500ms,0s in
 	has latency=0
 	has compute=0.5
-	# the budget is at least one byte
 	mkshards -t w:9 >small
 	exits 0 ace-policy --deco 1us,0s --bandwidth 1bit small
 	has budget_bytes=1
@@ -348,7 +345,6 @@ link_state() {
 	says "^ace-policy: corrupt: key deco"
 	mkshards -H kind=6 -K memory=policy -K "deco=${deco/1.5/1}" >st/memory
 	exits 0 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
-	# a rate must be a number
 	mkshards -H kind=6 -K memory=policy -K "rate=nan" >st/memory
 	refuses 3 "^ace-policy: corrupt: key rate in 'st/memory'" ace-policy -S st in
 	mkshards -H kind=6 -K memory=policy -K "rate=5e6" >st/memory
@@ -469,7 +465,6 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 		exits 5 bash -c "cat in | ace-policy --bandwidth 1Mbit $o | cat >got; exit \${PIPESTATUS[1]}"
 		exits 3 ace-inspect verify got
 		exits 0 ace-policy --bandwidth 1Mbit in
-		# the state can still be used
 		mkshards -s 1 >next
 		exits 0 ace-policy -S st$k --bandwidth 1Mbit \
 		    --target-divergence 0.01 --model-norm 100000 next

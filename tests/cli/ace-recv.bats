@@ -186,7 +186,7 @@ gets() {
 		[ ! -e other/limits ]
 	done
 	gets '^step 0: accepted$' 0 edge1 -w 2
-	# of a device's own lines the last one counts; without one, the last line for all devices
+	# a device's last own line counts; without own lines, the last line for all devices
 	printf '%s\n' 'weight 3 edge1' '  weight 9 # edge1' 'weight 1' '' '# weight 5' \
 	    'weight 5 edge#2 # a name' 'weight 4 an edge ' >>spool/limits
 	for d in edge1 edge#2 'an edge' edge2 ''; do
@@ -294,7 +294,6 @@ gets() {
 	exits 3 timeout "$HANG" ace-recv --spool spool --device edge1 \
 	    --reply aggregate line
 	exec 9>&-
-	# each shard has its receipt, and the next one is accepted
 	[ "$(verdict out | grep -c '^step [01]: ')" -eq 2 ]
 	recv duplicate --device edge1 <in
 }
@@ -424,7 +423,6 @@ gets() {
 		exits 2 ace-recv --spool spool $act
 	done
 	[ ! -e log ]
-	# each of these actions needs a device's name
 	for act in --join --leave; do
 		refuses 2 'no device was given: add --device NAME' ace-recv --spool spool $act
 	done
@@ -508,7 +506,6 @@ gets() {
 	echo "${name}0" >spool/devices
 	exits 3 ace-recv --spool spool --device b --join
 	says "corrupt: 'spool/devices' has line '.*', expected a device's name of at most"
-	# a name that the list cannot hold is refused
 	for name in "${name}0" $'two\nlines' $'\033[31m' ' blank' 'blank ' ''; do
 		exits 2 ace-recv --spool spool --device "$name" --join
 		says 'is not a valid name for the list of devices'

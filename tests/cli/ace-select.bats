@@ -90,7 +90,6 @@ make_layered() {
 	mv out one
 	exits 0 ace-select --omit provenance --format text -b 6000 --levels none,q8 in
 	same one out
-	# the largest number of codecs; one more is refused
 	many=$(seq -s, -f 'topk:%.2f' 0.01 0.01 0.32)
 	exits 0 ace-select -b 6000 --levels "$many" in
 	exits 2 ace-select -b 6000 --levels "$many,q8" in

@@ -28,7 +28,6 @@ one() {
 	[ "$(grep -c 'edge1/[0-2]: signed with ' err)" -eq 3 ]
 	exits 0 ace-sign --check ring signed
 	[ ! -s err ]
-	# an unsigned shard after a signed one
 	mkshards -d edge1 -s 3 | ace-score | cat signed - >mixed
 	exits 5 ace-sign --check ring mixed
 	says "the shard of 'edge1', step 3, is not signed"

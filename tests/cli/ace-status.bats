@@ -310,7 +310,7 @@ aged() {
 	closes 1 --keep 1
 	exits 0 ace-status spool
 	grep -qE '^#[0-9a-f]{12} +0 ' out
-	# of a name too long for a file name the beginning is shown
+	# a name too long for a file name is shown by its beginning
 	shard "$(printf 'y%.0s' {1..200})" 2
 	exits 0 ace-status spool
 	grep -qE '^y{50,}\.\.\.$' out

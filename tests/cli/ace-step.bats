@@ -105,7 +105,6 @@ ace-select --bits 1 | ace-compress" ]
 	[ "$(cat out)" = "ace-score --max-elements 900 'it'\\''s' | \
 ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg \
 --omit provenance,schema --max-elements 900 -T 2 --sync none" ]
-	# the number of options to pass on is limited
 	# shellcheck disable=SC2046 # word splitting is intended
 	exits 2 ace-step -S S -c q8 $(printf -- '--gamma 1 %.0s' {1..40}) --print
 	says 'ace-[a-z]* has more than [0-9]* words of options'

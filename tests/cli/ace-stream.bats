@@ -33,7 +33,6 @@ built() {
 
 @test "scale.c compiles against aceg.h and libaceg alone, and scales" {
 	built scale
-	# frames between shards keep their place
 	mkshards -A -N 2 >in
 	exits 0 ./scale 2 <in
 	[ "$(frames out | awk '$2 != "pROv" { printf("%s ", $2) }')" = \

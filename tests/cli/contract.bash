@@ -189,13 +189,13 @@ contract_missing() {
 	exits 4 "$@" nowhere.aceg
 	says "^$1: .*'nowhere.aceg'.*No such file"
 	mkdir -p folder
-	# these read the streams in a folder
+	# programs that read the streams in a folder
 	case $1 in
 	ace-inspect | ace-cut | ace-export | ace-aggregate)
 		exits 3 "$@" folder
 		says "^$1: mismatch: folder 'folder' has no stream"
 		;;
-	# these accept a model in a folder
+	# the program that accepts a model in a folder
 	ace-import)
 		exits 3 "$@" folder
 		says "^$1: mismatch: 'folder' has neither model.safetensors.index.json nor model.safetensors"

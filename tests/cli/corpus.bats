@@ -70,7 +70,6 @@ want() {
 	exits 3 sh corpus.sh fresh out1
 	says '^corpus.sh: the text differs from that of the tables: its sum and size are [0-9]+ 30000, expected 1 30000; .*CORPUS=FILE'
 	[ ! -e out1 ] || [ -z "$(ls out1)" ]
-	# an existing file with other contents is refused
 	mkdir out2
 	yes other | head -c 30000 >out2/fresh
 	exits 3 sh corpus.sh fresh out2

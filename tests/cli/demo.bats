@@ -89,8 +89,8 @@ way() {
 		END
 	} >figures
 	refuses 1 '^demo: the compression ratio is 6[.]67: expected 10 or more' bash figures
-	# seconds: 1600 Mbit at 2 Mbit/s and 3 CPU seconds of an edge, or 24 Mbit at 20 Mbit/s
-	# and 63; and the cloud's 3
+	# FullSync: 1600 Mbit at 2 Mbit/s, 3 CPU seconds of an edge and 3 of the cloud; ACE-Sync:
+	# 24 Mbit at 20 Mbit/s, 63 CPU seconds of the fourth edge and 3 of the cloud
 	head -n 3 out >columns
 	cat columns
 	same columns - <<-'END'

@@ -45,7 +45,6 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	[ "$(said cuts out)" = "$(printf '5,3,1\n5,3,1')" ]
 	[ "$(said cuts.seconds out)" = "$(printf '26\n26')" ]
 	mv out decided
-	# the same profile as text
 	exits 0 ace-advise profile in
 	printf '%s\t%s\t%s\n' layer bytes bc a 12 2.000000000 b 4 7.000000000 \
 	    c 16 1.000000000 d 4 8.000000000 e 20 2.000000000 | cmp - out

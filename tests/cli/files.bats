@@ -116,7 +116,6 @@ given() {
 	ace-diff f m.safetensors >>f 2>err || got=$?
 	[ "$got" -eq 2 ]
 	same f m.safetensors
-	# -o may replace the input file
 	cp in f
 	exits 0 ace-cut --omit provenance -o f f
 	exits 0 ace-inspect verify f
@@ -143,7 +142,7 @@ ended() {
 	wait $! || got=$?
 	exec 9>&-
 	[ "$got" -eq $((128 + $(kill -l "$sig"))) ] || { echo "$sig: $got"; cat err; return 1; }
-	# of ace-recv's two processes one may end a little later
+	# one of ace-recv's two processes may end a little later
 	wait_for gone || { echo "$sig $*"; find . -name '*.new-*'; return 1; }
 }
 gone() { [ "$(left)" -eq 0 ]; }
@@ -259,7 +258,6 @@ x.safetensors" ]
 			says "use --way in-place"
 			[ "$(ls d.ace-patch)" = lock ]
 			diff -r d old
-			# in place it works
 			exits 0 ace-patch --way in-place d <step
 			diff -r d new
 			rm -rf d d.ace-patch

@@ -110,7 +110,6 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 		says "step 4: accepted"
 		shared 4
 		[ $how = ef21 ] || balance "5 inputs up to step 4, 4 accepted, 0 pending"
-		# the whole history is lost
 		rm -r spool/device/edge1.history
 		code 5 $how
 		answer sent5 5
@@ -162,7 +161,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	says "limit: [0-9]{6} bytes of this device wait"
 	[ ! -s out ]
 	find spool -name 'history.*' | grep -c . | grep -qx 1
-	# the first shard must fit as well
+	# the first shard must be within the quota, too
 	mkdir -m 700 other
 	echo 'quota 20000' >other/limits
 	refuses 5 'limits: quota' ace-recv --spool other sent0

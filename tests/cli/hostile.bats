@@ -504,7 +504,7 @@ let_go() {
 
 @test "a step with shards of only one device does not delay the others" {
 	local d step
-	# such steps come first, between others, and several times
+	# steps of `evil' alone come first, between others, and several in a row
 	for step in 0 3 4 5 6 7 8 9 11 12; do
 		gets accepted $step evil
 	done
@@ -528,7 +528,7 @@ let_go() {
 	rm spool/done/15	# as if killed before it was published
 	aggregate --devices 2 --quorum 2
 	[ -e spool/done/15 ]
-	# nor does a shard of `evil' start the deadline
+	# a shard of `evil' does not start the deadline
 	gets accepted 17 evil
 	exits 124 timeout 1 ace-aggregate --spool spool --rounds 9 \
 	    --sync none --quorum 2 --deadline 1ms
@@ -617,7 +617,7 @@ let_go() {
 	exits 0 timeout "$HANG" ace-score -o all/mine in
 	wait $!
 	same own got
-	# so are all links in a directory that is not writable for everybody
+	# in a directory that is not writable for everybody all links are followed
 	chmod 1755 all
 	exits 0 ace-score -o all/out in
 }

@@ -229,13 +229,13 @@ for line in sys.stdin:
 	mkshards -d edge2 -s 3 -r demo -x 3 | ace-recv --spool spool >/dev/null
 	for s in 3 4 5; do closes $s edge1; done
 	is_late edge2 2
-	# so is a device that asked, from the step in the answer on
+	# a device that asked is late from the step in the answer on
 	asks edge3 0 >told
 	for s in 6 7 8; do closes $s edge1; done
 	is_late edge3 6
 	mkshards -d edge3 -s 5 -r demo | ace-recv --spool spool >receipt
 	exits 5 ace-ack -S st6 receipt
-	# so is a device that an operator added
+	# a device that an operator added is late
 	joins edge7
 	is_late edge7 2
 }

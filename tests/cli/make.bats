@@ -196,7 +196,6 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 	# no warning about a macro that is defined twice
 	exits 0 built "$PWD/b/lib/base/err.o" CC="$PWD/hardened" CFLAGS='-O2 -Werror' DEPS=no
 	[ ! -s err ] || { cat err; false; }
-	# flags of the linker
 	line=$(flags ace CFLAGS=-O2)
 	has 1 'relro'
 	has 1 'z,now'

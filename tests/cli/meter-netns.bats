@@ -109,6 +109,6 @@ right() {
 	[ "$(wc -c <got)" -eq 2000000 ]
 	rate=$(perl -e 'local $/; $_ = <STDIN>; /bandwidth([0-9]+)/ and print $1' \
 	    <st/link)
-	# it may be less only if the machine could not keep up
+	# the stored rate may be lower only if the machine could not keep up
 	[ "$rate" -gt 0 ] && [ "$rate" -le 8000000 ]
 }

@@ -198,7 +198,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 		needed $m
 		sed 's/^missing: //; s/ (.*//' err | tr ' ' '\n' | sort -u >"$m"
 	done
-	# dpkg-buildpackage checks these by the names in debian/control
+	# dpkg-buildpackage checks these packages, which debian/control names
 	for p in build-essential dpkg-dev debhelper dh-python libarchive-dev bats mandoc; do
 		grep -qx "$p" deb || { cat deb; false; }
 	done

@@ -243,7 +243,7 @@ swept() {
 	sed -i 's/1\.7/1.47/' batch-runs.tsv
 	swept
 	grep -qF 'FullSync has a loss of 1.5, but at this length batch 32, --rate 0.01' out
-	# unless it is impossible: sixteen devices cannot share a batch of eight
+	# an impossible setting does not count: sixteen devices cannot share a batch of eight
 	sed -i 's/\.47\t4 edges\(.*\) batch 8, 200/.47\t1 edges\1 batch 8, 800/' batch-runs.tsv
 	sed -i 's/4 edges\(.*\) batch 16,/16 edges\1 batch 4,/' t-runs.tsv
 	swept

@@ -306,7 +306,6 @@ two() {
 	cmp edge1/residual residual
 	cmp edge1.pt old.pt
 	cp new.pt edge1.pt
-	# another process has the state, or the checkpoint
 	cloud 1 6 3>&- &
 	exec 9>edge1/lock
 	flock -n 9

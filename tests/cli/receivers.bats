@@ -211,7 +211,6 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 		same "r$n" m2
 		has "e$n" 2 newest
 	done
-	# a publisher is refused while another process has the lock
 	exec 8>S/lock
 	flock 8
 	steps 3

@@ -9,7 +9,7 @@ PATH=$BUILD/examples:$PATH
 	for i in 1 2 3 4; do
 		mkshards -n 40 -k ramp -d "e$i" -N 2 >e$i
 	done
-	# all devices send 1 2 3 ... at step 1, so that this is the mean and the deviation is 0
+	# all devices send 1 2 3 ... at step 1, so the mean is 1 2 3 ... and the deviation is 0
 	for kind in sign:-2 inner:-2 little:1 mimic:1 label:1 sybil:1 heavy:-2; do
 		makes all attack "${kind%:*}" 1 2 e1 e2 e3 e4
 		ace-inspect verify all

@@ -101,7 +101,6 @@ run_in() {
 	ln both/a.aceg both/b.aceg
 	tar --sort=name -cf both.tar both
 	ace-cut both.tar | cmp - <(ace-cut both/a.aceg)
-	# control characters in names are shown as ?
 	exits 0 ace-inspect odd.tar
 	LC_ALL=C grep -q 'odd.tar:a?\[2Jb.aceg' out
 	LC_ALL=C grep -vq "$(printf '\033')" out
@@ -212,7 +211,6 @@ run_in() {
 	# a single step; text output; a table of means only
 	ace-inspect --format tsv one/mean.aceg >mean.tsv
 	shows 'bandwidth, Mbit/s' "${plot[@]}" - mean.tsv
-	# a table of tensors
 	ace-inspect stats --format tsv one/r/1/a.aceg >tensors.tsv
 	exits 0 "${plot[@]}" t.svg tensors.tsv
 	grep -q '>layer.weight<' t.svg

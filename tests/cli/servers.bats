@@ -109,7 +109,6 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 		exits 0 receive.sh "$PWD/model" "$(if [ $((step % 2)) -eq 0 ]; then echo sglang; else echo vllm; fi)" "$url" <patch.aceg
 		has new
 		diff -r model new
-		# the same patch again
 		exits 0 receive.sh "$PWD/model" sglang "$url" <patch.aceg
 		has new
 		rm -r old

@@ -61,7 +61,6 @@ given() {
 	cd "$there"
 	export -f all
 	nobody bash -c 'all there'
-	# a directory of another user
 	mkdir locked
 	chown 0:0 locked
 	refuses 4 "locked/out.*Permission denied" nobody ace-score -o locked/out two.aceg

@@ -54,7 +54,6 @@ value() { awk "BEGIN { $(tr '\n' ' ' <<<"$1"); exit !($2) }"; }
 	[ "$(cut -f 1 results/table1-claims.tsv | uniq | paste -sd ' ')" = \
 	    'way ACE-Sync' ]
 	! grep -q 'holds' results/table1-claims.tsv || false
-	# the size of the text is printed first
 	says '^table1: 0.1 MB of text to train on, of which 28 % is read, once$'
 }
 

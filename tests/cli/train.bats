@@ -42,7 +42,6 @@ begins() {
 	    text
 	awk -F '\t' '{ loss[$1] = $4 } END { exit !(loss["end"] > 0 &&
 	    loss["end"] < loss["start"] && loss["end"] < loss["unigram"]) }' log
-	# the same with Muon
 	exits 0 train --local --of 2 -H 5 --steps 150 --muon 0.02 --eval \
 	    --log muon $small text
 	exits 1 cmp log muon
@@ -142,7 +141,6 @@ norm() {
 	exits 0 ace-policy --omit provenance --target-divergence 0.01 \
 	    --model-norm 1 mean
 	if cmp -s out with; then false; fi
-	# without the key, ace-policy needs --model-norm
 	head -c 16 /dev/zero | ace-import -f raw --name w --shape 4 -d 3 >mute
 	exits 2 ace-policy --target-divergence 0.01 mute
 	says 'needs --model-norm, or the key model.norm'
@@ -317,7 +315,6 @@ by_name() {
 	[ "$(frames out | grep -c DATA)" -eq 9 ]
 	exits 0 ace-compress -c q8 cut-none
 	[ "$(frames out | grep -c DATA)" -eq 3 ]
-	# ace-advise reads the profile
 	exits 0 ace-advise dynacomm --format tsv --bandwidth 10Mbit --cuts 100us table
 	grep -q '^backward.optimal' out
 	exits 2 train --cuts 0 $small text
@@ -381,7 +378,7 @@ by_name() {
 	done
 	same "m--gradient" "m-H 1 --replay"
 	same "s--gradient" "s-H 1 --replay"
-	# with several steps they are not; each round sends one gradient
+	# with several steps both differ; each round sends one gradient
 	train -H 4 --replay --steps 12 --muon 0.02 --save m4 $small text >s4
 	exits 1 cmp -s m4 "m--gradient"
 	[ "$(ace-inspect s4 | grep -c 'gradient')" -eq 3 ]

@@ -77,7 +77,6 @@ trains() {
 	cp -r model1 model2
 	TRAINED=w trains model#/config.json "$PYTHON" train.py 'model#'
 	diff -r model1 model2
-	# a tensor that is not trained is unchanged
 	safetensors 0 | ace-import -f safetensors - | ace-export -f raw >was
 	ace-import model1/model-00001-of-00002.safetensors | ace-export -f raw >now
 	same was now
