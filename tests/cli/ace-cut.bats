@@ -143,7 +143,7 @@ shards() {
 	ace-cut --step 6 in | shards >got
 	diff want got
 	sanitized && return	# a leak checker cannot run under strace
-	# the file has 160 MB; ace-cut reads little more than one shard of 8 MB
+	# the file has 160 MiB; ace-cut reads little more than one shard of 8 MiB
 	needs strace
 	strace -f -e trace=read,pread64 -o trace ace-cut --sandbox off --step 6 -o out in
 	awk '/^[0-9]+ +p?read/ { n += $NF } END { exit !(n > 8e6 && n < 2e7) }' trace

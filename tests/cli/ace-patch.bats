@@ -180,7 +180,7 @@ changed() {
 			ls -lR m
 			return 1
 		}
-		# no error only if the new model was overwritten and its mtime set back
+		# third must be refused, except where it overwrote the new model with the mtime set back
 		[[ $change != *third* || ($got = 0 && $change = *cat*) ]] ||
 		    ! ace-patch m <step.aceg 2>err || {
 			echo "$way, $change, before call $n: taken for the new one"
@@ -508,7 +508,7 @@ left() {
 @test "a journal whose block is beyond its group is refused before it is applied" {
 	cp old m
 	left redo old step.aceg ace-patch --way in-place m
-	# the number of the first block that changes, after the head of its group
+	# the number of the first changed block follows the head of its group
 	perl -0777 -pi -e 'my $at = 0;
 		$at += 40 until unpack("V", substr($_, $at + 4));
 		substr($_, $at + 40, 2) = "\xff\xff"' m.ace-patch/redo
@@ -658,7 +658,7 @@ renamed() {
 		exits 0 ace-patch m2 <again
 		is m2 third
 	done
-	# the next model was made from the model's present state
+	# if m is at step 7 already, the directory has only the patch from step 7 to step 8
 	rm -rf m m.ace-patch d
 	cp new m
 	exits 0 ace-patch -o d m <all

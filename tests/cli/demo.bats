@@ -1,5 +1,5 @@
-# examples/demo.sh with a very small model: its output; that it ends and leaves no files or
-# processes, whichever process dies; and its text, from examples/text.sh.
+# examples/demo.sh with a very small model: it prints a table, and leaves no files or processes,
+# whichever process dies.  And examples/text.sh, which gives the text.
 # bats file_tags=plain
 load helper
 patient

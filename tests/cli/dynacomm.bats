@@ -242,8 +242,8 @@ taken_up() {
 		rm -rf st want
 		makes whole ${how/ st / want } made
 		ace-inspect verify whole
-		# the input has seven segments of the second step; six must come out, after the five of
-		# the first step that are not zero, while the state is still the first step's
+		# input: seven segments of the second step; output: six of them, after the five of the
+		# first step that are not zero, while the state is still that of the first step
 		$how <slow >got 3>&- &
 		exec 9>slow
 		head -c "$(place 17)" made >&9

@@ -127,7 +127,7 @@ begins() { mkshards >in; }
 		[ -s first ]
 		says "$last failed, see its message"
 		[ "$(wc -l <err)" -eq 1 ]
-		# for a file the message does not mention a program before
+		# for a file the message names no program before ace-inspect
 		! $how part >aborted 2>first || false
 		exits 3 ace-inspect verify aborted
 		says 'truncated: the program that wrote the stream aborted it'

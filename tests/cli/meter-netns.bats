@@ -101,7 +101,7 @@ right() {
 	pid=$!
 	wait_for test -s got
 	sleep 1
-	# at 8 Mbit/s a byte per microsecond, and 0.3 s for bytes sent in advance
+	# at 8 Mbit/s a byte per microsecond, and 0.3 s, of which 0.2 s may be sent in advance
 	size=$(wc -c <got)
 	[ "$size" -le $((($(date +%s%N) - start) / 1000 + 300000)) ]
 	wait "$pid"

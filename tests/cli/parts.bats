@@ -461,7 +461,7 @@ open("m", "wb").write(a[:len(a) // 2] + b[len(a) // 2:])'
 		head -c "$at" all >bad
 		got=0
 		ace-patch m <bad 2>err || got=$?
-		# between the two streams the status is 5
+		# cut between the two streams, the input lacks a rank: status 5
 		[ "$got" -eq $((at == first ? 5 : 3)) ]
 		same m old
 		cp all bad

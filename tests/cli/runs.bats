@@ -1,4 +1,4 @@
-# ace-inspect of runs: directories, spools and archives, one line per shard.
+# ace-inspect of runs: directories, spools and archives.
 
 load helper
 

@@ -15,7 +15,7 @@ sandbox_temp() {
 	export TMPDIR=$PWD/temp
 }
 
-# none: check that this build says that it has no sandbox, as with sanitizers or counters
+# none: succeed if this build has no sandbox, as with sanitizers
 none() {
 	ace-score -vv </dev/null 2>&1 | grep -q 'sandbox: none, this build'
 }
