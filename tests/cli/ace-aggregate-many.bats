@@ -108,7 +108,6 @@ fleet() {
 	makes want "${agg[@]}"
 	exits 0 few "${agg[@]}" --spool other
 	same out want
-	# where all shards must be open, those beyond the limit wait for the next average
 	exits 0 bash -c 'ulimit -n 134; exec "$@"' bash "${agg[@]}" --spool median --rule median
 	says "^ace-aggregate: step [0-9]+: 35 of 70 shards wait for the next average: limit: rule 'median' needs all shards open at once, at most 35 here, but 70 came"
 	ace-inspect list out | grep -q '^contributors  35$'

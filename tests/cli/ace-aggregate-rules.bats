@@ -402,7 +402,6 @@ steps() {
 	says "'evil' would count twice: it contributed to 'relay[12]' and to 'relay[12]'"
 	exits 5 ace-aggregate one edge1
 	says "'edge1' would count twice: it contributed to '.*' and to '.*'"
-	# in a spool the later shard is excluded, and the others are averaged
 	cat one two | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2 --quorum 1
 	says "1 of 2 shards are excluded: 'evil' would count twice: it contributed to 'relay[12]' and to"

@@ -240,7 +240,6 @@ ones() {
 	exits 5 ace-aggregate e1 e2 e3
 	says "non-finite value in tensor 'layer.weight' at index 8 from 'edge3'"
 	exits 3 ace-expand out
-	# each value is finite, but not their sum
 	ones 3e38 | ace-import -f safetensors -d a >a
 	ones 2e38 | ace-import -f safetensors -d b >b
 	exits 3 ace-aggregate --rule sum a b

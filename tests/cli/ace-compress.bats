@@ -264,7 +264,6 @@ records() {
 		says "was made with feedback cache:0.5, not $other"
 		diff -r state was
 	done
-	# momentum is refused if ace-expand has added the residual
 	ace-compress -S other -c q8 --error-feedback momentum in0 >rest
 	ace-expand -S other in1 >added
 	exits 2 ace-compress -S other -c q8 --error-feedback momentum added

@@ -231,10 +231,8 @@ fields() {
 	exits 3 ace-inspect audit --format json -S state --spool spool in1 in2
 	json '!$j->{ok} && $j->{status} == 3 && $j->{violated} == 40 && $j->{inexact} == 40'
 	json '$j->{inputs} == 2 && $j->{error} =~ /^mismatch: tensor .w. at index 0/ && $j->{largest} > 0.01'
-	# both -S and --spool are needed, and neither directory is created
 	refuses 2 'audit needs both -S DIR' ace-inspect audit -S state in0
 	refuses 2 'audit needs both -S DIR' ace-inspect audit --spool spool in0
-	# a step in two inputs is refused, whichever two inputs these are
 	exits 3 ace-inspect audit -S state --spool spool in0 in1 in2 in0
 	says "the inputs have step 0 of 'edge1' twice"
 	exits 3 ace-inspect audit -S state --spool spool in0 in2 in1 in2
@@ -267,7 +265,6 @@ fields() {
 	exits 2 ace-inspect --max-elements 0 in
 	exits 0 ace-inspect --max-elements 336 in
 	exits 3 ace-inspect --max-elements 335 in
-	# the number of saved shards is reported, but not with -q
 	notes '^ace-inspect: shards saved: 1$' ace-inspect recover -o saved in
 	exits 0 ace-inspect recover -q -o saved in
 	[ ! -s err ]

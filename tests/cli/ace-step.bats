@@ -227,7 +227,6 @@ shares() {
 @test "--form moment: a tensor with larger moments gets more bytes" {
 	mkshards -t a:64,64 -t b:64,64 >in
 	set -- -S S --form moment --bits 2 --sync none
-	# without the file `moment' both tensors weigh the same, and -v says so
 	exits 0 ace-step -v "$@" in
 	says "^ace-step: 'S/moment' is absent: all groups have the same weight$"
 	cp out without

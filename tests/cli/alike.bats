@@ -25,7 +25,6 @@ spooled() {
 	says "mismatch: 'b' has model 22, [0-9]* devices have 11: give it their model and begin again at step 7$"
 	exits 3 ace-aggregate <(cat a b c)
 	says "mismatch: 'b' has model 22"
-	# in a spool that device alone is excluded, and its receipt says why
 	spooled a b c
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
 	says "1 of 3 shards are excluded: mismatch: 'b' has model 22"

@@ -40,7 +40,6 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	[ ! -e raw ]
 	[ -z "$(ls temp)" ]
 	[ ! -e T/residual ]
-	# another model of the same size is refused as well
 	mkshards -t v:64 -d aggregate >other
 	exits 3 ace-export --schema mine -f raw -o raw other
 	says "mismatch: the (shard|stream) is for another model than --schema"

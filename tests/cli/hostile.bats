@@ -599,7 +599,6 @@ let_go() {
 	says "'all/out' is a symbolic link that another user made in a directory open to all"
 	[ "$(cat victim)" = mine ]
 	[ "$(ls all)" = out ]
-	# another user's FIFO is refused, too
 	mkfifo -m 666 all/pipe
 	chown nobody all/pipe
 	refuses 4 "'all/pipe': Permission denied" timeout "$HANG" ace-score -o all/pipe in

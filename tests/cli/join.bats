@@ -141,7 +141,7 @@ for line in sys.stdin:
 	for s in 0 1 2; do cat spool/$s/aggregate.aceg; done >all
 	ace-export --many told >files
 	ace-export --many all | cmp - <(head -c "$(ace-export --many all | wc -c)" files)
-	# the spool keeps the first step at which edge3 may begin
+	# the earliest step from which edge3 has the others' model stays noted
 	[ "$(cat spool/device/edge3.known)" = 0 ]
 	asks edge3 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
@@ -154,7 +154,6 @@ for line in sys.stdin:
 	# each model file for the trainer has its step in the metadata
 	asks edge4 1 | ace-expand | ace-export --many >files
 	[ "$(grep -ao '"step":"[0-9]*"' files | paste -sd ' ')" = '"step":"1" "step":"2" "step":"3"' ]
-	# a question must be of --device, like any shard
 	exits 3 ace-recv --spool spool --device edge5 --reply aggregate \
 	    <(question edge3 0)
 	says "mismatch: the shard is of device 'edge3', but only 'edge5' may send here"

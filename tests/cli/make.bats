@@ -89,7 +89,7 @@ without() {
 	# variables that brew always sets do not count as a build of a package
 	exits 2 built check HOMEBREW_PREFIX=/opt HOMEBREW_CELLAR=/c HOMEBREW_REPOSITORY=/r
 	says '\(as root: '
-	# but DEPS=yes and `make deps' do install
+	# DEPS=yes and `make deps' do install
 	refuses 2 '\(as root: ' built check NIX_BUILD_TOP=/build DEPS=yes
 	refuses 2 '\(as root: ' built deps CI=
 	refuses 2 '\(as root: ' built deps DEB_BUILD_ARCH=amd64

@@ -283,7 +283,6 @@ steps() {
 	cat 7.r{0,1}.aceg | ace-patch m
 	exits 0 ace-patch m <rows
 	same m fourth
-	# a different model, or a mixture of old and new, is refused
 	mkmodel m -n 300 -s 9
 	stays 5 m rows
 	says "for another model.*: tensor 'layer.00.bf16' differs from that of rank [01]"

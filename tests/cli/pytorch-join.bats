@@ -181,7 +181,7 @@ gone_by() {
 	exits 0 py slow.py edge2 over slow
 	wait
 	[ "$(grep -c "^ace: edge2: round 2 closed before this device's shard arrived: the update is kept and sent with a later round$" err)" -eq 1 ]
-	# edge1 has no such message; edge2, if slow, may have more of them
+	# edge1 has no such message; edge2, if slow, may have one for other rounds, too
 	! grep 'edge1: round 2 closed' err1 || false
 }
 

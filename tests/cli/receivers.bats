@@ -129,7 +129,6 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 		[ "$(grep -cxFf may <(grep -Eo "^has [^ ]*" S/models))" -eq 1 ]
 		cp was S/models
 	done
-	# a receipt from a receiver to which nothing was sent
 	ace-patch --receipt nobody other <whole >forged
 	notes "skipped a receipt that names no model, or whose receiver was sent nothing" ace-ack -S S <forged
 	cmp S/models was

@@ -66,7 +66,6 @@ given() {
 	refuses 4 "locked/out.*Permission denied" nobody ace-score -o locked/out two.aceg
 	exits 4 nobody ace-compress -S locked/state -c q8 two.aceg
 	says "locked/state.*Permission denied"
-	# a file that only its owner may read is an error
 	install -m 600 two.aceg locked/two.aceg
 	refuses 4 "locked/two.aceg'.*Permission denied" nobody ace-cut locked
 	cd "$BATS_TEST_TMPDIR"
