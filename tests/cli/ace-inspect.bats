@@ -243,7 +243,6 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	[ "$(grep -cx 'flags         recovered' out)" -eq 4 ]
 	[ "$(awk '$1 == "step" { printf("%s ", $2) }' out)" = "0 1 3 4 " ]
 	refuses 5 'recovered' ace-aggregate saved
-	# each shard still has its values
 	for s in 0 1 3 4; do
 		makes want ace-export -f raw --step "$s" in
 		exits 0 ace-export -f raw --step "$s" saved

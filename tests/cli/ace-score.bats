@@ -177,7 +177,7 @@ lessons() {
 	# one process, two shards: each uses the file `moment' that exists when the shard begins
 	mv st/moment later
 	mkshards -t a:64,64 -t b:64,64 -N 2 >two
-	# send the first shard to its end
+	# size: the offset of the second shard
 	size=$(frames two | awk '$2 == "SHRD" { n++ } n == 2 { print $1; exit }')
 	mkfifo pipe
 	ace-score -S st --form moment <pipe >scored &

@@ -107,7 +107,7 @@ compared() {
 		case ${page##*/} in ace-pytorch.7) continue ;; esac
 		mkdir "${page##*/}"
 		cd "${page##*/}"
-		# examples begin in an empty directory
+		# the tutorial's examples begin in an empty directory
 		case $page in *tutorial.7) ;; *) standard_inputs ;; esac
 		compared "$page" || { echo "$page"; failed=1; }
 		cd ..

@@ -135,7 +135,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	refuses 3 mismatch ace-advise profile two
 	head -c 700 in >short
 	exits 3 ace-advise profile short
-	# zeros do not divide by zero
+	# times, a tensor and options of 0 are accepted
 	mkshards -t e:5 -t d:0 -T 0,0 >zero
 	exits 0 ace-policy --cuts 0s --bandwidth 1bit zero
 	exits 0 ace-advise profile zero

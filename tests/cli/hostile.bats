@@ -55,7 +55,7 @@ aggregate() {
 @test "weights, counts and steps are limited" {
 	gets "invalid: limit: the weight is 1e\+30, at most 1e\+06" 0 edge1 -w 1e30
 	limited 'weight 1' gets "invalid: limit: the weight is 2, at most 1 " 1 edge1 -w 2
-	# the largest limit on weights keeps sums finite
+	# a limit on weights is at most 1e12, so that sums stay finite
 	limited 'weight 1.1e12' exits 2 ace-recv --spool spool in
 	gets "invalid: limit: the shard has 0 contributors" 2 edge1 -H contributors=0
 	shard 3 edge1 -H contributors=4294967295 >in

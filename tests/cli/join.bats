@@ -215,7 +215,7 @@ for line in sys.stdin:
 
 @test "a shard of a new device far behind is invalid if the device has not asked" {
 	for s in 0 1 2; do closes $s edge1; done
-	# a shard for the last closed step is late
+	# a shard of the step before the last closed one is late
 	mkshards -d edge2 -s 1 -r demo | ace-compress -S st2 -c f32 |
 	    ace-recv --spool spool | ace-ack -v -S st2 2>said >/dev/null
 	grep -q 'step 1: late: step 1 is closed' said

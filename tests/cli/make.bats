@@ -168,7 +168,7 @@ has() { [ "$(grep -oEe "$2" <<<"$line" | wc -l)" -eq "$1" ] || { echo "$2: $line
 @test "flags for hardening are added only if neither the user nor the compiler sets them" {
 	local line
 	command -v gcc >/dev/null || skip "no gcc to ask"
-	# the gcc of Debian, without defaults of its own
+	# a gcc without defaults of its own, as Debian's
 	line=$(flags lib/base/err.o CFLAGS=-O2)
 	has 1 '-D_FORTIFY_SOURCE=2'
 	has 1 '-fstack-protector-strong'

@@ -51,7 +51,7 @@ families() {
 	[ "$(metric ace_state_link_bytes_per_second)" = '{run="demo",device="edge1"} 312500' ]
 	[ "$(metric ace_state_round_trip_seconds)" = '{run="demo",device="edge1"} 0.25' ]
 	[ "$(metric ace_state_step | cut -d ' ' -f 2 | paste -sd ' ')" = '1 0' ]
-	# the squares of the kept and the lost part add up to 1
+	# the kept share of the squared norm and the square of the residual's ratio add up to 1
 	paste -d ' ' <(metric ace_state_contraction_ratio) <(metric ace_state_residual_ratio) |
 	    awk '{ s = $2 + $4 * $4; if ($2 <= 0.9 || s < 1 - 1e-9 || s > 1 + 1e-9) exit 1; n++ }
 		END { exit n != 2 }'
