@@ -77,8 +77,6 @@ static const char *const rules[] = { "mean", "sum", "clip:", "trim:", "median",
 	"center:", "norm-ratio:", "finite", NULL };
 static const char *const intervals[] = { "common", "own", NULL };
 static const struct opt options[] = {
-	{ 0, "weight-by", "WHAT", NULL,
-	    OPT_WORD(struct aggregate_opts, who.by, contrib_bys), .def = "weight" },
 	{ 0, "devices", "N", "contributions that a round needs",
 	    OPT_U64(struct aggregate_opts, expect, 1, 1 << 20) },
 	{ 0, "rule", "RULE",
@@ -188,8 +186,7 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-aggregate",
-			.usage = "[--weight-by WHAT] [--rule RULE] "
-			    "[--devices N]\n    [--spool DIR [--quorum N] "
+			.usage = "[--rule RULE] [--devices N]\n    [--spool DIR [--quorum N] "
 			    "[--deadline TIME] | FILE...]",
 			.about = "Weighted mean or sum of the shards of a step, one "
 			    "from each FILE, or all from one.",

@@ -324,8 +324,6 @@ static const struct opt options[] = {
 	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
 	{ 'w', "weight", "W", "weight in the average",
 	    OPT_F64(struct opts, sh.weight, 1e-300, 1e300), .def = "1" },
-	{ 'n', "samples", "N", "number of samples that the shard was computed "
-	    "from", OPT_U64(struct opts, sh.samples, 0, UINT64_MAX) },
 	{ 'g', "group", "N", "values per group", OPT_U64(struct opts, fo.group_size, 1,
 	    SCHEMA_MAX_GROUP), .def = "65536" },
 	{ 'k', "kind", "KIND", NULL, OPT_CALL(set_kind), .words = kinds },

@@ -81,8 +81,6 @@ _ace() {
 		kind='free' ;;
 	ace-aggregate:--sync)
 		kind='none rename full' ;;
-	ace-aggregate:--weight-by)
-		kind='weight samples equal' ;;
 	ace-archive:--sandbox)
 		kind='auto require off' ;;
 	ace-archive\ create:--sandbox)
@@ -209,7 +207,7 @@ _ace() {
 		kind='auto require off' ;;
 	ace-import:-o | ace-import:--output)
 		kind='file' ;;
-	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-n | ace-import:--samples | ace-import:-g | ace-import:--group | ace-import:--model-norm | ace-import:--base-version | ace-import:--name | ace-import:--shape | ace-import:--tensor)
+	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-g | ace-import:--group | ace-import:--model-norm | ace-import:--base-version | ace-import:--name | ace-import:--shape | ace-import:--tensor)
 		kind='free' ;;
 	ace-import:-k | ace-import:--kind)
 		kind='gradient delta model' ;;
@@ -421,7 +419,7 @@ _ace() {
 	ace-advise\ cluster)
 		opts='--cluster --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
-		opts='--weight-by --devices --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --rounds --keep --publish --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--devices --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --rounds --keep --publish --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='create list extract get' ;;
@@ -461,7 +459,7 @@ _ace() {
 	ace-export)
 		opts='-f --format --step --device --kind --tensor --many --f32 -o --output --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
-		opts='-f --format -d --device -s --step -r --run -w --weight -n --samples -g --group -k --kind --model-norm --base-version --name --shape --tensor --many --f32 -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format -d --device -s --step -r --run -w --weight -g --group -k --kind --model-norm --base-version --name --shape --tensor --many --f32 -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
 		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow stats verify diff recover audit' ;;

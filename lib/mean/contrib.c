@@ -8,8 +8,6 @@
 
 /* ---- weights ---- */
 
-const char *const contrib_bys[] = { "weight", "samples", "equal", NULL };
-
 void
 contrib_init(struct contrib *c, const struct contrib_opts *o,
     const struct kern *kern)
@@ -34,24 +32,10 @@ contrib_active(const struct contrib_opts *o)
 	return robust_active(&o->rule) || o->theta >= 0;
 }
 
-/* Return the weight that shard s states, by --weight-by. */
-static double
-contrib_weight_of(const struct contrib *c, const struct shard *s)
-{
-	switch (c->o->by) {
-	case CONTRIB_SAMPLES:
-		return (double)s->samples;
-	case CONTRIB_EQUAL:
-		return (double)s->contributors;
-	default:
-		return s->weight;
-	}
-}
-
 double
 contrib_weight(const struct contrib *c, size_t i)
 {
-	return contrib_weight_of(c, &c->g->in[i].head) * c->step.one[i].share;
+	return c->g->in[i].head.weight * c->step.one[i].share;
 }
 
 double
@@ -251,7 +235,7 @@ contrib_judge(struct contrib *c, struct err *e)
 	int r;
 
 	for (i = 0; i < c->g->n; i++) {
-		c->step.one[i].weight = contrib_weight_of(c, &c->g->in[i].head);
+		c->step.one[i].weight = c->g->in[i].head.weight;
 		if (centered)
 			center_device(&c->center, i, &c->g->in[i].head);
 	}

@@ -23,12 +23,9 @@ struct gather;
 struct schema_span;
 struct shard;
 
-enum contrib_by { CONTRIB_WEIGHT, CONTRIB_SAMPLES, CONTRIB_EQUAL };
-
 struct contrib_opts {
 	struct robust_rule rule;
 	const char *rule_text;	/* for the key "rule" */
-	int by;			/* enum contrib_by */
 	double theta;		/* largest distance in a cluster; < 0: no clusters */
 };
 
@@ -40,8 +37,6 @@ struct contrib {
 	struct center center;		/* memory of the rule `center' */
 	struct sketch like;		/* like.of, like.clusters: see contrib_look */
 };
-
-extern const char *const contrib_bys[];	/* names of enum contrib_by, for options */
 
 void contrib_init(struct contrib *c, const struct contrib_opts *o,
     const struct kern *kern);

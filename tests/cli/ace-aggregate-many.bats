@@ -78,7 +78,7 @@ fleet() {
 @test "limits and clusters need no more open files either" {
 	fleet 300 -n 2000 -g 512
 	for o in '--rule norm-ratio:3,finite' '--rule clip:20' \
-	    '--weight-by equal --cluster 0.5'; do
+	    '--cluster 0.5'; do
 		makes files few ace-aggregate --omit provenance $o d/*
 		cat d/* >all
 		exits 0 ace-aggregate --omit provenance $o all

@@ -222,7 +222,7 @@ values() {
 	says 'nowhere'
 }
 
-@test "invalid rules and weights are refused" {
+@test "invalid rules are refused" {
 	five
 	for rule in '' mode clip:0 median:1 'mean,' median,trim:1 mean:senders; do
 		exits 2 ace-aggregate --rule "$rule" a b
@@ -231,23 +231,8 @@ values() {
 	exits 2 ace-aggregate --rule sum,median a b
 	says '^ace-aggregate: --rule sum,median: median gives only a mean: leave .sum,. out$'
 	exits 2 ace-aggregate --rule clip:1:senders a b
-	for by in '' mass 'weight,' samples,age:1; do
-		exits 2 ace-aggregate --weight-by "$by" a b
-	done
 	ace-aggregate --rule sum -d s a b >s
 	refuses 5 "'s' has kind sum, expected gradient, delta or mean" ace-aggregate --rule norm-ratio:10 c s
-}
-
-@test "each device has the same weight, also devices whose shards are in an aggregate" {
-	device a 3 4
-	device b 30 40
-	device c 1 2
-	exits 0 ace-aggregate --weight-by equal a b c
-	raw out >flat
-	ace-aggregate --weight-by equal -d region a b >r
-	exits 0 ace-aggregate --weight-by equal r c
-	raw out >tree
-	each 'abs($v[0] - $v[1]) < 1e-5' flat tree
 }
 
 # growing NAME VALUE...: write shards of steps 0, 1, ..., each of one value

@@ -32,7 +32,7 @@ alike() {
 	    topk:0.05:mag chunk:2/64 nonzero; do
 		edges 3 -n 70000 -g 4096 -k layered -c "$codec" -w 0.3
 		mkshards -d edge4 -x 4 -n 70000 -g 4096 -c q8 -w 0.7 >e4
-		for how in "" "--rule sum" "--weight-by equal" \
+		for how in "" "--rule sum" \
 		    "--rule clip:0.5" "--rule norm-ratio:9"; do
 			each_of 5 || continue
 			makes sparse ace-aggregate $how e1 e2 e3
@@ -56,7 +56,7 @@ alike() {
 	makes sparse ace-aggregate e1 e2 e3
 	exits 0 ace-aggregate d1 d2 d3
 	alike sparse out
-	makes one ace-aggregate --weight-by equal e1
+	makes one ace-aggregate e1
 	raw one >one.f32
 	perl -e 'binmode STDOUT; print pack("V*", 0, 0, 1, (1 << 31) + 1,
 	    (0) x 60)' >want

@@ -167,13 +167,12 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 0 ace-inspect verify steps
 }
 
-@test "options set the fields of a shard: device, run, step, weight, samples, kind" {
+@test "options set the fields of a shard: device, run, step, weight, kind" {
 	pack 'f<4' 1 2 3 4 >v.raw
-	exits 0 ace-import -d 'edge 7' -r big -s 9 -w 2.5 -n 640 -k delta \
+	exits 0 ace-import -d 'edge 7' -r big -s 9 -w 2.5 -k delta \
 	    --name layer.w --shape 2,2 -o s.aceg v.raw
 	[ "$(shrd s.aceg 'x32 Q<')" = 9 ]		# step
 	[ "$(shrd s.aceg 'x56 d<')" = 2.5 ]		# weight
-	[ "$(shrd s.aceg 'x88 Q<')" = 640 ]		# samples
 	[ "$(shrd s.aceg 'x64 V')" = 1 ]		# kind: delta
 	for word in 'edge 7' big layer.w; do
 		grep -qaF -e "$word" s.aceg || { echo "$word"; false; }

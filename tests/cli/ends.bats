@@ -74,8 +74,6 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	for x in -1 0 inf 1.1e300; do
 		refuses weight ace-import -w $x v.f32
 	done
-	takes ace-import -n 18446744073709551615 v.f32
-	refuses samples ace-import -n -1 v.f32
 	takes ace-import --base-version 18446744073709551615 v.f32
 	takes ace-import -g 100 v.f32
 	mv out in

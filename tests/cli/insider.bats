@@ -45,26 +45,25 @@ coded() {
 	exits 0 ace-policy --target-divergence 0.04 --interval 5,4,10 mean
 }
 
-@test "--weight-by samples trusts a device's number of samples; --tolerate bounds the effect" {
+@test "a weight within the limits counts; --tolerate bounds its effect" {
 	local d
 	for d in edge1 edge2; do
 		perl -e 'print pack("f<*", (1) x 64)' >values
-		ace-import -f raw --name w --shape 64 -d $d -r test --samples 64 \
+		ace-import -f raw --name w --shape 64 -d $d -r test \
 		    values >$d
 	done
 	perl -e 'print pack("f<*", (1000) x 64)' >values
 	ace-import -f raw --name w --shape 64 -d evil -r test \
-	    --samples 1000000000 values >evil
+	    --weight 1000000000 values >evil
 	for d in edge1 edge2 evil; do
-		limited 'weight 1' exits 0 ace-recv --spool spool --sync none $d
+		limited 'weight 1000000000' exits 0 ace-recv --spool spool --sync none $d
 	done
 	cp -r spool other
-	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1 --sync none \
-	    --weight-by samples
+	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1 --sync none
 	at() { ace-export -f raw "$1" | od -An -tf4 -N4 | tr -d ' '; }
 	[ "$(at out)" = 999.9999 ] || [ "$(at out)" = 1000 ]
 	exits 0 ace-aggregate --spool other --devices 3 --rounds 1 --sync none \
-	    --weight-by samples --tolerate 1
+	    --tolerate 1
 	[ "$(at out | cut -d. -f1)" -lt 345 ]
 }
 

@@ -117,7 +117,6 @@ values() {
 	ace-recv --reply a|aggregate
 	ace-aggregate --rule med|median
 	ace-aggregate --rule cl|clip:
-	ace-aggregate --weight-by sa|samples
 	ace-compress -c zz|
 	ace-compress -c ec|ecq
 	ace-select --levels f32,bf|f32,bf16

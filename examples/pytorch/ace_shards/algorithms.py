@@ -47,8 +47,7 @@ class Run:
                  device: str, run: str = "train", checkpoint: str | None = None,
                  every: int | None = None, rounds: int | None = None,
                  buffers: str = "own", save_every: int = 1, patience: float = 0,
-                 weight: float = 1, samples: int = 0,
-                 state: dict[str, Any] | None = None,
+                 weight: float = 1, state: dict[str, Any] | None = None,
                  timeout: float | None = None) -> None:
         self.model, self.optimizer, self.checkpoint = model, optimizer, checkpoint
         self.every, self.rounds, self.count = every, rounds, 0
@@ -73,7 +72,7 @@ class Run:
             threading.Thread(target=transport.listen, daemon=True, args=(
                 self.way.events, [], weakref.ref(self.wait))).start()
         self.call = dict(way=self.way, kind=self.kind, device=device, run=run,
-                         weight=weight, samples=samples, wait=self.wait)
+                         weight=weight, wait=self.wait)
         self.round, self.last = 0, {}
         self.pipe: Pipe | None = None
         self.crc: str | None = None         # the result of digest()

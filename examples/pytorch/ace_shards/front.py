@@ -21,7 +21,7 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
     """Train this model as a device of a run.  The cloud is HOST:DIR, USER@HOST:DIR or a
     folder of this machine; under ace-edge(1) it is that of ace-edge.  ace-pytorch(7)
     describes each argument.  The classes in algorithms.py get those in more:
-    outer_rate, outer_momentum, schedule, state, weight, samples, patience, run."""
+    outer_rate, outer_momentum, schedule, state, weight, patience, run."""
     if not log.hasHandlers():           # print messages, unless the script configures logging
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("ace: %(message)s"))

@@ -394,7 +394,7 @@ class Pipe:
     take and give a file of tensors in each round.  ask: only request missed rounds."""
 
     def __init__(self, way: Way, kind: str, device: str, run: str, step: int,
-                 wait: Wait, weight: float = 1, samples: int = 0, ask: bool = False) -> None:
+                 wait: Wait, weight: float = 1, ask: bool = False) -> None:
         self.wait, self.run = wait, run
         wait.kinds.clear()
         self.far = " | ".join(" ".join(w) for w in way.connection) or "ace-edge"
@@ -405,8 +405,8 @@ class Pipe:
         self.states = states_of(middle)
         self.stages = [
             ["ace-import", "--many", "-k", "model" if ask else kind, "-d", device, "-r",
-             run, "-s", str(step), "--base-version", str(step), "-w", str(weight), "-n",
-             str(samples)], *map(_talks, middle), ["ace-export", "--many"]]
+             run, "-s", str(step), "--base-version", str(step), "-w", str(weight)],
+            *map(_talks, middle), ["ace-export", "--many"]]
         self.said: list[str] = []       # messages, in the order of writing
         self.processes: dict[Any, bool] = {}    # True: we ended the program
         self.threads: list[threading.Thread] = []
