@@ -112,10 +112,6 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 			    "limit: weight %g of '%s' makes the sum of weights infinite",
 			    s->weight, shard_device(s)));
 	}
-	if (!(x->total > 0))
-		return err_set(e, ERR_REFUSED, "step %llu has no average, because its "
-		    "weights add up to 0: set them with ace-import --weight",
-		    (unsigned long long)out->step);
 	x->pull = contrib_pull(&x->c);
 	s = &x->g->in[0].head;
 	memcpy(out->run, s->run, SHARD_ID);

@@ -173,8 +173,8 @@ robust_counts(const struct robust_one *o)
 const char *
 robust_why(enum robust_fate fate)
 {
-	static const char *const why[] = { "counts", "clipped",
-	    "norm-ratio", "weight", "nonfinite" };
+	static const char *const why[] = { "counts", "clipped", "norm-ratio",
+	    "nonfinite" };
 
 	return why[fate];
 }
@@ -211,8 +211,7 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 
 	for (i = 0; i < k; i++) {
 		o[i].scale = 1;
-		o[i].fate = o[i].nonfinite ? ROBUST_NONFINITE :
-		    !(o[i].weight > 0) ? ROBUST_WEIGHTLESS : ROBUST_COUNTS;
+		o[i].fate = o[i].nonfinite ? ROBUST_NONFINITE : ROBUST_COUNTS;
 	}
 	/* the norms of bad devices are included: each moves the median by one place only.  Take
 	 * the smaller of the middle two, since a step that is too short does less harm */

@@ -63,13 +63,12 @@ int robust_centered(const struct robust_rule *q);
 int robust_elements(const struct robust_rule *q);
 
 enum robust_fate {
-	ROBUST_COUNTS, ROBUST_CLIPPED, ROBUST_BY_RATIO,
-	ROBUST_WEIGHTLESS, ROBUST_NONFINITE
+	ROBUST_COUNTS, ROBUST_CLIPPED, ROBUST_BY_RATIO, ROBUST_NONFINITE
 };
 
 struct robust_one {
 	/* in */
-	double weight;		/* >= 0 */
+	double weight;		/* > 0 */
 	double norm2;		/* ||g||^2 */
 	double far2;		/* ||g - c||^2, for center */
 	uint64_t values;	/* values of the model */

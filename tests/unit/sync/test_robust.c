@@ -215,7 +215,6 @@ TEST(words)
 	static const struct { enum robust_fate fate; const char *why; } word[] = {
 		{ ROBUST_COUNTS, "counts" }, { ROBUST_CLIPPED, "clipped" },
 		{ ROBUST_BY_RATIO, "norm-ratio" },
-		{ ROBUST_WEIGHTLESS, "weight" },
 		{ ROBUST_NONFINITE, "nonfinite" } };
 	size_t i, right = 0, n = sizeof(word) / sizeof(*word);
 
@@ -249,10 +248,8 @@ limits(struct robust_step *t)
 	    t->one[3].fate == ROBUST_CLIPPED, "clip");
 	q = rule("norm-ratio:1.4");
 	line(t, v, 5);
-	t->one[1].weight = 0;
-	t->one[4].nonfinite = 1;
+	t->one[1].nonfinite = t->one[4].nonfinite = 1;
 	ok(robust_judge(&q, t, &e) == 0 && counted(t) == 1 + 4 &&
-	    t->one[1].fate == ROBUST_WEIGHTLESS &&
 	    t->one[3].fate == ROBUST_BY_RATIO &&
 	    t->one[4].fate == ROBUST_NONFINITE,
 	    "1.4 times the median of 1, 3 and 40");
@@ -305,7 +302,8 @@ even(struct robust_step *t)
 	line(t, (const float[]){ 1, 1, 1, 1 }, 4);
 	t->one[0].weight = 10;
 	t->one[2].weight = 97;
-	t->one[3].weight = 0;
+	t->one[3].weight = 0.1;
+	t->one[3].nonfinite = 1;	/* it does not count, and neither does its weight */
 	t->one[2].share = 0.5;
 	ok(robust_judge(&q, t, &e) == 0 && t->one[2].share == 0.5 / 97 &&
 	    t->one[0].share == 0.1 && t->one[1].share == 1, "equal shares for all weights");
