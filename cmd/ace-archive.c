@@ -472,15 +472,13 @@ each_made(void *arg, struct reader *r, const char *from, struct err *e)
 	struct makings *x = arg;
 	struct model_note note = MODEL_NOTE_INIT;
 	const uint64_t at = reader_offset(r);
-	/* a part does not make a model */
-	const int part = text_get(&reader_shard(r)->kv, SHARD_KEY_PART) != NULL;
 	struct way m = { .step = reader_shard(r)->step, .nth = x->seen++,
 	    .whole = !shard_is_patch(reader_shard(r)) };
 	int k, noted = 0;
 
 	(void)reader_skip_bodies(r, 1);
 	while ((k = reader_next(r, e)) > 0 && k != READER_SEND)
-		if (k == READER_NOTE && !part && reader_frame(r)->type == FRAME_MODL) {
+		if (k == READER_NOTE && reader_frame(r)->type == FRAME_MODL) {
 			noted = 1;
 			if ((k = model_note_decode(&note, reader_frame(r)->raw,
 			    reader_frame(r)->raw_len, e)) < 0)

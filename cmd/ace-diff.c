@@ -21,10 +21,8 @@
 #include "format/frame.h"
 #include "model/delta.h"
 #include "model/model.h"
-#include "model/parts.h"
 #include "model/receivers.h"
 #include "model/series.h"
-#include "model/slice.h"
 #include "model/store.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
@@ -34,8 +32,6 @@ struct opts {
 	struct shard sh;
 	const char *state;	/* directory of stored patches, or NULL */
 	const char *to;		/* receiver, or NULL */
-	const char *part;	/* index of the slices of both models, or NULL */
-	const char *whom;	/* index of the receiver's slices, or NULL: all */
 };
 
 /* A group that is being coded.  There are as many slots as threads. */
@@ -44,9 +40,8 @@ struct slot {
 	unsigned char *old, *new;
 	struct buf body;
 	uint8_t param;
-	size_t bytes;
 	int changed;		/* number of changed values */
-	uint64_t sum, base;	/* checksums of the new and the old bytes */
+	uint64_t sum;		/* checksum of the new bytes */
 };
 
 struct diff {
@@ -56,10 +51,6 @@ struct diff {
 	struct delta_head head;	/* head of NEW, if it is a directory of changes */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct model_note note;
-	struct slice *slice;	/* slices to send (theirs or NEW's); NULL: all */
-	struct slice *theirs;	/* with --for: slices of the receiver; or NULL */
-	uint64_t rank[2];
-	struct buf base;	/* with --part: checksums of the old groups */
 	struct pool *pool;
 	struct slot *slot;
 	unsigned slots;
@@ -67,24 +58,6 @@ struct diff {
 	struct shard sh;
 	uint64_t changed;	/* number of changed values so far */
 };
-
-/* Read the values of a group, or with --for those that the receiver holds. */
-static int
-read_group(const struct diff *d, const struct model *m, uint32_t g,
-    unsigned char *p, struct model_span *b, struct err *e)
-{
-	struct schema_span s;
-	int r;
-
-	model_span(m, g, b);
-	if ((r = model_read(m, b, p, e)) < 0 || d->theirs == NULL)
-		return r;
-	schema_span(&m->schema, g, &s);
-	b->bytes = slice_move(&d->theirs[s.tensor], &m->schema.t[s.tensor],
-	    s.offset, s.offset + s.n, &m->slice[s.tensor], 0, p, p);
-	b->words = b->bytes / exact_size(b->form);
-	return 0;
-}
 
 /* Code one group.  Both models have the same tensor table and so the same groups. */
 static int
@@ -97,19 +70,20 @@ code_group(void *arg, unsigned who, size_t i, struct err *e)
 
 	(void)who;
 	s->body.n = 0;
-	if ((r = read_group(d, &d->new, s->group, s->new, &b, e)) < 0)
+	model_span(&d->new, s->group, &b);
+	if ((r = model_read(&d->new, &b, s->new, e)) < 0)
 		return r;
-	s->bytes = b.bytes;
-	s->base = s->sum = hash_both(s->new, b.bytes, d->after[s->group]);
+	s->sum = hash_both(s->new, b.bytes, d->after[s->group]);
 	if (!d->whole) {
-		if ((r = read_group(d, &d->old, s->group, s->old, &a, e)) < 0)
+		model_span(&d->old, s->group, &a);
+		if ((r = model_read(&d->old, &a, s->old, e)) < 0)
 			return r;
 		s->changed = memcmp(s->old, s->new, b.bytes) != 0;
 		if (!s->changed) {
 			memcpy(d->before[s->group], d->after[s->group], MODEL_HASH);
 			return 0;
 		}
-		s->base = hash_both(s->old, a.bytes, d->before[s->group]);
+		hash_128(s->old, a.bytes, d->before[s->group]);
 	}
 	s->changed = exact_put(b.form, d->whole ? NULL : s->old, s->new, b.words,
 	    &s->body, &s->param, e);
@@ -121,17 +95,8 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 {
 	struct schema_span span;
 	float *x = NULL;
-	unsigned char base[8];
-	uint8_t param = s->param;
 	int r;
 
-	if (d->slice != NULL) {
-		param |= EXACT_PART;
-		bytes_set64(base, s->base);
-		if (!d->whole && s->bytes > 0 &&
-		    (r = buf_put(&d->base, base, sizeof(base), e)) < 0)
-			return r;
-	}
 	if (!s->changed)
 		return 0;
 	schema_span(&d->new.schema, s->group, &span);
@@ -141,12 +106,12 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 		return r;
 	d->changed += (uint64_t)s->changed;
 	/* the shard's sums have only the values that any reader can decode */
-	if (codec_values(CODEC_EXACT, param)) {
+	if (codec_values(CODEC_EXACT, s->param)) {
 		if ((x = alloc_raw(span.n, sizeof(*x), e)) == NULL)
 			return -ERR_SYS;
 		bytes_get_f32(x, s->new, span.n);
 	}
-	r = writer_record(d->w, s->group, CODEC_EXACT, param, s->body.p,
+	r = writer_record(d->w, s->group, CODEC_EXACT, s->param, s->body.p,
 	    s->body.n, x, span.n, e);
 	alloc_free(x);
 	return r;
@@ -175,28 +140,6 @@ put_groups(struct diff *d, struct err *e)
 	return r;
 }
 
-/* For a part: write its slice of each tensor, and the checksums of the old model. */
-static int
-put_slices(struct diff *d, struct err *e)
-{
-	const struct schema *sc = &d->new.schema;
-	struct buf b = BUF_INIT;
-	size_t i, k;
-	int r = 0;
-
-	for (i = 0; i < sc->n && r == 0; i++) {
-		r = buf_room(&b, 20 * SCHEMA_MAX_DIM, e);
-		for (k = 0; r == 0 && k < sc->t[i].ndim; k++) {
-			b.n += bytes_set_varint(b.p + b.n, d->slice[i].off[k]);
-			b.n += bytes_set_varint(b.p + b.n, d->slice[i].len[k]);
-		}
-	}
-	if (r == 0 && (r = buf_put(&b, d->base.p, d->base.n, e)) == 0)
-		r = writer_note(d->w, FRAME_PART, b.p, b.n, e);
-	buf_release(&b);
-	return r;
-}
-
 /* Write the hashes of both models, which are known only at the end. */
 static int
 put_note(struct diff *d, struct err *e)
@@ -205,12 +148,12 @@ put_note(struct diff *d, struct err *e)
 	int r;
 
 	if (!d->whole)
-		model_hash(&d->old, d->slice, d->before, d->note.before);
-	model_hash(&d->new, d->slice, d->after, d->note.after);
+		model_hash(&d->old, d->before, d->note.before);
+	model_hash(&d->new, d->after, d->note.after);
 	if ((r = model_note_encode(&d->note, &b, e)) == 0)
 		r = writer_note(d->w, FRAME_MODL, b.p, b.n, e);
 	buf_release(&b);
-	return r < 0 || d->slice == NULL ? r : put_slices(d, e);
+	return r;
 }
 
 static int
@@ -244,8 +187,6 @@ release(struct diff *d)
 	alloc_free(d->before);
 	pool_free(d->pool);
 	model_note_release(&d->note);
-	alloc_free(d->theirs);
-	buf_release(&d->base);
 	model_close(&d->old);
 	model_close(&d->new);
 	shard_release(&d->sh);
@@ -268,27 +209,6 @@ open_delta(struct diff *d, char **path, struct err *e)
 	if ((r = model_open(&d->old, path[0], e)) < 0)
 		return r;
 	return delta_open(&d->new, &d->old, path[1], &d->head, e);
-}
-
-/* Read the index of slices, and with --for the receiver's. */
-static int
-open_slices(struct diff *d, struct err *e)
-{
-	const struct opts *o = d->o;
-	int r;
-
-	if (o->part == NULL)
-		return 0;
-	if ((r = parts_model(&d->new, o->part, d->rank, e)) < 0 || (!d->whole &&
-	    (r = parts_model(&d->old, o->part, d->rank, e)) < 0))
-		return r;
-	if (d->rank[1] == 0 || d->rank[1] > SERIES_MOST)
-		return err_set(e, ERR_DATA, "mismatch: the \"__metadata__\" of '%s' needs "
-		    "\"rank\", and \"ranks\" from 1 to %d", o->part, SERIES_MOST);
-	if (o->whom != NULL && (r = parts_for(&d->new, o->whom, &d->theirs, e)) < 0)
-		return r;
-	d->slice = o->whom != NULL ? d->theirs : d->new.slice;
-	return 0;
 }
 
 /* Check that a patch can turn one model into the other: only tensors may differ. */
@@ -317,14 +237,10 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "expected OLD and NEW, or one model, found %zu", n);
 	if ((r = delta_head(path[n - 1], &d->head, e)) < 0)
 		return r;
-	if (d->head.is && d->o->part != NULL)
-		return err_set(e, ERR_USAGE, "'%s' describes changes, which --part does "
-		    "not take: give the whole new model", path[n - 1]);
 	if (d->head.is)
 		return open_delta(d, path, e);
 	if ((r = model_open(&d->new, path[n - 1], e)) < 0 ||
-	    (!d->whole && (r = model_open(&d->old, path[0], e)) < 0) ||
-	    (r = open_slices(d, e)) < 0)
+	    (!d->whole && (r = model_open(&d->old, path[0], e)) < 0))
 		return r;
 	if (!d->whole)
 		return alike(d, path, e);
@@ -339,7 +255,6 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 static int
 begin(struct diff *d, struct err *e)
 {
-	char part[48];
 	int r;
 
 	if ((r = shard_copy(&d->sh, &d->o->sh, e)) < 0)
@@ -348,12 +263,6 @@ begin(struct diff *d, struct err *e)
 	if (d->head.is) {
 		d->sh.step = d->sh.step != 0 ? d->sh.step : d->head.version;
 		d->sh.base_version = d->head.base;
-	}
-	if (d->slice != NULL) {
-		(void)snprintf(part, sizeof(part), "%llu/%llu",
-		    (unsigned long long)d->rank[0], (unsigned long long)d->rank[1]);
-		if ((r = text_set(&d->sh.kv, SHARD_KEY_PART, part, e)) < 0)
-			return r;
 	}
 	if (!d->whole) {
 		d->sh.flags |= SHARD_PREDICTED;
@@ -573,9 +482,6 @@ run(void *opts, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, o->state == NULL ? "--to needs -S DIR, "
 		    "the folder of stored patches" : "--to sends stored patches and "
 		    "takes no models: leave the operands out");
-	if (o->part != NULL && o->state != NULL)
-		return err_set(e, ERR_USAGE, "-S and --part exclude each other: -S "
-		    "stores patches of whole models only");
 	if (o->state != NULL && o->f->output != NULL && o->to == NULL)
 		return err_set(e, ERR_USAGE, "-S and --output exclude each other: "
 		    "both say where the patch goes");
@@ -607,10 +513,6 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, state, OPT_DIR) },
 	{ 0, "to", "NAME", "write the stored patches that receiver NAME needs",
 	    OPT_TEXT(struct opts, to), .with = "state" },
-	{ 0, "part", "INDEX", "index of the models' slices, if they hold slices",
-	    OPT_PATH(struct opts, part, OPT_READ) },
-	{ 0, "for", "INDEX", "index of the slices that the receiver has",
-	    OPT_PATH(struct opts, whom, OPT_READ), .with = "part" },
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_OUT,
 	OPT_END
@@ -622,8 +524,8 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-diff",
-			.usage = "[-d DEVICE] [-s STEP] [-S DIR | -o FILE]\n"
-			    "    [--part INDEX [--for INDEX]] [OLD] NEW | -S DIR --to NAME",
+			.usage = "[-d DEVICE] [-s STEP] [-S DIR | -o FILE] [OLD] NEW\n"
+			    "    | -S DIR --to NAME",
 			.about = "Writes the patch that makes one model of another.",
 			.examples = "ace-diff old.safetensors new.safetensors "
 			    ">step7.aceg\n"

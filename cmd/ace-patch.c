@@ -18,7 +18,6 @@
 #include "format/receipt.h"
 #include "model/delta.h"
 #include "model/model.h"
-#include "model/parts.h"
 #include "model/receivers.h"
 #include "model/series.h"
 #include "model/swap.h"
@@ -32,7 +31,6 @@ struct opts {
 	const char *delta;	/* directory for the changed tensors, or NULL */
 	int coding;		/* format of delta, enum delta_coding */
 	const char *receiver;	/* name in the receipt, or NULL */
-	const char *part;	/* index of the model's slices, or NULL */
 };
 
 /* A group that is being processed.  There are as many slots as threads. */
@@ -40,7 +38,7 @@ struct slot {
 	uint32_t group;
 	struct series_part *part;	/* the patches' records of the group */
 	size_t n, cap;
-	struct series_work w;
+	struct buf body;
 	unsigned char *old, *new;
 	struct err bad;		/* error of the group */
 };
@@ -60,10 +58,6 @@ struct patch {
 	unsigned slots;
 	struct err bad;		/* the error of the first group that has one */
 	unsigned char makes[MODEL_HASH];
-	/* for patches of slices: the first group that fits no patch, and the patch
-	 * compared with it */
-	uint32_t odd;
-	size_t odds;
 	/* for the receipt: */
 	int measured;		/* 1: `is' has the hash of the model on disk */
 	unsigned char is[MODEL_HASH];
@@ -80,15 +74,11 @@ scratch_file(void *swap, int *fd, uint64_t *from, struct err *e)
 	return statedir_scratch(&((struct swap *)swap)->dir, fd, e);
 }
 
-/* Open the model, or the slices of one that it holds. */
 static int
 open_model(struct patch *x, struct err *e)
 {
-	uint64_t rank[2];
 	int r = model_open(&x->m, x->swap.path, e);
 
-	if (r == 0 && x->o->part != NULL)
-		r = parts_model(&x->m, x->o->part, rank, e);
 	if (r < 0)
 		return r;
 	alloc_free(x->touched);
@@ -143,10 +133,10 @@ decode_group(void *arg, unsigned who, size_t i, struct err *e)
 		return r;
 	hash_128(s->old, span.bytes, x->before[s->group]);
 	memcpy(x->after[s->group], x->before[s->group], MODEL_HASH);
-	if (x->s.from == x->s.n || (s->n == 0 && !x->s.parts))
+	if (s->n == 0)
 		return 0;
-	r = series_group(&x->s, s->part, s->n, &x->m, s->group, s->old, s->new,
-	    x->after[s->group], &s->w, &s->bad);
+	r = series_group(&x->s, s->part, s->n, &span, s->old, s->new,
+	    x->after[s->group], &s->body, &s->bad);
 	if (r < 0)
 		(void)err_after(&s->bad, r, ", tensor '%.160s'",
 		    x->m.schema.t[span.tensor].name);
@@ -162,13 +152,6 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 
 	if (s->bad.code != ERR_OK && x->bad.code == ERR_OK)
 		x->bad = s->bad;
-	if (x->s.parts && x->s.from < x->s.n) {
-		if (series_base(&x->s) < x->s.n) {
-			x->odd = s->group;
-			x->odds = s->w.odd;
-		}
-		series_seen(&x->s, &s->w);
-	}
 	/* without a patch the model is read only for its hash */
 	if (x->bad.code != ERR_OK || x->s.from == x->s.n)
 		return 0;
@@ -244,9 +227,8 @@ enum is { BASE, LATER, TARGET };
 static int
 other_model(const struct patch *x, struct err *e)
 {
-	const struct series_patch *p = &x->s.p[x->s.parts ? x->odds : x->which];
+	const struct series_patch *p = &x->s.p[x->which];
 	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "", step[96] = "";
-	struct model_span span;
 
 	shard_hex(p->before, want);
 	shard_hex(x->is, have);
@@ -256,13 +238,6 @@ other_model(const struct patch *x, struct err *e)
 	if (x->swap.marked)
 		(void)snprintf(step, sizeof(step), "; the last patch applied to it "
 		    "made step %llu", (unsigned long long)x->swap.mark.step);
-	if (x->s.parts) {
-		model_span(&x->m, x->odd, &span);
-		return err_set(e, ERR_REFUSED, "the patch to step %llu is for "
-		    "another model%s: tensor '%.80s' differs from that of rank "
-		    "%u; '%s' is model %s%s", (unsigned long long)p->step, of,
-		    x->m.schema.t[span.tensor].name, p->rank, x->m.path, have, step);
-	}
 	return err_set(e, ERR_REFUSED, "the patch to step %llu is for model %s%s, "
 	    "but '%s' is model %s%s", (unsigned long long)p->step, want, of, x->m.path,
 	    have, step);
@@ -275,12 +250,6 @@ step_of(const struct patch *x)
 	const struct series_patch *p = x->s.p;
 	size_t i;
 
-	if (x->s.parts) {	/* the patches' hashes are of the whole model, not of
-				 * slices */
-		i = series_base(&x->s);
-		return x->s.may[x->s.turns] ? p[x->s.n - 1].step :
-		    i < x->s.n ? p[i].base : 0;
-	}
 	for (i = x->s.n; i-- > 0;)
 		if (memcmp(x->is, p[i].after, MODEL_HASH) == 0)
 			return p[i].step;
@@ -300,22 +269,6 @@ idle(const struct patch *x)
 	return i > 0 ? i - 1 : x->s.n;
 }
 
-/* Judge a series of parts, which identify the model by its groups. */
-static int
-judge_parts(struct patch *x, struct err *e)
-{
-	const int made = x->s.may[x->s.turns];
-	const size_t i = series_base(&x->s);
-
-	if (x->bad.code != ERR_OK && (made || i < x->s.n))
-		return err_move(e, &x->bad);
-	if (!made && i == x->s.n)
-		return other_model(x, e);
-	x->which = i < x->s.n ? i : x->which;
-	model_hash(&x->m, x->m.slice, x->after, x->makes);
-	return made ? TARGET : BASE;
-}
-
 /* Find out which model this is: the one that the patches change (BASE), the one that they
  * make (TARGET), or one in between (LATER), which needs fewer patches. */
 static int
@@ -329,14 +282,12 @@ judge(struct patch *x, struct err *e)
 
 	if ((r = model_same(&x->m, e)) < 0)
 		return r;
-	model_hash(&x->m, x->m.slice, x->before, x->is);
+	model_hash(&x->m, x->before, x->is);
 	x->measured = 1;
 	while (i > 0 && memcmp(x->is, p[i - 1].after, MODEL_HASH) != 0)
 		i--;
 	if ((step = step_of(x)) != 0)
 		x->is_step = step;
-	if (x->s.parts)
-		return judge_parts(x, e);
 	if (i == n) {
 		if (x->delta == NULL || (i = idle(x)) == n || i == x->which)
 			return TARGET;
@@ -352,7 +303,7 @@ judge(struct patch *x, struct err *e)
 	}
 	if (x->bad.code != ERR_OK)
 		return err_move(e, &x->bad);
-	model_hash(&x->m, NULL, x->after, x->makes);
+	model_hash(&x->m, x->after, x->makes);
 	if (memcmp(x->makes, p[n - 1].after, MODEL_HASH) != 0)
 		return err_set(e, ERR_DATA, "corrupt: %s not make the model that %s: "
 		    "copy the stream again, or make it again with ace-diff",
@@ -371,7 +322,7 @@ needed(struct patch *x)
 
 	if (x->swap.marked && mark->stamp == model_stamp(&x->m)) {
 		x->is_step = mark->step;
-		for (i = x->s.parts ? 0 : x->s.n; i > 0 &&
+		for (i = x->s.n; i > 0 &&
 		    memcmp(mark->hash, x->s.p[i - 1].after, MODEL_HASH) != 0; i--)
 			;
 	}
@@ -433,7 +384,7 @@ already(struct patch *x)
 	cli_say(x->o->f->cli, 1, "'%s' is already the model that the patches make",
 	    x->m.path);
 	swap_discard(&x->swap);
-	swap_known(&x->swap, &x->m, x->s.parts ? x->is : last->after, last->step);
+	swap_known(&x->swap, &x->m, last->after, last->step);
 	return 0;
 }
 
@@ -449,8 +400,8 @@ make(struct patch *x, struct err *e)
 	if ((r = room(x, e)) < 0 || (r = is = make_next(x, e)) < 0)
 		return r;
 	/* place the delta first: if the process is killed in between, it is written again */
-	if (x->delta != NULL && (x->s.parts ? series_base(&x->s) < x->s.n :
-	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0) &&
+	if (x->delta != NULL &&
+	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0 &&
 	    (r = delta_place(x->delta, o->delta, last->step,
 	    x->s.p[x->which].base, e)) < 0)
 		return r;
@@ -476,7 +427,7 @@ close_model(struct patch *x)
 		alloc_free(x->slot[i].old);
 		alloc_free(x->slot[i].new);
 		alloc_free(x->slot[i].part);
-		series_work_release(&x->slot[i].w);
+		buf_release(&x->slot[i].body);
 	}
 	alloc_free(x->slot);
 	alloc_free(x->before);
@@ -536,7 +487,7 @@ from_input(struct patch *x, struct err *e)
 		return r < 0 ? r : k;
 	last = x->s.n > 0 ? &x->s.p[x->s.n - 1] : NULL;
 	if (last != NULL && x->swap.staged && x->o->act == STAGE &&
-	    x->o->delta == NULL && !x->s.parts &&
+	    x->o->delta == NULL &&
 	    memcmp(x->swap.ready.hash, last->after, MODEL_HASH) == 0 &&
 	    swap_still(&x->swap, &own) == 0)
 		return 0;
@@ -593,8 +544,8 @@ measure(struct patch *x, struct err *e)
 		if ((r = each_group(x, x->s.n, e)) < 0 ||
 		    (r = model_same(&x->m, e)) < 0)
 			return r;
-		model_hash(&x->m, x->m.slice, x->before, x->is);
-		x->is_step = x->s.parts ? 0 : step_of(x);
+		model_hash(&x->m, x->before, x->is);
+		x->is_step = step_of(x);
 	}
 	/* the same model, but a file's name or mode changed */
 	if (x->swap.marked && memcmp(x->swap.mark.hash, x->is, MODEL_HASH) == 0) {
@@ -658,9 +609,6 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (o->act == COMMIT && o->delta != NULL)
 		return err_set(e, ERR_USAGE, "--output and --commit exclude each "
 		    "other: give --output with --stage");
-	if (o->part != NULL && (o->delta != NULL || o->act == COMMIT))
-		return err_set(e, ERR_USAGE, "--part excludes --commit and --output: "
-		    "leave one of them out");
 	if (o->receiver != NULL && (r = receivers_name(o->receiver, e)) == 0)
 		r = filter_out(o->f, &w, e);
 	if (r == 0 && (r = swap_open(&x.swap, path[0], o->f->cli, e)) == 0)
@@ -695,8 +643,6 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, delta, OPT_DIR) },
 	{ 'f', "format", "FORMAT", NULL,
 	    OPT_WORD(struct opts, coding, delta_codings), .with = "output" },
-	{ 0, "part", "INDEX", "index of the model's slices, if it holds slices",
-	    OPT_PATH(struct opts, part, OPT_READ) },
 	{ 0, "receipt", "NAME", "answer as receiver NAME, with the model it has then",
 	    OPT_TEXT(struct opts, receiver) },
 	FILTER_OPT_THREADS,
@@ -711,7 +657,7 @@ main(int argc, char **argv)
 		.cli = {
 			.prog = "ace-patch",
 			.usage = "[--stage | --commit] [--way WAY] [-o DIR [-f CODING]]\n"
-			    "    [--part INDEX] [--receipt NAME] MODEL <PATCH",
+			    "    [--receipt NAME] MODEL <PATCH",
 			.about = "Makes the next model of a model with a patch.",
 			.examples = "ace-patch model.safetensors <step7.aceg\n"
 			    "ace-patch --stage model <step7.aceg && "

@@ -167,7 +167,7 @@ _ace() {
 		kind='auto require off' ;;
 	ace-diff:-S | ace-diff:--state)
 		kind='dir' ;;
-	ace-diff:--part | ace-diff:--for | ace-diff:-o | ace-diff:--output)
+	ace-diff:-o | ace-diff:--output)
 		kind='file' ;;
 	ace-diff:-d | ace-diff:--device | ace-diff:-s | ace-diff:--step | ace-diff:-r | ace-diff:--run | ace-diff:--base-version | ace-diff:--to | ace-diff:-T | ace-diff:--threads)
 		kind='free' ;;
@@ -311,8 +311,6 @@ _ace() {
 		kind='auto require off' ;;
 	ace-patch:-o | ace-patch:--output)
 		kind='dir' ;;
-	ace-patch:--part)
-		kind='file' ;;
 	ace-patch:--receipt | ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
 		kind='free' ;;
 	ace-patch:--way)
@@ -451,7 +449,7 @@ _ace() {
 	ace-cut)
 		opts='--step --device --kind --tensor --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-diff)
-		opts='-d --device -s --step -r --run --base-version -S --state --to --part --for -T --threads -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-d --device -s --step -r --run --base-version -S --state --to -T --threads -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-edge)
 		opts='--name -S --state --bits --through --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
@@ -482,7 +480,7 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --bandwidth --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-patch)
-		opts='--stage --commit --way -o --output -f --format --part --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--stage --commit --way -o --output -f --format --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)

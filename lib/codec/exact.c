@@ -287,6 +287,5 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 const struct codec_impl exact_codec = {
 	.name = "exact", .bound = bound, .encode = encode, .decode = decode,
 	.max_param = EXACT_GIVEN | EXACT_HALVES,
-	.flag_param = EXACT_PART, .raw = 1, .dense = 1,
-	.gives_y = 1
+	.raw = 1, .dense = 1, .gives_y = 1
 };

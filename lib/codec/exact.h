@@ -31,10 +31,7 @@ enum exact_form {
 	/* INT8 coded as half bytes; used only in a record's parameter */
 	EXACT_HALVES = EXACT_NFORM,
 	EXACT_FORM = 15,	/* mask: the form in a parameter */
-	EXACT_GIVEN = 16,	/* flag: coded as the difference to the old words */
-	/* flag: the body has only the words of a slice, for readers that know the slice.
-	 * Clear it before exact_get */
-	EXACT_PART = 32
+	EXACT_GIVEN = 16	/* flag: coded as the difference to the old words */
 };
 
 /* Return the bytes of one word. */

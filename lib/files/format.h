@@ -70,17 +70,6 @@ uint64_t format_where(const struct format_source *s);
  * `about' for each text in its metadata.  Each of them may be NULL. */
 int safetensors_index(const char *path, format_pair_fn *fn,
     format_pair_fn *about, void *arg, struct err *e);
-/* A tensor that is a slice, according to an index, of a larger one of shape `of'. */
-struct format_slice {
-	const char *name;
-	int ndim;
-	uint64_t offset[SCHEMA_MAX_DIM], shape[SCHEMA_MAX_DIM], of[SCHEMA_MAX_DIM];
-};
-typedef int format_slice_fn(void *arg, const struct format_slice *s, struct err *e);
-/* Call fn for each tensor that an index of slices names. Set rank[0] to the rank and
- * rank[1] to the number of ranks, if the index states them. */
-int safetensors_slices(const char *path, uint64_t rank[2], format_slice_fn *fn,
-    void *arg, struct err *e);
 /* Write a JSON string with its quotes. */
 int safetensors_quote(struct buf *b, const char *s, struct err *e);
 /* Write a tensor's entry in the table of a safetensors file: its data begins at *at, which

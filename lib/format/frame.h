@@ -40,7 +40,6 @@ enum {
 #define FRAME_TIME FRAME_TYPE('t', 'I', 'M', 'e')	/* seconds per tensor */
 #define FRAME_SIGN FRAME_TYPE('s', 'I', 'G', 'N')	/* signature */
 #define FRAME_MODL FRAME_TYPE('m', 'O', 'D', 'L')	/* models of a patch */
-#define FRAME_PART FRAME_TYPE('p', 'A', 'R', 'T')	/* slices of a patch */
 
 /* The case of a type's letters has a meaning, as in PNG. First letter lower case:
  * readers may skip the frame. Second: private type. Fourth: the frame remains valid
@@ -65,7 +64,7 @@ frame_of_shard(uint32_t type)
 	return type == FRAME_STAT || type == FRAME_SCOR ||
 	    type == FRAME_PLAN || type == FRAME_POLI || type == FRAME_LINK ||
 	    type == FRAME_MEMB || type == FRAME_TIME ||
-	    type == FRAME_SIGN || type == FRAME_MODL || type == FRAME_PART;
+	    type == FRAME_SIGN || type == FRAME_MODL;
 }
 
 /* Flags. Unknown bits in the low byte are refused; in the high byte they are ignored. */

@@ -31,7 +31,6 @@ enum shard_kind {
 /* keys of differences to a history: how to restore the values; digest of the history */
 #define SHARD_KEY_PREDICT "predict"
 #define SHARD_KEY_HISTORY "history"
-#define SHARD_KEY_PART "part"		/* in a patch: RANK/RANKS (pART) */
 #define SHARD_PREDICT_PATCH "patch"	/* a patch of a model (mODL) */
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255,

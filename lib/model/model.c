@@ -18,7 +18,6 @@
 #include "files/dtype.h"
 #include "files/format_impl.h"
 #include "model/model.h"
-#include "model/slice.h"
 
 static const uint8_t forms[SCHEMA_NDTYPE] = {
 	[SCHEMA_F32] = EXACT_F32, [SCHEMA_F16] = EXACT_F16,
@@ -381,7 +380,6 @@ model_close(struct model *m)
 	alloc_free(m->index.path);
 	schema_release(&m->schema);
 	alloc_free(m->place);
-	alloc_free(m->slice);
 	*m = (struct model)MODEL_INIT;
 }
 
@@ -400,22 +398,15 @@ model_find(const struct model *m, const char *name)
 void
 model_span(const struct model *m, uint32_t g, struct model_span *out)
 {
-	const struct schema_tensor *t;
-	const struct slice *p;
 	struct schema_span s;
 	unsigned dtype;
-	uint64_t lo;
 
 	schema_span(&m->schema, g, &s);
-	t = &m->schema.t[s.tensor];
-	p = m->slice != NULL ? &m->slice[s.tensor] : NULL;
-	dtype = t->dtype;
-	lo = slice_before(p, t, s.offset);
+	dtype = m->schema.t[s.tensor].dtype;
 	out->tensor = s.tensor;
 	out->file = m->place[s.tensor].file;
-	out->at = m->place[s.tensor].at + dtype_bytes(dtype, lo);
-	out->bytes = (size_t)dtype_bytes(dtype,
-	    slice_before(p, t, s.offset + s.n) - lo);
+	out->at = m->place[s.tensor].at + dtype_bytes(dtype, s.offset);
+	out->bytes = (size_t)dtype_bytes(dtype, s.n);
 	out->form = forms[dtype];
 	out->words = out->bytes / exact_size(out->form);
 }
@@ -442,8 +433,7 @@ model_bytes(const struct model *m)
 	size_t i;
 
 	for (i = 0; i < m->schema.n; i++)
-		n += dtype_bytes(t[i].dtype, slice_before(m->slice != NULL ?
-		    &m->slice[i] : NULL, &t[i], t[i].numel));
+		n += dtype_bytes(t[i].dtype, t[i].numel);
 	return n;
 }
 
@@ -516,24 +506,16 @@ model_stamp(const struct model *m)
 }
 
 void
-model_hash(const struct model *m, const struct slice *slice,
-    unsigned char (*digest)[MODEL_HASH], unsigned char hash[MODEL_HASH])
+model_hash(const struct model *m, unsigned char (*digest)[MODEL_HASH],
+    unsigned char hash[MODEL_HASH])
 {
 	const struct schema *sc = &m->schema;
 	unsigned char both[2 * MODEL_HASH];
-	size_t i, d;
 
 	memcpy(both, sc->id, MODEL_HASH);
 	hash_128(digest, (size_t)sc->ngroups * MODEL_HASH,
 	    both + MODEL_HASH);
 	hash_128(both, sizeof(both), hash);
-	for (i = 0; slice != NULL && i < sc->n; i++)
-		for (d = 0; d < sc->t[i].ndim; d++) {
-			memcpy(both, hash, MODEL_HASH);
-			bytes_set64(both + MODEL_HASH, slice[i].off[d]);
-			bytes_set64(both + MODEL_HASH + 8, slice[i].len[d]);
-			hash_128(both, sizeof(both), hash);
-		}
 }
 
 int
@@ -554,7 +536,7 @@ model_measure(const char *path, unsigned char hash[MODEL_HASH], struct err *e)
 			hash_128(p, span.bytes, digest[g]);
 	}
 	if (r == 0)
-		model_hash(&m, NULL, digest, hash);
+		model_hash(&m, digest, hash);
 	alloc_free(digest);
 	alloc_free(p);
 	model_close(&m);

@@ -20,7 +20,6 @@
 struct err;
 struct format_opts;
 struct format_source;
-struct slice;
 struct stat;
 
 enum {
@@ -56,8 +55,6 @@ struct model {
 	struct model_place *place;	/* [schema.n] */
 	uint64_t said;			/* a hash of the metadata of safetensors
 					 * files, without "format" */
-	struct slice *slice;		/* [schema.n] the slice of each tensor that the
-					 * files have; NULL: whole tensors (parts.h) */
 };
 #define MODEL_INIT { .schema = SCHEMA_INIT }
 
@@ -68,7 +65,7 @@ void model_close(struct model *m);
 /* Return the number of a tensor, or -1. */
 ssize_t model_find(const struct model *m, const char *name);
 
-/* A group, or the part of it that a model of slices has. */
+/* A group. */
 struct model_span {
 	uint32_t tensor, file;
 	uint64_t at;		/* position of its first byte in the file */
@@ -108,10 +105,10 @@ uint64_t model_looks(const struct stat *st, const char *name, int all);
 /* Return a number for the present state of all files. */
 uint64_t model_stamp(const struct model *m);
 
-/* Set hash to the hash of a model whose groups have these digests (XXH3-128 of their bytes).
- * If slice is not NULL, the digests and the hash are of these slices of the tensors. */
-void model_hash(const struct model *m, const struct slice *slice,
-    unsigned char (*digest)[MODEL_HASH], unsigned char hash[MODEL_HASH]);
+/* Set hash to the hash of a model whose groups have these digests (XXH3-128 of their
+ * bytes). */
+void model_hash(const struct model *m, unsigned char (*digest)[MODEL_HASH],
+    unsigned char hash[MODEL_HASH]);
 /* Set hash to that of the model at path, after reading all of it. */
 int model_measure(const char *path, unsigned char hash[MODEL_HASH], struct err *e);
 /* Convert the digits of a hash (shard_hex).  Return 1, or 0 if hex is not exactly a hash. */

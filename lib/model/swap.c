@@ -803,10 +803,6 @@ swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
 	memcpy(s->ready.hash, hash, MODEL_HASH);
 	if (s->way == SWAP_PLACE)
 		return 0;
-	/* `from' is the hash of the slices: replace it by the hash of the file */
-	if (s->m->slice != NULL && !s->m->dir &&
-	    (r = model_measure(s->path, s->ready.from, e)) < 0)
-		return r;
 	/* `ready' is in the same directory as `new', so one sync covers both */
 	if ((r = swap_whole(s, e)) < 0 || (s->m->dir &&
 	    (r = io_sync_file(s->at[NEW], e)) < 0) ||

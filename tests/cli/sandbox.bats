@@ -146,9 +146,7 @@ rows() {
 	dir --spool ace-aggregate, ace-inspect audit, ace-recv
 	dir --state ace-ack, ace-advise ratio, ace-compress, ace-diff, ace-edge, ace-expand, ace-inspect audit, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
-	read --for ace-diff
 	read --key ace-sign
-	read --part ace-diff, ace-patch
 	read --plan ace-select, ace-step
 	read --schema ace-ack, ace-advise profile, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect follow, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect recover, ace-inspect audit, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	read --through ace-edge
