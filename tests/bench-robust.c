@@ -314,7 +314,7 @@ cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 	static float y[N], from[MOST][N];
 	const int two = rules[which].pairs;
 	struct robust_rule q = { .kind = rules[which].kind, .f = two ? 0 : f,
-		.max_ratio = rules[which].ratio, .senders = way == 2, .even = !two };
+		.max_ratio = rules[which].ratio, .senders = way == 2 };
 	double sum[N] = { 0 }, want[N] = { 0 }, a[N], b[N];
 	struct err e = ERR_INIT;
 	const float *x[MOST];

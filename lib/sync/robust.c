@@ -78,8 +78,7 @@ robust_kind(struct robust_rule *q, const char **s, size_t n)
 		q->senders = robust_whom(s);
 		return 1;
 	case ROBUST_CENTER:
-		q->even = **s == ':';
-		return !q->even || robust_devices(s, 0, &q->f);
+		return robust_devices(s, 0, &q->f);
 	default:
 		return 0;
 	}
@@ -319,10 +318,11 @@ robust_center(const struct robust_rule *q, struct robust_step *t, double *tmp,
     struct err *e)
 {
 	/* contributions already left out count as bad ones */
-	if (q->even && t->k < 2 * q->f + 1)
+	if (t->k < 2 * q->f + 1)
 		return err_set(e, ERR_REFUSED, "center:%zu needs "
 		    "at least %zu contributions, found %zu", q->f, 2 * q->f + 1, t->k);
 	robust_past(t, tmp);
+	robust_even(t->one, t->k);
 	return 0;
 }
 
@@ -345,8 +345,8 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 		r = robust_center(q, t, tmp, e);
 	else if (robust_elements(q))
 		r = robust_dense(q, o, k, e);
-	if (r == 0 && (r = robust_fit(q, t, e)) == 0 && q->even)
-		robust_even(o, k);
+	if (r == 0)
+		r = robust_fit(q, t, e);
 	alloc_free(tmp);
 	return r;
 }

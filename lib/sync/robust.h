@@ -44,13 +44,12 @@ struct robust_rule {
 	double clip;
 	double max_ratio;	/* 0: no limit */
 	int finite;		/* 1: leave out contributions with NaN or infinity */
-	int even;		/* 1: center gives all contributions the same weight */
 };
 
 /* Parse words separated by commas; return 0 or -ERR_USAGE.  At most one word says how to
- * combine values: "mean" (the default), "clip:X", "trim:F", "median", "center" or
+ * combine values: "mean" (the default), "clip:X", "trim:F", "median" or
  * "center:F"; trim and median may end in ":senders".  The others are limits:
- * "norm-ratio:R" and "finite".  With center:F all have the same weight, and fewer than
+ * "norm-ratio:R" and "finite".  With center all have the same weight, and fewer than
  * 2F + 1 contributions are refused. */
 int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 

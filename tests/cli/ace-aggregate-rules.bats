@@ -264,17 +264,17 @@ steps() {
 	# shards are 6 from the centers and a's are 2, so a third of its difference -2 is left:
 	# (3 + 3 + 1/3) / 3.  Step 2: c sends the same as the others, but its past shards are
 	# 2.37 from the centers and a's are 1.42, so c is clipped again
-	exits 0 ace-aggregate -v --rule center a b c
+	exits 0 ace-aggregate -v --rule center:1 a b c
 	[ "$(steps)" = "1 2.11111 2.88031" ]
 	says "step 1: 'c' cut: clipped, norm 30$"
 	[ "$(field clipped out | paste -sd' ')" = "c:clipped c:clipped" ]
 	# without a bad device, the mean
 	growing c 3 3 3
-	exits 0 ace-aggregate --rule center a b c
+	exits 0 ace-aggregate --rule center:1 a b c
 	[ "$(steps)" = "3 3 3" ]
 	# the limit comes from the majority, so a huge value moves the result no further
 	growing c -1e30 -1e30 -1e30
-	exits 0 ace-aggregate --rule center a b c
+	exits 0 ace-aggregate --rule center:1 a b c
 	[ "$(steps)" = "1 2.11111 2.60494" ]
 }
 

@@ -345,7 +345,7 @@ receipt       edge1 step 7: accepted" ]
 		    ace-compress -S state -c q8 |
 		    ace-recv --spool spool | ace-ack -S state >/dev/null
 	done
-	ace-aggregate --spool spool --rounds 2 --rule center >/dev/null
+	ace-aggregate --spool spool --rounds 2 --rule center:0 >/dev/null
 	find spool -type f ! -name '.*' >files
 	[ "$(wc -l <files)" -ge 8 ]
 	while read -r f; do

@@ -71,7 +71,7 @@ TEST(who_is_bad)
 	uint64_t s;
 	int r = 0;
 
-	(void)robust_parse(&q, "center", &e);
+	(void)robust_parse(&q, "center:2", &e);
 	for (s = 0; s < 2; s++)
 		r |= step(&p, &t, &q, K, s);
 	ok(r == 0 && t.one[0].scale > 0.5 && t.one[4].scale > 0.5,
@@ -129,7 +129,7 @@ TEST(memory_continues_from_its_files)
 	uint64_t s;
 	int r = center_keep(&p, ".", IO_SYNC_NONE, &e);
 
-	(void)robust_parse(&q, "center", &e);
+	(void)robust_parse(&q, "center:2", &e);
 	for (s = 0; s < 20 && r == 0; s++) {
 		/* a step that is made again begins from the same memory */
 		if ((r = restart(&other)) == 0)

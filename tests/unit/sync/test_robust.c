@@ -23,7 +23,7 @@ TEST(parse)
 	    ",mean", "median,trim:1", "median:", "median:some", "median:nonzero",
 	    "norm", "norm:0", "norm-ratio:0.5", "weight-share:0.5", "finite:1",
 	    "norm-ratio:1 ,mean", "norm-ratio:0.999", "norm-running:2",
-	    "center:", "center:x", "center:1:2", "trim", "median:senders,trim:1",
+	    "center", "center:", "center:x", "center:1:2", "trim", "median:senders,trim:1",
 	    "norm:1", "median:all", "median:sendersx", "norm-ratio:-1" };
 	struct robust_rule q = { 0 };
 	size_t i;
@@ -58,7 +58,7 @@ TEST(center)
 	struct robust_step t = { .k = 0 };
 	size_t i;
 
-	ok(q.f == 2 && q.even && robust_centered(&q) && robust_active(&q) &&
+	ok(q.f == 2 && robust_centered(&q) && robust_active(&q) &&
 	    !robust_elements(&q), "center:2");
 	(void)robust_step(&t, 5, &e);
 	for (i = 0; i < 5; i++) {
@@ -73,13 +73,9 @@ TEST(center)
 	ok(t.one[2].fate == ROBUST_CLIPPED && t.one[3].fate == ROBUST_COUNTS,
 	    "only those more than twice as far are reported as clipped");
 	ok(t.one[4].share == 0.2 && t.one[0].share == 1, "all devices have equal weight");
-	q = rule("center");
-	t.one[0].far2 = t.one[4].share = 1;
-	ok(!q.even && robust_judge(&q, &t, &e) == 0 && t.one[4].share == 1 &&
-	    t.one[0].scale == 1, "center without a number keeps the weights");
 	q = rule("center:3");
 	ok(robust_judge(&q, &t, &e) == -ERR_REFUSED, "three attackers of five are too many");
-	q = rule("center");
+	q = rule("center:1");
 	(void)robust_step(&t, 4, &e);
 	for (i = 0; i < 4; i++) {
 		t.one[i].weight = t.one[i].norm2 = 1;
