@@ -49,12 +49,9 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 	    strcmp(o->who.rule_text, "mean") != 0))
 		return err_set(e, ERR_USAGE, "--rule and --tolerate set the same "
 		    "rule: give one of them, once");
-	/* "sum" or "sum,clip:5": the rules after the comma hold for sums and means */
-	o->sum = strncmp(val, "sum", 3) == 0 && (val[3] == '\0' || val[3] == ',');
-	if (o->sum)
-		val = val[3] == ',' ? val + 4 : "mean";
-	o->who.rule_text = val;
-	return robust_parse(&o->who.rule, val, e);
+	o->sum = strcmp(val, "sum") == 0;
+	o->who.rule_text = o->sum ? "mean" : val;
+	return robust_parse(&o->who.rule, o->who.rule_text, e);
 }
 
 /* Set the rule that tolerates F bad devices: it excludes shards with large norms
@@ -142,9 +139,6 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 		    "at most %llu",
 		    (unsigned long long)o->expect, q->f,
 		    (unsigned long long)(o->expect - 1) / 2);
-	if (o->sum && whole)
-		return err_set(e, ERR_USAGE, "--rule sum,%s: %s gives only a mean: "
-		    "leave 'sum,' out", o->who.rule_text, o->who.rule_text);
 	if (o->expect != 0 && o->quorum > o->expect)
 		return err_set(e, ERR_USAGE, "--quorum %llu is larger than --devices %llu",
 		    (unsigned long long)o->quorum, (unsigned long long)o->expect);
