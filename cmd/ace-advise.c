@@ -571,10 +571,10 @@ ratio(const struct opts *o, const char *path, struct err *e)
 		return err_set(e, ERR_USAGE, "ratio takes no FILE: leave it out");
 	if (o->factor.warmup > 0)
 		return err_set(e, ERR_USAGE, "ratio: --ratio takes no WARMUP here, "
-		    "since one link has no steps: leave the fourth number out");
+		    "since a link has no steps: leave the fourth number out");
 	if (o->dir != NULL && o->bandwidth >= 0)
-		return err_set(e, ERR_USAGE, "ratio: expected one of --state and "
-		    "--bandwidth");
+		return err_set(e, ERR_USAGE, "ratio: --state and --bandwidth "
+		    "exclude each other: give one");
 	if (o->dir != NULL && (known = ratio_today(o, &rate, e)) < 0)
 		return known;
 	(void)fputs("bandwidth\tratio\tbits\n", o->out);

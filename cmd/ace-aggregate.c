@@ -134,9 +134,8 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 	const int whole = robust_elements(q) || robust_centered(q);
 
 	if (robust_centered(q) && o->expect != 0 && o->expect < 2 * q->f + 1)
-		return err_set(e, ERR_USAGE, "--devices %llu --tolerate %zu: "
-		    "any rule tolerates fewer than half of the devices, here "
-		    "at most %llu",
+		return err_set(e, ERR_USAGE, "--devices %llu with F = %zu: any rule "
+		    "tolerates fewer than half of the devices, here at most %llu",
 		    (unsigned long long)o->expect, q->f,
 		    (unsigned long long)(o->expect - 1) / 2);
 	if (o->expect != 0 && o->quorum > o->expect)

@@ -316,7 +316,7 @@ create(void *arg, char **path, size_t n, struct err *e)
 	for (i = 0; i < n && k == 0; i++)
 		k = pick_each(&o->pick, o->f, path[i], put_shard, x, e);
 	if (k == 0 && x->entries == 0)
-		k = pick_none(NULL, e);
+		k = pick_none(&o->pick, NULL, e);
 	if (k == 0 && (k = arc_finish(x->out, e)) == 0)
 		k = io_commit(io, IO_SYNC_FULL, e);
 	progress_bar_end(&x->bar);
@@ -365,7 +365,7 @@ list(void *arg, char **path, size_t unused, struct err *e)
 		return -ERR_USAGE;
 	(void)fputs("step\tdevice\tkind\tbytes\tname\n", stdout);
 	k = pick_each(&o->pick, o->f, *path, each_line, &n, e);
-	return k == 0 && n == 0 && pick_given(&o->pick) ? pick_none(NULL, e) : k;
+	return k == 0 && n == 0 && pick_given(&o->pick) ? pick_none(&o->pick, NULL, e) : k;
 }
 
 /* Make the folders of a path below `into'; `into' itself must exist. */
@@ -449,7 +449,7 @@ extract(void *arg, char **path, size_t n, struct err *e)
 	k = pick_each(&o->pick, o->f, *path, each_file, &x, e);
 	progress_bar_end(&x.bar);
 	if (k == 0 && x.n == 0)
-		k = pick_none(NULL, e);
+		k = pick_none(&o->pick, NULL, e);
 	if (k == 0)
 		cli_say(o->f->cli, 1, "%llu shards", (unsigned long long)x.n);
 	return k;
@@ -533,8 +533,8 @@ choose_way(struct makings *x, const struct pick *pick, struct err *e)
 		    "'ace-archive list' shows its shards", pick_given(pick) ?
 		    " that --step and --device match" : "");
 	if (best->cost == UINT64_MAX)
-		return err_set(e, ERR_DATA, "mismatch: the archive lacks a patch "
-		    "before step %llu, or a whole model to begin with",
+		return err_set(e, ERR_DATA, "mismatch: the archive has no whole "
+		    "model from which its patches lead to step %llu",
 		    (unsigned long long)best->step);
 	return ways_list(all, (size_t)(best - all->p), &x->way, &x->steps, e);
 }

@@ -145,11 +145,11 @@ agree(struct opts *x, struct err *e)
 	had->deadline = now->deadline > 0 ? now->deadline :
 	    had->deadline > 0 || had->quorum == 0 ? had->deadline : 10;
 	if (had->quorum > had->devices || 2 * had->tolerate >= had->devices)
-		return err_set(e, ERR_USAGE, "--devices %llu is too few: expected "
-		    "at least --quorum %llu, and more than twice --tolerate %llu",
-		    (unsigned long long)had->devices,
-		    (unsigned long long)had->quorum,
-		    (unsigned long long)had->tolerate);
+		return err_set(e, ERR_USAGE, had->quorum > had->devices ?
+		    "--devices %llu is too few for --quorum %llu" : "--devices %llu is "
+		    "too few: expected more than twice --tolerate %llu",
+		    (unsigned long long)had->devices, (unsigned long long)(had->quorum >
+		    had->devices ? had->quorum : had->tolerate));
 	return place_save(&x->folder, e);
 }
 
@@ -642,8 +642,8 @@ run_example(void *own, char **path, size_t n, struct err *e)
 		if (strchr(name, '/') == NULL && access(file, R_OK) == 0)
 			return child_exec(words, e);
 	}
-	return err_set(e, ERR_USAGE, "example '%.40s' is unknown: expected pytorch, "
-	    "numpy, jax, hf or c", name);
+	return err_set(e, ERR_USAGE, "example '%.40s' is not installed: expected "
+	    "pytorch, numpy, jax, hf or c", name);
 }
 
 /* ---- the command line ---- */

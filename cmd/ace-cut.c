@@ -117,9 +117,9 @@ run(void *opts, char **path, size_t n, struct err *e)
 			    cut_shard, &x, e);
 		while (++i < n && r == 0);
 	if (r == 0 && x.shards == 0)
-		r = pick_none(NULL, e);
+		r = pick_none(&o->pick, NULL, e);
 	if (r == 0 && o->tensor != NULL && x.tensors == 0)
-		r = pick_none(o->tensor, e);
+		r = pick_none(&o->pick, o->tensor, e);
 	if (x.w != NULL)
 		r = filter_end(x.w, r, e);
 	writer_free(x.w);

@@ -110,7 +110,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	if (c->circle && p == &c->child[1] && status == ERR_DATA &&
 	    x->tell.state == TELL_STARTS && (strcmp(kind, "truncated") == 0 ||
 	    strcmp(kind, "corrupt") == 0))
-		return err_set(e, ERR_DATA, "%s wrote no shard: expected one shard "
+		return err_set(e, ERR_DATA, "%s wrote no valid shard: expected one "
 		    "per round on its standard output, and nothing else, see "
 		    "ace-trainers(7) (%.300s)", c->child[0].word[0], cause);
 	if (p->own_voice)

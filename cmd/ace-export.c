@@ -54,7 +54,7 @@ choose(struct export *x, struct err *e)
 		if (pick_tensor(x->o->tensor, sc->t[i].name))
 			r = schema_add(&x->chosen, &sc->t[i], e);
 	if (r == 0 && x->chosen.n == 0)
-		r = pick_none(x->o->tensor, e);
+		r = pick_none(&x->o->pick, x->o->tensor, e);
 	return r < 0 ? r : schema_finish(&x->chosen, e);
 }
 
@@ -168,7 +168,7 @@ put_shard(struct export *x, struct err *e)
 	    (unsigned long long)sh->step);
 	if (x->found[0] != '\0' && !x->o->many)
 		return err_set(e, ERR_USAGE, "'%s' has more than one shard, '%s' and "
-		    "'%s': choose one with --step, --device or --kind",
+		    "'%s': choose one with --step, --device, --kind, or add --many",
 		    reader_name(x->in), x->found, name);
 	memcpy(x->found, name, sizeof(name));
 	if ((r = create(x, e)) < 0 || (r = values_begin(&x->v, x->in, e)) < 0)
@@ -198,7 +198,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 		    (r = put_shard(&x, e)) < 0)
 			break;
 	if (r == 0 && x.found[0] == '\0' && !o->many)
-		r = pick_none(NULL, e);
+		r = pick_none(&o->pick, NULL, e);
 	if (r == 0)
 		r = io_commit(x.out, IO_SYNC_FULL, e);
 out:

@@ -219,7 +219,7 @@ look_all(struct opts *o, char **path, size_t n, struct err *e)
 	    p->pick == NULL && p->glob == NULL))
 		return r;
 	e->quiet = 0;
-	return pick_none(p->picked ? p->glob : NULL, e);
+	return pick_none(&o->pick, p->picked ? p->glob : NULL, e);
 }
 
 /* ---- the commands ---- */

@@ -604,9 +604,8 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	if (stat(dir, &st) < 0)
 		return err_sys(e, "'%s'", dir);
 	if (!S_ISDIR(st.st_mode))
-		return err_set(e, ERR_DATA, "mismatch: '%s' is a file: give "
-		    "the directory of a spool or a state (ace-inspect reads "
-		    "files)", dir);
+		return err_set(e, ERR_DATA, "mismatch: '%s' is not a directory: give "
+		    "that of a spool or a state (ace-inspect reads files)", dir);
 	*kind = STATUS_NOTHING;
 	for (i = 0; i < sizeof(state) / sizeof(state[0]); i++)
 		if (there(dir, state[i], 1))

@@ -107,4 +107,4 @@ for _ in 1 2 3; do
 		exit 0
 	fi
 done
-fail 4 "'$model' is not the newest"
+fail 4 "'$model' is not the newest: see the messages above, and run this again"

@@ -38,6 +38,8 @@ state=$model.ace-patch
 mkdir -m 700 "$state" 2>/dev/null || :
 if [ -h "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
 	[ -e "$model" ] || { echo "receive.sh: model '$model' is absent" >&2; exit 4; }
+	[ -e "$state" ] || [ -h "$state" ] ||
+	    { echo "receive.sh: cannot make '$state'" >&2; exit 4; }
 	echo "receive.sh: '$state' is a link, not a directory, or of another user:" \
 	    "remove it, or run this as that user" >&2
 	exit 5

@@ -33,7 +33,7 @@ dense_first(struct dense *d, enum shard_kind kind, struct err *e)
 	int k = reader_to_shard(d->r, e);
 
 	if (k == 0 || (k > 0 && reader_shard(d->r)->kind != (uint32_t)kind))
-		k = err_set(e, ERR_DATA, "corrupt: the file has no shard of kind %s",
+		k = err_set(e, ERR_DATA, "corrupt: the first shard is not of kind %s",
 		    shard_kind_name(kind));
 	if (k < 0)
 		return reader_blame(d->r, k, e);
@@ -79,16 +79,15 @@ dense_check(const struct dense *d, const struct shard *sh,
 	own = reader_shard(d->r);
 	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard is of run '%s', but "
-		    "the state of run '%s': give another state directory",
+		    "the state is of run '%s': give another state directory",
 		    shard_run(sh), shard_run(own));
 	if (memcmp(own->device, sh->device, SHARD_ID) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard is of device '%s', "
-		    "but the state of device '%s': give another state directory",
+		    "but the state is of device '%s': give another state directory",
 		    shard_device(sh), shard_device(own));
 	if (schema_diff(sc, reader_schema(d->r), why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: '%s' is of another model: %s "
-		    "(give a new model a new state directory)", reader_name(d->r),
-		    why);
+		    "(give a new model a new state directory)", reader_name(d->r), why);
 	return 0;
 }
 

@@ -293,8 +293,9 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 	if (!format_wants(t->s, name))
 		return safetensors_span(spans, span, SIZE_MAX, e);
 	if (d.dtype == SCHEMA_NDTYPE || (schema_bits(d.dtype) && !t->o->bits))
-		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' has "
-		    "dtype '%.32s', which cannot be read: convert it", name, t->s->name, dtype);
+		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' has dtype "
+		    "'%.32s', which %s", name, t->s->name, dtype, d.dtype == SCHEMA_NDTYPE ?
+		    "cannot be read: convert it" : "only ace-diff reads");
 	if (json_array_size(shape) > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor '%s' in '%s' has "
 		    "%zu dimensions, at most %d", name, t->s->name,

@@ -56,7 +56,8 @@ seekable_pread(int fd, void *p, uint64_t n, uint64_t at, const char *name,
 		if (k < 0)
 			return err_sys(e, "'%s'", name);
 		if (k == 0)
-			return err_data(e, at, "truncated: '%s' was cut while it was read", name);
+			return err_data(e, at, "truncated: '%s' became shorter while it "
+			    "was read: try again when nothing writes it", name);
 		to += k;
 		at += (uint64_t)k;
 		n -= (uint64_t)k;

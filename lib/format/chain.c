@@ -53,7 +53,7 @@ chain_aborted(const struct chain *c, struct err *e)
 {
 	int piped = io_is_pipe(c->io);
 	int r = err_data(e, c->pos.offset, "truncated: %s", piped ?
-	    "the stream was aborted: the program before this one failed, see its message" :
+	    "the stream was aborted: the program that wrote it failed, see its message" :
 	    "the program that wrote the stream aborted it");
 
 	if (e != NULL)
@@ -286,9 +286,8 @@ chain_on_head(struct chain *c, struct err *e)
 		return frame_version(version, c->pos.offset, e);
 	(void)bytes_u16(&b);			/* minor version: never a reason to refuse */
 	if (bytes_next32(&b) != 0)
-		return err_data(e, c->pos.offset,
-		    "unsupported: the stream needs a feature that a newer release of "
-		    "ace reads");
+		return err_data(e, c->pos.offset, "unsupported: the stream needs an "
+		    "unknown feature: a newer release of ace may read it");
 	c->unknown = 0;
 	(void)bytes_next32(&b);			/* optional features */
 	max = bytes_next32(&b);

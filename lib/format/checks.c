@@ -38,7 +38,7 @@ checks_difference(const struct shard *s, struct err *e)
 
 	if (is != (how != NULL) || is != (of != NULL))
 		return err_set(e, ERR_DATA, "corrupt: a difference needs its flag, key "
-		    "predict and key history, but the shard lacks one");
+		    "predict and key history, but the shard lacks some");
 	if (how == NULL || strcmp(how, "ef21") == 0 ||
 	    strcmp(how, SHARD_PREDICT_PATCH) == 0 ||
 	    (strncmp(how, "cache:", 6) == 0 &&

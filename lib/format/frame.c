@@ -28,9 +28,8 @@ static int
 frame_strange(const unsigned char *p, uint64_t at, struct err *e)
 {
 	if (bytes_le32(p) == FRAME_SYNC && (p[4] == '\r' || p[4] == '\n'))
-		return err_data(e, at, "corrupt: line ends were translated: "
-		    "the stream passed a terminal or a text mode transfer "
-		    "(use ssh -T)");
+		return err_data(e, at, "corrupt: line ends were translated: the "
+		    "stream passed a terminal or a text mode transfer (use ssh -T)");
 	return err_data(e, at, "corrupt: %s", at == 0 ?
 	    "the input is not a gradient-shard stream" :
 	    "no frame begins where one is expected");
@@ -50,7 +49,7 @@ frame_version(unsigned v, uint64_t at, struct err *e)
 {
 	return err_data(e, at, "unsupported: the stream has format version %u, "
 	    "expected %d (%s)", v, FRAME_VERSION, v > FRAME_VERSION ?
-	    "a newer release of ace reads it" : "make the stream again");
+	    "a newer release of ace may read it" : "make the stream again");
 }
 
 int

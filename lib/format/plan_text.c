@@ -96,8 +96,9 @@ plan_text_read(struct plan_text *t, const char *path, struct err *e)
 			b.n += got;
 	}
 	if (r == 0 && (b.n > PLAN_TEXT_MAX || memchr(b.p, '\0', b.n) != NULL))
-		r = err_set(e, ERR_USAGE, "plan '%s' is too large or has a zero "
-		    "byte: expected at most %d bytes of text", path, PLAN_TEXT_MAX);
+		r = err_set(e, ERR_USAGE, "plan '%s' %s: expected at most %d bytes "
+		    "of text", path, b.n > PLAN_TEXT_MAX ? "is too large" :
+		    "has a zero byte", PLAN_TEXT_MAX);
 	if (r == 0) {
 		b.p[b.n] = '\0';
 		r = plan_text_lines(t, (char *)b.p, path, e);

@@ -561,7 +561,7 @@ reader_on_frame(struct reader *r, struct err *e)
 		if (frame_ancillary(r->c.frame.type))
 			return reader_on_note(r, e);
 		return err_set(e, ERR_DATA, "unsupported: critical frame %s is "
-		    "unknown: a newer release of ace reads it",
+		    "unknown: a newer release of ace may read it",
 		    frame_name(r->c.frame.type, name));
 	}
 }

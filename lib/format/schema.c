@@ -278,8 +278,8 @@ schema_diff(const struct schema *a, const struct schema *b, char why[256])
 			if (x->dim[d] != y->dim[d])
 				break;
 		if (x->ndim != y->ndim || d < x->ndim || x->dtype != y->dtype) {
-			(void)snprintf(why, 256, "tensor '%.160s' differs in "
-			    "shape or dtype", x->name);
+			(void)snprintf(why, 256, "tensor '%.160s' differs in %s", x->name,
+			    x->ndim != y->ndim || d < x->ndim ? "shape" : "dtype");
 			return 1;
 		}
 		if (x->kind != y->kind) {

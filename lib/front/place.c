@@ -221,7 +221,7 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 	int r;
 
 	place_where(f, dir);
-	if (!make && access(dir, F_OK) < 0)
+	if (!make && access(dir, F_OK) < 0 && errno == ENOENT)
 		return err_set(e, ERR_USAGE, "folder '%s' is absent: put it back, or "
 		    "run 'ace cloud' on the cloud to make one", f->where);
 	if ((r = statedir_open(&looked, dir, e)) == -ERR_SYS) {

@@ -100,8 +100,9 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		if (out->samples + s->samples < s->samples ||
 		    out->contributors + s->contributors < s->contributors)
 			return gather_blame(x->g, i, err_set(e, ERR_DATA,
-			    "limit: the sum of samples or contributors exceeds 64 bits "
-			    "with those of '%s'", shard_device(s)));
+			    "limit: the sum of %s bits with those of '%s'",
+			    out->samples + s->samples < s->samples ? "samples exceeds 64" :
+			    "contributors exceeds 32", shard_device(s)));
 		out->samples += s->samples;
 		out->contributors += s->contributors;
 		if (s->base_version < out->base_version)

@@ -75,11 +75,12 @@ pick_tensor(const char *glob, const char *name)
 }
 
 int
-pick_none(const char *glob, struct err *e)
+pick_none(const struct pick *p, const char *glob, struct err *e)
 {
-	return glob == NULL ? err_set(e, ERR_NO, "the input has no such shard: "
-	    "'ace-inspect brief' lists its shards") : err_set(e, ERR_NO, "no tensor of "
-	    "the input matches '%s': 'ace-inspect list' shows them", glob);
+	return glob != NULL ? err_set(e, ERR_NO, "no tensor of the input matches '%s': "
+	    "'ace-inspect list' shows them", glob) : err_set(e, ERR_NO, pick_given(p) ?
+	    "the input has no such shard: 'ace-inspect brief' lists its shards" :
+	    "the input has no shard");
 }
 
 int

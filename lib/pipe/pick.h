@@ -28,8 +28,8 @@ int pick_wants(const struct pick *p, const struct shard *s);
 /* Return 1 if a tensor of this name is selected; glob NULL: all tensors are. */
 int pick_tensor(const char *glob, const char *name);
 /* Return -ERR_NO, as grep does, for a program that selected nothing. glob: the --tensor
- * that matched no tensor, or NULL if no shard was selected. */
-int pick_none(const char *glob, struct err *e);
+ * that matched no tensor, or NULL if no shard was selected by p. */
+int pick_none(const struct pick *p, const char *glob, struct err *e);
 /* Go to the end of the shard at which r stands, skipping as much as possible. */
 int pick_pass(struct reader *r, struct err *e);
 

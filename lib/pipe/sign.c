@@ -152,7 +152,7 @@ sign_private(const char *path, struct err *e)
 	if (stat(path, &st) < 0)
 		return err_sys(e, "'%s'", path);
 	return (st.st_mode & 077) == 0 ? 0 : err_set(e, ERR_REFUSED,
-	    "other users can read the secret key in '%s': run chmod 600 on it", path);
+	    "other users have access to secret key '%s': run chmod 600 on it", path);
 }
 
 struct sign_key *
@@ -335,8 +335,8 @@ sign_check(const struct sign_ring *r, const char *device,
 		if (crypto_sign_verify_detached(p + 8 + SIGN_KEY, hash,
 		    sizeof(hash), r->key[i].key) == 0)
 			return 0;
-		return err_set(e, ERR_DATA, "mismatch: the signature is made with a "
-		    "key of '%.80s', but not for this shard", device);
+		return err_set(e, ERR_DATA, "mismatch: the signature names a "
+		    "key of '%.80s', but does not fit this shard", device);
 	}
 	return err_set(e, ERR_REFUSED, named ? "the shard of '%.80s' is signed with a "
 	    "key that the key ring does not list for it" : "the key ring has no key "

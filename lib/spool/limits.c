@@ -168,8 +168,8 @@ limits_numbers(const struct limits *a, const struct shard *sh, struct receipt *r
 		limits_refuse(r, "limit: the weight is %g, at most %g (limits: weight)",
 		    sh->weight, a->weight);
 	if (sh->contributors == 0 || sh->contributors > a->contributors)
-		limits_refuse(r, "limit: the shard has %lu contributors, at most %llu "
-		    "(limits: contributors)", (unsigned long)sh->contributors,
+		limits_refuse(r, "limit: the shard has %lu contributors, expected "
+		    "1 to %llu (limits: contributors)", (unsigned long)sh->contributors,
 		    (unsigned long long)a->contributors);
 	if (sh->incarnation > SHARD_INCARNATIONS)
 		limits_refuse(r, "limit: the incarnation is %lu, at most 2^31 - 1",

@@ -73,7 +73,7 @@ roster_read(struct array_names *t, const struct spool *s, struct err *e)
 		k = -ERR_SYS;
 	if (k > 0 && (k = io_text(path, text, ROSTER_BYTES + 1, e)) > 0) {
 		if (strlen(text) == ROSTER_BYTES)
-			k = err_set(e, ERR_DATA, "limit: '%s' has more than 1 MiB: remove "
+			k = err_set(e, ERR_DATA, "limit: '%s' has 1 MiB or more: remove "
 			    "lines of old devices", path);
 		else if ((k = roster_lines(t, text, path, e)) == 0)
 			k = 1;

@@ -48,8 +48,8 @@ verdict_link(const struct verdict *x, struct err *e)
 	if (errno == EEXIST)
 		return 0;
 	if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS)
-		return err_set(e, ERR_SYS, "'%s': the file system of the spool "
-		    "has no hard links: put the spool on another one", x->path);
+		return err_set(e, ERR_SYS, "cannot make a hard link '%s': %s: "
+		    "put the spool on another file system", x->path, strerror(errno));
 	return err_sys(e, "'%s'", x->path);
 }
 

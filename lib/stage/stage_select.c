@@ -233,8 +233,8 @@ stage_select_given(struct stage_select *x, struct err *e)
 	uint32_t g, all = x->sh.schema->ngroups;
 
 	if (t->n > all)
-		return err_set(e, ERR_DATA, "mismatch: the plan has %zu groups, but "
-		    "the shard %lu", t->n, (unsigned long)all);
+		return err_set(e, ERR_DATA, "mismatch: the plan names group %zu, but "
+		    "the shard has %lu groups", t->n - 1, (unsigned long)all);
 	for (g = 0; g < all; g++)
 		x->plan[g] = g < t->n ? t->p[g] : x->level[0];
 	return stage_select_put(x, NULL, e);
@@ -306,8 +306,8 @@ stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
 		return k;
 	if (k == 0)
-		return reader_place(s->in, err_set(e, ERR_USAGE, "the stream has "
-		    "no policy: put ace-policy before this program"), e);
+		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
+		    "the stream sets a budget: put ace-policy before this program"), e);
 	*bytes = ratio_budget(s->schema->total, v);
 	return 0;
 }

@@ -100,7 +100,7 @@ t() { printf '%b' "$1" >in; }
 	exits 0 ace-advise ratio --format tsv --bandwidth 0bit --ratio 9,9
 	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
 	exits 2 ace-advise ratio -S st --bandwidth 0bit
-	says 'expected one of --state and --bandwidth'
+	says 'ratio: --state and --bandwidth exclude each other: give one'
 	refuses 4 "state 'typo'" ace-advise ratio -S typo
 	[ ! -s out ]
 	[ ! -e typo ]

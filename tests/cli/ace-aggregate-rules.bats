@@ -288,7 +288,7 @@ steps() {
 	exits 5 ace-aggregate --tolerate 1 a b
 	says 'center:1 needs at least 3 contributions, found 2'
 	exits 2 ace-aggregate --tolerate 1 --devices 2 a b
-	says '--devices 2 --tolerate 1: any rule tolerates fewer than half of the devices, here at most 0'
+	says '--devices 2 with F = 1: any rule tolerates fewer than half of the devices, here at most 0'
 	exits 2 ace-aggregate --tolerate 0 a b c
 	exits 2 ace-aggregate --tolerate 1 --rule median a b c
 	says '--rule and --tolerate set the same rule'

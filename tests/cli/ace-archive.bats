@@ -452,7 +452,7 @@ gets() {
 	refuses 1 "the archive has no model: " ace-archive get plain
 	ace-archive create -o cut.tar [01345].aceg
 	exits 3 ace-archive get cut.tar
-	says "the archive lacks a patch before step 5, or a whole model to begin with"
+	says "the archive has no whole model from which its patches lead to step 5"
 	[ ! -s out ] || exits 3 ace-patch m0 <out
 	gets 1 cut.tar
 	ace-diff -r demo -d other -s 5 m1 | ace-archive create -o run.tar run.tar -

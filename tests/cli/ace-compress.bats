@@ -163,10 +163,10 @@ records() {
 	cp st/residual residual
 	mkshards -s 1 -d edge2 >g
 	exits 3 ace-compress -S st -c q8 g
-	says "^ace-compress: mismatch: the shard is of device 'edge2', but the state of device 'edge1'"
+	says "^ace-compress: mismatch: the shard is of device 'edge2', but the state is of device 'edge1'"
 	mkshards -s 1 -r run2 >g
 	exits 3 ace-compress -S st -c q8 g
-	says "^ace-compress: mismatch: the shard is of run 'run2', but the state of run 'test'"
+	says "^ace-compress: mismatch: the shard is of run 'run2', but the state is of run 'test'"
 	mkshards -s 1 -t layer.weight:8,16 -t embed:24,8 -t layer.bias:16 >g
 	exits 3 ace-compress -S st -c q8 g
 	says "^ace-compress: mismatch: .*tensor 0 is 'layer.weight' and 'embed'"

@@ -20,7 +20,7 @@ load front
 	# ace-step's message is printed, although the connection fails, too
 	sed -i '2i [ "$2" != sync ] || { cat >all; exit 255; }' through
 	exits 3 ace edge far:away --name edge1 --through ./through -- echo hello
-	says '^ace-edge: echo wrote no shard: '
+	says '^ace-edge: echo wrote no valid shard: '
 	# a program like socat reports a broken pipe, but the trainer failed first
 	sed -i '2s/exit 255/echo "12:58 socat E: Broken pipe" >\&2; exit 1/' through
 	exits 1 ace edge far:away --name edge1 --through ./through -- false
@@ -97,7 +97,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	cloud run --devices 1 --bits 8
 	exits 3 env "LD_PRELOAD=$(preload)" ACE_FASTER=5 ACE_ONLY=ace-edge \
 	    ace-edge run --name edge1 -- bash -c 'exec >&- && sleep 1000'
-	says '^ace-edge: bash wrote no shard: '
+	says '^ace-edge: bash wrote no valid shard: '
 	exits 1 ace edge run --name edge1 -- ./none
 	says '^ace-edge: ./none ended with status 127 in round 1: '
 	exits 0 ace edge run --name edge1 -- "$train" 2 1
@@ -114,11 +114,11 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 		exits 0 timeout "$HANG" ace edge run --name edge1 -- "$train" 2 $r
 		averaged edge1 $r 2
 	done <<-'END'
-	3|echo hello|bash wrote no shard: expected one shard per round on its standard output
+	3|echo hello|bash wrote no valid shard: expected one shard per round on its standard output
 	1|exit 7|bash ended with status 7 in round .*run the same command again to continue
 	1|kill -9 $$|bash ended with status 137 in round
 	1|variant s/into.stdin.write.*/into.stdin.write(shard(step)[:9000]); sys.exit(3)/|variant ended with status 3
-	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model: tensor 'w' differs in shape or dtype .give a new model a new state directory
+	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model: tensor 'w' differs in shape .give a new model a new state directory
 	3|variant s/"w"/"v"/|another model
 	3|variant s/"delta"/"model"/|ace-step: mismatch: the shard of 'edge1' has kind model, expected gradient, delta, sum or mean
 	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, at most 1 .*: correct the training program or
@@ -130,7 +130,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	rm run/devices/edge1 2>/dev/null || :
 	variant 's/4096/8192/g;s/16384/32768/g'
 	exits 5 timeout "$HANG" ace edge run --name edge1 --state other -- ./variant 2 99
-	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model: tensor 'w' differs in shape or dtype: correct the training program or, if it is right, remove '$PWD/other/state'; then run the same command again"
+	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model: tensor 'w' differs in shape: correct the training program or, if it is right, remove '$PWD/other/state'; then run the same command again"
 	exits 3 timeout "$HANG" ace edge run --name edge1 --state other -- "$train" 2 $((r + 1))
 	says "^ace-edge: ace-step: mismatch: .*: correct the training program or, if it is right, remove '$PWD/other/state'"
 	rm -r other/state

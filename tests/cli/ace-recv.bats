@@ -345,7 +345,7 @@ gets() {
 	shard 2 edge1 -H samples=1099511627777 >in
 	recv '^step 2: invalid: limit: the shard has 1099511627777 samples, at most 2\^40$' <in
 	shard 3 edge1 -H contributors=1025 >in
-	recv '^step 3: invalid: limit: the shard has 1025 contributors, at most 1024 ' <in
+	recv '^step 3: invalid: limit: the shard has 1025 contributors, expected 1 to 1024 ' <in
 	gets '^step 4: invalid: limit: the weight is ' 4 edge1 -w 1000001
 	# while no step is closed, `ahead' counts from step 0
 	limited 'ahead 7' gets '^step 7: accepted$' 7 edge1
@@ -502,7 +502,7 @@ gets() {
 	exits 0 ace-recv --spool spool --device b --join
 	yes edge77 | head -c $((1 << 20)) >spool/devices
 	exits 3 ace-recv --spool spool --device b --join
-	says "limit: 'spool/devices' has more than 1 MiB"
+	says "limit: 'spool/devices' has 1 MiB or more"
 	echo "${name}0" >spool/devices
 	exits 3 ace-recv --spool spool --device b --join
 	says "corrupt: 'spool/devices' has line '.*', expected a device's name of at most"

@@ -54,7 +54,7 @@ one() {
 		tamper $how a.signed >bad
 		ace-inspect bad >/dev/null
 		exits 3 ace-sign --check ring bad
-		says "mismatch: the signature is made with a key of 'edge1', but not for this shard"
+		says "mismatch: the signature names a key of 'edge1', but does not fit this shard"
 		ace-inspect diff bad out >/dev/null 2>&1 && return 1
 		exits 3 ace-inspect verify out
 	done
@@ -79,7 +79,7 @@ one() {
 		cmp -s a.signed $of.signed && return 1
 		tamper from $of.signed a.signed >bad
 		exits 3 ace-sign --check ring bad
-		says 'mismatch: the signature is made with a key of .*, but not for this shard'
+		says 'mismatch: the signature names a key of .*, but does not fit this shard'
 	done
 }
 
@@ -158,7 +158,7 @@ one() {
 	for mode in 644 640 604 620; do
 		chmod $mode edge1.pem
 		exits 5 ace-sign -k edge1.pem in
-		says "other users can read the secret key in 'edge1.pem': run chmod 600"
+		says "other users have access to secret key 'edge1.pem': run chmod 600"
 	done
 	chmod 400 edge1.pem
 	exits 0 ace-sign -k edge1.pem in

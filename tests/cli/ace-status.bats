@@ -332,7 +332,7 @@ aged() {
 	echo hello >folder/file
 	exits 3 ace-status folder
 	says "^ace-status: mismatch: 'folder' is not a spool \(ace-recv --spool\), not a device's state and not a folder of models"
-	refuses 3 "is a file" ace-status folder/file
+	refuses 3 "is not a directory" ace-status folder/file
 	exits 2 ace-status
 	shows 'waiting for a first shard' ace-status empty
 	shard edge1 0

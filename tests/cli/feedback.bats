@@ -140,7 +140,7 @@ left() {
 	mkshards -s 1 -d edge2 |
 	    ace-compress -S st2 -c q8 --error-feedback ef21 >other
 	exits 3 ace-expand --cache h other
-	says "mismatch: the shard is of device 'edge2', but the state of device 'edge1'"
+	says "mismatch: the shard is of device 'edge2', but the state is of device 'edge1'"
 	mkfifo slow
 	ace-expand --cache h slow >dense 3>&- &
 	pid=$!

@@ -59,7 +59,7 @@ aggregate() {
 	limited 'weight 1.1e12' exits 2 ace-recv --spool spool in
 	gets "invalid: limit: the shard has 0 contributors" 2 edge1 -H contributors=0
 	shard 3 edge1 -H contributors=4294967295 >in
-	recv "invalid: limit: the shard has 4294967295 contributors, at most 1024" <in
+	recv "invalid: limit: the shard has 4294967295 contributors, expected 1 to 1024" <in
 	shard 4 edge1 -H samples=18446744073709551615 >in
 	recv "invalid: limit: the shard has 18446744073709551615 samples" <in
 	gets "invalid: mismatch: step 5 was computed at the later model version 6" 5 edge1 -H base=6
@@ -235,8 +235,8 @@ cuts.seconds=1" >in
 	local i what=("-w 1.7e308" "-H samples=18446744073709551615"
 	    "-H contributors=4294967295")
 	local why=("limit: weight 1.7e\\+308 of 'evil[12]' makes the sum of weights infinite"
-	    "limit: the sum of samples or contributors exceeds 64 bits"
-	    "limit: the sum of samples or contributors exceeds 64 bits")
+	    "limit: the sum of samples exceeds 64 bits"
+	    "limit: the sum of contributors exceeds 32 bits")
 	for i in 0 1 2; do
 		for d in edge1 edge2 evil1 evil2; do shard $i $d; done >all
 		exits 0 ace-recv --spool spool --sync none all

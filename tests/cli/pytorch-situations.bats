@@ -82,7 +82,7 @@ trainer() {
 	as_command 1
 	wait $! || { cat err2; false; }
 	same edge1.end edge2.end
-	grep -q 'round 1 closed before this device.s shard arrived' err2
+	grep -q 'the average of round 1 is without this device.s shard' err2
 	grep -q 'rounds 2 to [3-6] passed without this device' err2
 }
 

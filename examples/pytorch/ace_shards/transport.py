@@ -259,7 +259,7 @@ class Wait:
             self.late.add(at)
             self.behind = True
             log.log(logging.DEBUG if self.quiet else logging.WARNING,
-                    "%s: round %d closed before this device's shard arrived: the update "
+                    "%s: the average of round %d is without this device's shard: the update "
                     "is kept and sent with a later round", self.device, at)
         return True
 
