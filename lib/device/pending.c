@@ -85,8 +85,7 @@ pending_compare(const struct residual *q, const struct pending *p,
 	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of run "
 		    "'%.80s', but this state is of run '%.80s': give the state of the "
-		    "shard's run",
-		    shard_device(sh), shard_run(sh), shard_run(own));
+		    "shard's run", shard_device(sh), shard_run(sh), shard_run(own));
 	if (!shard_is_average(sh))
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' has kind "
 		    "%s, expected an average: kind mean, sum or delta",

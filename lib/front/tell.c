@@ -629,8 +629,9 @@ tell_watch(const struct place *f, struct err *e)
 	if (t.said->rounds != 0 && t.round > t.said->rounds)
 		watch_line(wide, "done: %llu rounds", (unsigned long long)t.said->rounds);
 	else if (fd < 0 || fcntl(fd, F_OFD_GETLK, &works) < 0 || works.l_type == F_UNLCK)
-		watch_line(wide, "round %llu: %s does not run in this folder: type its command "
-		    "again", (unsigned long long)t.round, t.cloud ? "ace cloud" : "ace edge");
+		watch_line(wide, "round %llu: ace %s does not run in this folder: type its "
+		    "command again", (unsigned long long)t.round, !t.cloud ? "edge" :
+		    place_has(f, "id") ? "relay" : "cloud");
 	else {
 		tell_doing(&t, (double)now.tv_sec, wide > 40 ? wide : TELL_LINE, text);
 		watch_line(wide, "%s", text);

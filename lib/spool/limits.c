@@ -203,7 +203,7 @@ limits_head(const struct limits *a, const struct shard *sh,
 		(void)limits_because(r, &e);
 	if (a->schema != NULL && schema_diff(a->schema, sc, why) != 0)
 		limits_refuse(r, "mismatch: the shard is for another model than "
-		    "--schema: %.100s", why);
+		    "ace-recv --schema: %.100s", why);
 }
 
 void

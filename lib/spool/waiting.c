@@ -140,8 +140,8 @@ waiting_device(const struct spool *s, uint64_t step)
 		(void)waiting_missing(s, step, &missing, &aged);
 	}
 	waiting_say(s->wait, step, missing.text, "%s %llu: %s%s%s%s%s",
-	    STEP(s->wait, "waiting for", step), closed ? "all shards are there, but not "
-	    "its average" : "there are shards", here.text,
+	    STEP(s->wait, "waiting for", step), closed ? "it is closed, but its average is "
+	    "not there" : here.n != 0 ? "there are shards" : "there is no shard", here.text,
 	    aged.n != 0 ? "; missing" : "", aged.text,
 	    clients_summed(s) ? "" : "; no ace-aggregate runs");
 }

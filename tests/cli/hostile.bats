@@ -171,7 +171,7 @@ cuts.seconds=1" >in
 	mkshards -t w:7 >theirs
 	exits 0 ace-recv -v --spool pinned --run test --schema spool/0/edge1.aceg \
 	    --sync none theirs
-	says "invalid: mismatch: the shard is for another model than --schema"
+	says "invalid: mismatch: the shard is for another model than ace-recv --schema"
 	[ ! -e pinned/schema.aceg ]
 	shard 0 edge2 >in
 	exits 0 ace-recv -v --spool pinned --run test --schema spool/0/edge1.aceg \

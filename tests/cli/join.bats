@@ -278,7 +278,7 @@ for line in sys.stdin:
 	mkshards -d edge1 -s 2 -r demo |
 	    timeout "$HANG" ace-recv --spool spool --reply aggregate \
 	    >answer 2>said 3>&- &
-	wait_for grep -qx "ace-recv: waiting for step 2: all shards are there, but not its average" said
+	wait_for grep -qx "ace-recv: waiting for step 2: it is closed, but its average is not there" said
 	ace-aggregate spool/2/edge1.aceg | ace-recv --spool spool --publish
 	wait $aggregate
 	wait
