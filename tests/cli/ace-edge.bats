@@ -114,7 +114,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 		exits 0 timeout "$HANG" ace edge run --name edge1 -- "$train" 2 $r
 		averaged edge1 $r 2
 	done <<-'END'
-	3|echo hello|bash wrote no valid shard: expected one shard per round on its standard output
+	3|echo hello|bash wrote no valid shard: expected one per round on its standard output
 	1|exit 7|bash ended with status 7 in round .*run the same command again to continue
 	1|kill -9 $$|bash ended with status 137 in round
 	1|variant s/into.stdin.write.*/into.stdin.write(shard(step)[:9000]); sys.exit(3)/|variant ended with status 3
