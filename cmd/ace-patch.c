@@ -29,7 +29,6 @@ struct opts {
 	enum { APPLY, STAGE, COMMIT } act;
 	int way;		/* enum swap_way */
 	const char *delta;	/* directory for the changed tensors, or NULL */
-	int coding;		/* format of delta, enum delta_coding */
 	const char *receiver;	/* name in the receipt, or NULL */
 };
 
@@ -353,7 +352,7 @@ begin_delta(struct patch *x, struct err *e)
 		    (unsigned long long)x->s.p[x->which].base,
 		    (unsigned long long)x->s.p[x->s.n - 1].step);
 	r = statedir_scratch(&x->swap.dir, &fd, e);
-	return r < 0 ? r : delta_create(&x->delta, &x->m, fd, o->coding, e);
+	return r < 0 ? r : delta_create(&x->delta, &x->m, fd, e);
 }
 
 /* Write the next model beside the present one, or the journal. */
@@ -641,8 +640,6 @@ static const struct opt options[] = {
 	{ 0, "way", "WAY", NULL, OPT_WORD(struct opts, way, swap_ways) },
 	{ 'o', "output", "DIR", "write what changed into DIR, as SGLang reads it",
 	    OPT_PATH(struct opts, delta, OPT_DIR) },
-	{ 'f', "format", "FORMAT", NULL,
-	    OPT_WORD(struct opts, coding, delta_codings), .with = "output" },
 	{ 0, "receipt", "NAME", "answer as receiver NAME, with the model it has then",
 	    OPT_TEXT(struct opts, receiver) },
 	FILTER_OPT_THREADS,
@@ -656,7 +653,7 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-patch",
-			.usage = "[--stage | --commit] [--way WAY] [-o DIR [-f CODING]]\n"
+			.usage = "[--stage | --commit] [--way WAY] [-o DIR]\n"
 			    "    [--receipt NAME] MODEL <PATCH",
 			.about = "Makes the next model of a model with a patch.",
 			.examples = "ace-patch model.safetensors <step7.aceg\n"
@@ -667,7 +664,7 @@ main(int argc, char **argv)
 		},
 		.run = run
 	};
-	struct opts o = { .f = &p.f, .way = SWAP_ANY, .coding = DELTA_XOR };
+	struct opts o = { .f = &p.f, .way = SWAP_ANY };
 
 	return program_main(&p, argc, argv, &o);
 }

@@ -315,8 +315,6 @@ _ace() {
 		kind='free' ;;
 	ace-patch:--way)
 		kind='reflink in-place copy' ;;
-	ace-patch:-f | ace-patch:--format)
-		kind='xor overwrite' ;;
 	ace-policy:--omit)
 		kind=',provenance schema' ;;
 	ace-policy:--sandbox)
@@ -480,7 +478,7 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --bandwidth --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-patch)
-		opts='--stage --commit --way -o --output -f --format --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--stage --commit --way -o --output --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)

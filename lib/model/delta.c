@@ -477,7 +477,7 @@ delta_open(struct model *m, const struct model *old, const char *path,
 
 struct delta {
 	const struct model *m;
-	int fd, coding;
+	int fd;
 	uint64_t at;		/* end of the last frame in fd */
 	struct zst_out *z;
 	struct delta_sum is;
@@ -487,13 +487,11 @@ struct delta {
 	/* the tensor being written */
 	uint64_t done, all;	/* bytes written so far; bytes in all */
 	int changed;
-	struct scratch pos, val;	/* for overwrite: positions; new bytes */
-	unsigned char *p;	/* one piece of positions or bytes */
+	unsigned char *p;	/* DELTA_PIECE bytes */
 };
 
 int
-delta_create(struct delta **out, const struct model *m, int fd, int coding,
-    struct err *e)
+delta_create(struct delta **out, const struct model *m, int fd, struct err *e)
 {
 	struct delta *d = alloc_get(1, sizeof(*d), e);
 	int r;
@@ -505,9 +503,7 @@ delta_create(struct delta **out, const struct model *m, int fd, int coding,
 	}
 	d->m = m;
 	d->fd = fd;
-	d->coding = coding;
 	d->frames = (struct schema)SCHEMA_INIT;
-	d->pos = d->val = (struct scratch)SCRATCH_INIT(DELTA_PIECE);
 	r = zst_create(&d->z, fd, DELTA_SCRATCH, e);
 	if (r == 0 && (d->p = alloc_raw(DELTA_PIECE, 1, e)) == NULL)
 		r = -ERR_SYS;
@@ -529,14 +525,7 @@ delta_begin(struct delta *d, const struct model_span *s, struct err *e)
 	d->all = dtype_bytes(t->dtype, t->numel);
 	if ((r = delta_sum_begin(&d->is, 0, e)) < 0)
 		return r;
-	if (d->coding == DELTA_XOR)
-		return zst_begin(d->z, d->at, d->all, e);
-	scratch_clear(&d->pos);
-	scratch_clear(&d->val);
-	if (d->all > UINT32_MAX)
-		return err_set(e, ERR_DATA, "limit: tensor '%s' is too long for the "
-		    "32-bit positions of encoding 'overwrite': choose 'xor'", t->name);
-	return 0;
+	return zst_begin(d->z, d->at, d->all, e);
 }
 
 static int
@@ -555,72 +544,17 @@ delta_xor(struct delta *d, const unsigned char *old, const unsigned char *new,
 	return r;
 }
 
-/* Collect positions in the first four fifths of d->p and values in its last fifth, since
- * one write per value would be slow. */
-static int
-delta_marks(struct delta *d, const unsigned char *old, const unsigned char *new,
-    size_t all, struct err *e)
-{
-	const size_t most = DELTA_PIECE / 5;
-	unsigned char *val = d->p + 4 * most;
-	size_t i = 0, n;
-	uint64_t at;
-	int r = 0;
-
-	while (i < all && r == 0) {
-		for (n = 0; i < all && n < most; i++) {
-			if (old[i] == new[i])
-				continue;
-			bytes_set32(d->p + 4 * n, (uint32_t)(d->done + i));
-			val[n++] = new[i];
-		}
-		if ((r = scratch_put(&d->pos, d->p, 4 * n, &at, e)) == 0)
-			r = scratch_put(&d->val, val, n, &at, e);
-	}
-	return r;
-}
-
-static int
-delta_pass(struct delta *d, const struct scratch *from, struct err *e)
-{
-	uint64_t at;
-	size_t n;
-	int r = 0;
-
-	for (at = 0; at < from->n && r == 0; at += n) {
-		n = from->n - at < DELTA_PIECE ? (size_t)(from->n - at) : DELTA_PIECE;
-		if ((r = scratch_get(from, at, d->p, n, e)) == 0)
-			r = zst_write(d->z, d->p, n, e);
-	}
-	return r;
-}
-
-static int
-delta_put_marks(struct delta *d, struct err *e)
-{
-	unsigned char b[4];
-	int r;
-
-	bytes_set32(b, (uint32_t)d->val.n);
-	if ((r = zst_begin(d->z, d->at, 4 + d->pos.n + d->val.n, e)) < 0 ||
-	    (r = zst_write(d->z, b, 4, e)) < 0 || (r = delta_pass(d, &d->pos, e)) < 0)
-		return r;
-	return delta_pass(d, &d->val, e);
-}
-
 /* End a tensor. If it did not change, the next tensor overwrites its frame. */
 static int
 delta_tensor(struct delta *d, const struct model_span *s, struct err *e)
 {
 	struct schema_tensor t = { .dtype = SCHEMA_U8, .ndim = 1 };
 	uint64_t end;
-	int r = 0;
+	int r;
 
 	if (!d->changed)
 		return 0;
-	if (d->coding == DELTA_OVERWRITE)
-		r = delta_put_marks(d, e);
-	if (r < 0 || (r = zst_finish(d->z, &end, e)) < 0 ||
+	if ((r = zst_finish(d->z, &end, e)) < 0 ||
 	    (r = alloc_grow(&d->sum, &d->cap, d->frames.n + 1, sizeof(*d->sum),
 	    e)) < 0)
 		return r;
@@ -640,9 +574,7 @@ delta_group(struct delta *d, const struct model_span *s,
 	if (r < 0)
 		return r;
 	delta_sum_add(&d->is, new, s->bytes);
-	r = d->coding == DELTA_XOR ? delta_xor(d, old, new, s->bytes, e) :
-	    delta_marks(d, old, new, s->bytes, e);
-	if (r < 0)
+	if ((r = delta_xor(d, old, new, s->bytes, e)) < 0)
 		return r;
 	d->changed |= memcmp(old, new, s->bytes) != 0;
 	d->done += s->bytes;
@@ -695,10 +627,10 @@ place_index(const struct delta *d, uint64_t version, uint64_t base, struct buf *
 	int r;
 
 	(void)snprintf(text, sizeof(text), "{\"metadata\":{\"version\":\"%06llu\","
-	    "\"base_version\":\"%06llu\",\"delta_encoding\":\"%s\","
+	    "\"base_version\":\"%06llu\",\"delta_encoding\":\"xor\","
 	    "\"compression_format\":\"zstd\",\"checksum_format\":\"xxh3-128\"},"
 	    "\"weight_map\":{", (unsigned long long)version,
-	    (unsigned long long)base, delta_codings[d->coding]);
+	    (unsigned long long)base);
 	return (r = buf_puts(b, text, e)) < 0 ||
 	    (r = place_pairs(d, DELTA_FILE, b, e)) < 0 ? r : buf_puts(b, "}}\n", e);
 }
@@ -770,8 +702,6 @@ delta_free(struct delta *d)
 	zst_free(d->z);
 	hash_sum_free(d->is.x);
 	schema_release(&d->frames);
-	scratch_release(&d->pos);
-	scratch_release(&d->val);
 	alloc_free(d->sum);
 	alloc_free(d->p);
 	(void)close(d->fd);

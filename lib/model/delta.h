@@ -25,7 +25,7 @@
 struct err;
 
 enum delta_coding { DELTA_XOR, DELTA_OVERWRITE };
-extern const char *const delta_codings[];	/* names of enum delta_coding, for options */
+extern const char *const delta_codings[];	/* names of enum delta_coding */
 
 struct delta_head {
 	int is;			/* 1: a difference; 0: the other members are not set */
@@ -46,10 +46,9 @@ int delta_open(struct model *m, const struct model *old, const char *path,
 /* ---- writing one ---- */
 
 struct delta;
-/* Begin the difference from model m to its next version.  *out uses the file fd as
+/* Begin the difference from model m to its next version, as xor.  *out uses the file fd as
  * scratch space and closes it. */
-int delta_create(struct delta **out, const struct model *m, int fd, int coding,
-    struct err *e);
+int delta_create(struct delta **out, const struct model *m, int fd, struct err *e);
 /* Add a group's old and new bytes.  Call it for all groups, in order. */
 int delta_group(struct delta *d, const struct model_span *s,
     const unsigned char *old, const unsigned char *new, struct err *e);

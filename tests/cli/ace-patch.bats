@@ -648,7 +648,7 @@ renamed() {
 	exits 0 ace-patch --commit m
 	is m third
 	grep -q "^step 8$" m.ace-patch/marker
-	for how in "-f xor" "-f overwrite --stage" "--way in-place"; do
+	for how in "" "--stage" "--way in-place"; do
 		rm -rf m m.ace-patch d
 		cp old m
 		exits 0 ace-patch -o d $how m <all
@@ -729,7 +729,7 @@ renamed() {
 @test "parameters out of range: status 2, and nothing is made" {
 	cp old m
 	for bad in "-T 257" "-T -1" "-T x" "--max-elements 0" "--max-elements -1" \
-	    "--max-elements 1099511627777" "--way rename" "-f zstd -o d" "-f xor" "--receipt $(printf 'x%.0s' {1..257})" \
+	    "--max-elements 1099511627777" "--way rename" "--receipt $(printf 'x%.0s' {1..257})" \
 	    "--commit --stage" "--commit -o d" "--stage --way in-place"; do
 		exits 2 ace-patch $bad m <step.aceg
 	done
