@@ -4,7 +4,6 @@
  * and sends each receiver those that lead from the receiver's model to the newest.
  */
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

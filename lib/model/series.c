@@ -1,8 +1,6 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/bytes.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "codec/codec.h"
@@ -99,21 +97,6 @@ series_frame(struct series *s, struct coming *c, struct reader *in, int event,
 	return model_note_decode(&c->note, f->raw, f->raw_len, e);
 }
 
-/* Store a patch after the others. */
-static int
-series_keep(struct series *s, struct series_patch *p,
-    const struct series_part *part, struct err *e)
-{
-	int r;
-
-	if ((r = alloc_grow(&s->p, &s->cap, s->n + 1, sizeof(*s->p), e)) < 0 ||
-	    (p->n > 0 && (r = scratch_put(&s->s, part,
-	    p->n * sizeof(*part), &p->at, e)) < 0))
-		return r;
-	s->p[s->n++] = *p;
-	return 0;
-}
-
 /* Check that the patch changes the model that the previous patch makes. */
 static int
 series_chains(const struct series *s, const struct series_patch *p, struct err *e)
@@ -133,8 +116,7 @@ series_chains(const struct series *s, const struct series_patch *p, struct err *
 
 /* Check a complete patch and keep it, with the checksums of its groups. */
 static int
-series_end(struct series *s, struct coming *c, struct reader *in,
-    struct err *e)
+series_end(struct series *s, struct coming *c, struct reader *in, struct err *e)
 {
 	const unsigned char none[MODEL_HASH] = { 0 };
 	struct series_patch *p = &c->p;
@@ -158,9 +140,13 @@ series_end(struct series *s, struct coming *c, struct reader *in,
 	for (i = 0; i < c->n; i++)
 		c->part[i].sum = c->note.sum[i];
 	p->n = c->n;
-	if ((r = series_keep(s, p, c->part, e)) == 0)
-		memcpy(s->digest, reader_end_of_shard(in)->digest, SHARD_DIGEST);
-	return r;
+	if ((r = alloc_grow(&s->p, &s->cap, s->n + 1, sizeof(*s->p), e)) < 0 ||
+	    (p->n > 0 && (r = scratch_put(&s->s, c->part,
+	    p->n * sizeof(*c->part), &p->at, e)) < 0))
+		return r;
+	s->p[s->n++] = *p;
+	memcpy(s->digest, reader_end_of_shard(in)->digest, SHARD_DIGEST);
+	return 0;
 }
 
 /* Read the patch at whose shard `in' stands. */
