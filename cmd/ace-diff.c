@@ -245,7 +245,7 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 		return alike(d, path, e);
 	if (d->new.said != 0)
 		cli_say(d->o->f->cli, 0, "'%s' has metadata, which a whole model's "
-		    "shard does not carry: the receiver's model has none", path[0]);
+		    "shard does not carry: the receiver keeps its own, if any", path[0]);
 	return 0;
 }
 
@@ -404,7 +404,7 @@ gather(struct sending *x, struct store *st, const struct receivers_line *l,
 	shard_hex(l->has.hash, hex);
 	if (r == 0)
 		return err_set(e, ERR_REFUSED, "nothing leads from model %s of "
-		    "receiver '%.80s' to step %llu: store its whole model (ace-diff "
+		    "receiver '%.80s' to step %llu: store that step's whole model (ace-diff "
 		    "-S DIR -s STEP NEW)", hex, l->name, (unsigned long long)to->step);
 	if ((x->fd = alloc_get(n, sizeof(*x->fd), e)) == NULL)
 		fd = -1;

@@ -348,7 +348,7 @@ begin_delta(struct patch *x, struct err *e)
 			    "--output '%s'", o->delta);
 	if (x->s.p[x->s.n - 1].step <= x->s.p[x->which].base)
 		return err_set(e, ERR_DATA, "mismatch: the patch is from step %llu to "
-		    "%llu, expected a later one: give ace-diff --base-version and --step",
+		    "%llu: for --output give ace-diff a --base-version below its --step",
 		    (unsigned long long)x->s.p[x->which].base,
 		    (unsigned long long)x->s.p[x->s.n - 1].step);
 	r = statedir_scratch(&x->swap.dir, &fd, e);

@@ -202,8 +202,8 @@ make_sum(void *arg, const char *key, const char *value, struct err *e)
 	if (i < 0 || k->d.place[i].file != k->file)
 		return 0;
 	if (k->sum[i][0] != '\0' || strlen(value) >= DELTA_SUM)
-		return err_set(e, ERR_DATA, "corrupt: tensor '%.160s' has two checksums, "
-		    "or one with more than %d digits", key, DELTA_SUM - 1);
+		return err_set(e, ERR_DATA, "corrupt: tensor '%.160s' has %s", key,
+		    k->sum[i][0] != '\0' ? "two checksums" : "too long a checksum");
 	memcpy(k->sum[i], value, strlen(value) + 1);
 	return 0;
 }

@@ -270,13 +270,13 @@ index_holds(const struct model *m, const struct index *x,
 		c = i == x->n ? 1 : i == all->n ? -1 :
 		    strcmp(x->p[i].tensor, all->p[i].t.name);
 		if (c < 0)
-			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of index "
-			    "'%s' is in none of the files", x->p[i].tensor,
-			    m->index.path);
+			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of index '%s' "
+			    "is in none of the files", x->p[i].tensor, m->index.path);
 		if (c > 0)
-			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of '%s' is "
-			    "missing from the index, or is in two files",
-			    all->p[i].t.name, m->file[all->p[i].place.file].path);
+			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of '%s' is %s",
+			    all->p[i].t.name, m->file[all->p[i].place.file].path,
+			    i > 0 && strcmp(all->p[i - 1].t.name, all->p[i].t.name) == 0 ?
+			    "in another file, too" : "missing from the index");
 		if (strcmp(x->p[i].file,
 		    m->file[all->p[i].place.file].name) != 0)
 			return err_set(e, ERR_DATA, "corrupt: tensor '%s' is in "

@@ -177,11 +177,11 @@ receivers_take(struct receivers *b, const struct receipt *r,
 	for (i = 0; i < b->n && l == NULL; i++)
 		if (memcmp(b->p[i].id, r->device, SHARD_ID) == 0)
 			l = &b->p[i];
+	*line = l;
 	if (l == NULL || !model_unhex(r->reason, hash))
 		return 0;
 	memcpy(l->has.hash, hash, MODEL_HASH);
 	l->has.step = r->version;
 	l->has.time = (uint64_t)time(NULL);
-	*line = l;
 	return receivers_save(b, e) < 0 ? -ERR_SYS : 1;
 }

@@ -56,7 +56,7 @@ int receivers_name(const char *name, struct err *e);
  * is not valid. */
 struct receivers_line *receivers_line(struct receivers *b, const char *name, struct err *e);
 /* Store the model that a receipt names in its receiver's line, and set *line to that line.
- * Return 1, or 0 if the receiver is not in the list or the receipt names no model. */
+ * Return 1, or 0 if the receiver is not in the list (*line: NULL) or no model is named. */
 int receivers_take(struct receivers *b, const struct receipt *r,
     const struct receivers_line **line, struct err *e);
 

@@ -124,8 +124,8 @@ series_end(struct series *s, struct coming *c, struct reader *in, struct err *e)
 	int r;
 
 	if (c->notes != 1 || c->note.n != c->n)
-		return err_set(e, ERR_DATA, "corrupt: found %d frames mODL, the last of %zu "
-		    "groups, expected 1 of %zu groups", c->notes, c->note.n, c->n);
+		return err_set(e, ERR_DATA, "corrupt: the patch has %d frames mODL, expected "
+		    "1; the last lists %zu groups, expected %zu", c->notes, c->note.n, c->n);
 	memcpy(p->before, c->note.before, MODEL_HASH);
 	memcpy(p->after, c->note.after, MODEL_HASH);
 	if (p->whole != (memcmp(p->before, none, MODEL_HASH) == 0))

@@ -676,7 +676,7 @@ renamed() {
 	ace-diff -s 6 third old >back
 	cat next back >bad
 	exits 3 ace-patch -o d m <bad
-	says "the patch is from step 7 to 6, expected a later one: .*; 'm' stays at step 7$"
+	says "the patch is from step 7 to 6: for --output give ace-diff a --base-version below its --step.*; 'm' stays at step 7$"
 	same m new
 }
 

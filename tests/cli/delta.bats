@@ -184,7 +184,7 @@ refused() {
 	cp old m
 	plain old new >0.aceg
 	exits 3 ace-patch -o d m <0.aceg
-	says "mismatch: the patch is from step 0 to 0, expected a later one"
+	says "mismatch: the patch is from step 0 to 0: for --output give ace-diff a --base-version below its --step"
 	plain -s 7 --base-version 6 new >whole.aceg
 	refuses 3 "mismatch: the patch holds a whole model" ace-patch -o d m <whole.aceg
 	same m old
