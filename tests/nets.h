@@ -156,7 +156,7 @@ net_resnet152(struct net *x)
 
 enum { NETS = 4 };
 
-/* net_get(x, i): return the i-th network. */
+/* Write the i-th network to *x. */
 static inline void
 net_get(struct net *x, size_t i)
 {

@@ -235,13 +235,16 @@ system() {
 # needs PROGRAM: skip the test if PROGRAM is missing
 needs() { command -v "$1" >/dev/null || skip "no $1 here"; }
 
-# needs_torch: set PYTHON to one that has torch, or skip the test
-needs_torch() {
+# has_torch: set PYTHON to one that has torch, or to `none' and fail
+has_torch() {
 	for PYTHON in python3 /usr/bin/python3 none; do
 		"$PYTHON" -c 'import torch' 2>/dev/null && return
 	done
-	skip "no torch here (Debian's python3-torch)"
+	false
 }
+
+# needs_torch: set PYTHON to one that has torch, or skip the test
+needs_torch() { has_torch || skip "no torch here (Debian's python3-torch)"; }
 
 # needs_full: skip the test if there is no /dev/full
 needs_full() { [ -c /dev/full ] || skip "no /dev/full here"; }

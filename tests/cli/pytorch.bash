@@ -6,9 +6,7 @@ setup_file() {
 	export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 	export TRAINERS=$ROOT/tests/cli/pytorch
 	export PYTHONPATH=$TRAINERS:$ROOT/examples/pytorch
-	for PYTHON in python3 /usr/bin/python3 none; do
-		"$PYTHON" -c 'import torch' 2>/dev/null && break
-	done
+	has_torch || :
 	export PYTHON
 }
 
