@@ -223,7 +223,6 @@ attributes(void)
 	return path != NULL && passes(setxattr(path, "user.x", "x", 1, 0));
 }
 
-/* Use memory and queues that other processes share. */
 static int
 shares(void)
 {

@@ -156,7 +156,6 @@ net_resnet152(struct net *x)
 
 enum { NETS = 4 };
 
-/* Write the i-th network to *x. */
 static inline void
 net_get(struct net *x, size_t i)
 {

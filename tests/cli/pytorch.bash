@@ -1,7 +1,6 @@
 # Common part of the tests of examples/pytorch/ace_shards: the trainers in pytorch/, a cloud,
 # and a directory per test.
 
-# setup_file: find a python that has torch
 setup_file() {
 	export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 	export TRAINERS=$ROOT/tests/cli/pytorch

@@ -51,7 +51,6 @@ look(const char *path, const struct stat *st, int type, struct FTW *at)
 	return 0;
 }
 
-/* Admit all of the input's shards; the answer is discarded. */
 static void
 receive(const char *dir, const uint8_t *p, size_t n)
 {
