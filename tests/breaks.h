@@ -399,13 +399,13 @@ noted_shard(struct forge *s, unsigned long which)
 		[NOTED_SHARD_SECONDS] = { 21, 0, "\17\0\2\0compute.seconds-1" },
 		[NOTED_SHARD_NORM] = { 17, 0, "\12\0\3\0model.normnan" },
 		[NOTED_SHARD_STAMP] = { 15, 0, "\10\0\3\0residualnon" },
-		[NOTED_SHARD_PREDICT] = { 30, 0,
-		    "\7\0\4\0historynone\7\0\4\0predictef21" },
+		[NOTED_SHARD_PREDICT] = { 33, 0,
+		    "\7\0\4\0historynone\7\0\7\0predictcache:1" },
 		[NOTED_SHARD_DIFFERENCE] = { 15, 16, "\7\0\4\0historynone" },
 		[NOTED_SHARD_HOW] = { 33, 16,
 		    "\7\0\4\0historynone\7\0\7\0predictcache:2" },
-		[NOTED_SHARD_HISTORY] = { 30, 16,
-		    "\7\0\4\0historynono\7\0\4\0predictef21" }
+		[NOTED_SHARD_HISTORY] = { 33, 16,
+		    "\7\0\4\0historynono\7\0\7\0predictcache:1" }
 	};
 	struct forge_frame *f = &s->f[SHRD];
 	unsigned char b[96 + 40];

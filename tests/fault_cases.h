@@ -57,10 +57,10 @@ static const struct fault_case cases[] = {
 	    "ace-compress -S S --error-feedback momentum -c q8 in1 > out", 0 },
 	{ "compress-resend", CODED, "ace-compress -S S --resend > out", 0 },
 	{ "expand", CODED, "ace-expand -S S in1 > out", 0 },
-	{ "expand-cache", MADE "ace-compress -S S --error-feedback ef21 -c q8 in0 "
+	{ "expand-cache", MADE "ace-compress -S S --error-feedback cache -c q8 in0 "
 	    ">sent0; ", "ace-expand --cache C sent0 > out", 0 },
-	{ "expand-cache-next", MADE "ace-compress -S S --error-feedback ef21 -c q8 "
-	    "in0 >sent0; ace-compress -S S --error-feedback ef21 -c q8 "
+	{ "expand-cache-next", MADE "ace-compress -S S --error-feedback cache -c q8 "
+	    "in0 >sent0; ace-compress -S S --error-feedback cache -c q8 "
 	    "in1 >sent1; ace-expand --cache C sent0 >rest; ",
 	    "ace-expand --cache C sent1 > out", 0 },
 	{ "expand-feedback", MADE "ace-expand --feedback S in0 >rest; ",

@@ -18,7 +18,7 @@
 #include "sync/compensate.h"
 
 const char *const feedback_names[] = {
-	"ef", "momentum", "ef21", "cache", NULL
+	"ef", "momentum", "cache", NULL
 };
 
 #define FEEDBACK_LEARNS 5.0	/* seconds to wait for an average */
@@ -235,7 +235,7 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 		}
 		window = f->o.window != 0 ? f->o.window : PENDING_MAX;
 		/* the next difference depends on which history the receiver has */
-		if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
+		if (f->o.kind == COMPENSATE_CACHE)
 			window = 1;
 		if (pending_count(&f->pending) < window)
 			return 0;
@@ -252,9 +252,7 @@ feedback_take_back(struct feedback *f, struct err *e)
 	size_t i;
 	int r;
 
-	/* ef21 computes its target from the receiver's history, so a lost difference need
-	 * not be added back; for cache see feedback_history */
-	if (f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE)
+	if (f->o.kind == COMPENSATE_CACHE)	/* see feedback_history */
 		return 0;
 	for (i = 0; i < f->pending.n; i++) {
 		if (f->pending.p[i].fate != PENDING_REJECTED)
@@ -280,13 +278,9 @@ feedback_history(struct feedback *f, struct err *e)
 
 	if (f->o.kind != COMPENSATE_MOMENTUM && p != NULL &&
 	    p->fate == PENDING_REJECTED) {
-		if (f->o.kind == COMPENSATE_CACHE) {
-			r = dense_open(&f->back[f->nback], &f->state,
-			    f->side_old, SHARD_HISTORY, e);
-			f->nback++;
-			if (r < 0)
-				return r;
-		}
+		if ((r = dense_open(&f->back[f->nback++], &f->state, f->side_old,
+		    SHARD_HISTORY, e)) < 0)
+			return r;
 		f->side_old[0] = '\0';
 		/* When in doubt begin with zeros: if the receiver has another history, no
 		 * later shard corrects the error. */
@@ -330,12 +324,6 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 	return feedback_history(f, e);
 }
 
-static int
-feedback_predicts(const struct feedback *f)
-{
-	return f->o.kind == COMPENSATE_EF21 || f->o.kind == COMPENSATE_CACHE;
-}
-
 /* Set the incarnation to that of the residual, or to that of feedback_restart if there
  * is no residual. */
 static int
@@ -369,7 +357,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	s->flags |= SHARD_ERROR_FEEDBACK;
 	if (f->o.kind == COMPENSATE_MOMENTUM)
 		s->flags |= SHARD_MOMENTUM;
-	if (r < 0 || !feedback_predicts(f))
+	if (r < 0 || f->o.kind != COMPENSATE_CACHE)
 		return r;
 	s->flags |= SHARD_PREDICTED;
 	feedback_format(f, how);
@@ -385,7 +373,7 @@ feedback_before(const struct feedback *f, struct text_kv *kv, struct err *e)
 {
 	const char *dot = strchr(f->side_old, '.');
 
-	if (!feedback_predicts(f) || dot == NULL)
+	if (f->o.kind != COMPENSATE_CACHE || dot == NULL)
 		return 0;
 	return text_set(kv, FEEDBACK_KEY_BEFORE, dot + 1, e);
 }
@@ -448,7 +436,7 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
 	/* do not verify the residual again if an earlier program added it */
-	if (f->old.d.r != NULL && (f->compensated || f->o.kind == COMPENSATE_EF21))
+	if (f->old.d.r != NULL && f->compensated)
 		reader_skip_checks(f->old.d.r);
 	return feedback_create(f, sh, sc, e);
 }
@@ -512,7 +500,7 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 		nback += back[nback] != NULL;
 	}
 	v = f->redo && !alone && nback != 0 ? NULL : v;
-	if (!alone && ((!f->compensated && f->o.kind != COMPENSATE_EF21 &&
+	if (!alone && ((!f->compensated &&
 	    (r = dense_group(&f->old.d, g, &res, e)) < 0) ||
 	    (r = dense_group(&f->side, g, &side, e)) < 0))
 		return r;
@@ -545,8 +533,7 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
 		    left.sumsq : was.sumsq, n, c != NULL ? c->body->n : 0);
 	if (f->side_next != NULL && (r = dense_put(f->side_next, g, u, n, e)) < 0)
 		return r;
-	return f->o.kind == COMPENSATE_EF21 ? 0 :
-	    residual_put(f->next, g, a, n, &left, e);
+	return residual_put(f->next, g, a, n, &left, e);
 }
 
 /* Write the new list of pending shards. */
@@ -589,7 +576,7 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err 
 	/* keep the previous history, which is needed if this step is rejected */
 	if (f->side_new[0] != '\0')
 		statedir_prune(&f->state, f->side_new,
-		    feedback_predicts(f) ? f->side_old : NULL);
+		    f->o.kind == COMPENSATE_CACHE ? f->side_old : NULL);
 	r = residual_made(f->next, w, e);
 	feedback_drop(f);
 	return r;

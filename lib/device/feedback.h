@@ -133,7 +133,7 @@ struct feedback_lost {
 int feedback_restart(const struct statedir *s, uint64_t n,
     struct feedback_lost *l, struct err *e);
 
-/* ---- the receiver's side of ef21 and cache ---- */
+/* ---- the receiver's side of cache ---- */
 
 /* Keys of the residual: the kind of feedback, as in "cache:0.9"; the step of the previous
  * history. */

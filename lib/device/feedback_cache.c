@@ -79,9 +79,7 @@ feedback_cache_how(struct compensate *c, const struct shard *sh,
 	if (how == NULL || *base == NULL)
 		return err_set(e, ERR_DATA, "corrupt: the shard is a difference, but lacks "
 		    "key %s", how == NULL ? SHARD_KEY_PREDICT : SHARD_KEY_HISTORY);
-	c->kind = strcmp(how, "ef21") == 0 ? COMPENSATE_EF21 : COMPENSATE_CACHE;
-	if (c->kind == COMPENSATE_EF21)
-		return 0;
+	c->kind = COMPENSATE_CACHE;
 	if (strncmp(how, "cache:", 6) != 0)
 		return err_set(e, ERR_DATA, "unsupported: feedback '%.40s' is unknown: a "
 		    "newer release of ace may read it", how);

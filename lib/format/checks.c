@@ -39,13 +39,12 @@ checks_difference(const struct shard *s, struct err *e)
 	if (is != (how != NULL) || is != (of != NULL))
 		return err_set(e, ERR_DATA, "corrupt: a difference needs its flag, key "
 		    "predict and key history, but the shard lacks some");
-	if (how == NULL || strcmp(how, "ef21") == 0 ||
-	    strcmp(how, SHARD_PREDICT_PATCH) == 0 ||
+	if (how == NULL || strcmp(how, SHARD_PREDICT_PATCH) == 0 ||
 	    (strncmp(how, "cache:", 6) == 0 &&
 	    num_f64(&rho, how + 6, 0, 1, "", NULL) == 0))
 		return checks_stamp(s, SHARD_KEY_HISTORY, e);
-	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is not ef21, "
-	    SHARD_PREDICT_PATCH " or cache:R with R from 0 to 1",
+	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is neither "
+	    SHARD_PREDICT_PATCH " nor cache:R with R from 0 to 1",
 	    SHARD_KEY_PREDICT, how);
 }
 

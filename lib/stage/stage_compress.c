@@ -18,7 +18,7 @@
 #include "stage/stage_compress.h"
 
 /* Read a word like "cache" or "cache:0.9".  The number is gamma for ef, m for momentum
- * and rho for cache; ef21 takes none.  For a trailing ":raw" see feedback_raw. */
+ * and rho for cache.  For a trailing ":raw" see feedback_raw. */
 static int
 stage_compress_feedback(void *arg, const struct opt *row, const char *val,
     struct err *e)
@@ -32,7 +32,7 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 
 	if (n >= sizeof(word))
 		return err_set(e, ERR_USAGE, "--error-feedback '%s' is unknown: "
-		    "expected ef, momentum, ef21 or cache", val);
+		    "expected ef, momentum or cache", val);
 	memcpy(word, val, n + 1);
 	fb->raw = n >= sizeof(raw) && strcmp(word + n + 1 - sizeof(raw), raw) == 0;
 	if (fb->raw)
@@ -46,11 +46,7 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 	if (number == NULL)
 		return 0;
 	to = fb->kind == COMPENSATE_EF ? &fb->gamma :
-	    fb->kind == COMPENSATE_MOMENTUM ? &fb->momentum :
-	    fb->kind == COMPENSATE_CACHE ? &fb->decay : NULL;
-	if (to == NULL)
-		return err_set(e, ERR_USAGE, "--error-feedback '%s': ef21 takes no "
-		    "number", val);
+	    fb->kind == COMPENSATE_MOMENTUM ? &fb->momentum : &fb->decay;
 	return num_f64(to, number + 1, 0, 1, "--error-feedback", e);
 }
 
@@ -68,7 +64,7 @@ const struct opt stage_compress_rows[] = {
 	    OPT_PATH(struct stage_compress_opts, dir, OPT_DIR) },
 	{ 'c', "codec", "CODEC", "code all groups with CODEC, whatever the "
 	    "plan says", OPT_CALL(stage_compress_codec), .word = codec_word },
-	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M], ef21 or cache[:R]; :raw",
+	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M] or cache[:R]; :raw",
 	    OPT_CALL(stage_compress_feedback), .words = feedback_names,
 	    .def = "ef", .with = "state" },
 	{ 0, "window", "N", "let at most N shards be without a receipt",

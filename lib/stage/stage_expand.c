@@ -24,7 +24,7 @@ const struct opt stage_expand_rows[] = {
 	{ 0, "allow-gap", NULL, "accept a shard even if steps before it are "
 	    "missing", OPT_FLAG(struct stage_expand_opts, gap), .with = "state" },
 	{ 0, "cache", "DIR",
-	    "undo ef21 and cache feedback with the history kept in DIR",
+	    "undo cache feedback with the history kept in DIR",
 	    OPT_PATH(struct stage_expand_opts, cache, OPT_DIR) },
 	OPT_END
 };

@@ -25,8 +25,6 @@ compensate_target(const struct compensate *c,
 	} else if (c->kind != COMPENSATE_EF) {
 		compensate_copy(u, from->u, n);
 	}
-	if (c->kind == COMPENSATE_EF21)
-		c->kern->sub(a, a, u, n);
 	if (from->e != NULL)
 		c->kern->add_scaled(a, a, c->gamma, from->e, n);
 	for (i = 0; i < from->nback; i++)
@@ -45,10 +43,6 @@ compensate_settle(const struct compensate *c, float *a, float *u,
 		for (i = 0; i < n && dec != NULL; i++)
 			if (dec[i] != 0)
 				u[i] = 0;
-		break;
-	case COMPENSATE_EF21:
-		if (dec != NULL)
-			c->kern->add_scaled(u, u, 1, dec, n);
 		break;
 	case COMPENSATE_CACHE:
 		if (dec != NULL)
@@ -70,9 +64,6 @@ compensate_receive(const struct compensate *c, const float *h, int sent,
 {
 	size_t i;
 
-	if (c->kind == COMPENSATE_EF21)	/* sum in the sender's order, for equal bits */
-		c->kern->add_scaled(x, h, 1, x, n);
-	else
-		for (i = 0; i < n && !sent; i++)
-			x[i] = h[i] * c->rho;
+	for (i = 0; i < n && !sent; i++)
+		x[i] = h[i] * c->rho;
 }

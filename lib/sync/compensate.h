@@ -1,5 +1,5 @@
 /*
- * The arithmetic of error feedback, on arrays.  The four kinds differ in what is coded
+ * The arithmetic of error feedback, on arrays.  The three kinds differ in what is coded
  * (the target a) and in what is kept.  g is the gradient, e the residual, dec the decoded
  * values of a, r what the receiver reconstructs; ' marks the value kept for the next
  * step:
@@ -8,15 +8,12 @@
  *             (ACE-Sync, equation 7; gamma < 1: SparseLoCo's decay)
  *   momentum  u = m u + g, a = u + gamma e,  e' = a - dec     r = dec
  *             u = 0 where dec != 0       (DGC, Lin et al. 2018, section 3)
- *   ef21      a = g - h,  h' = h + dec                        r = h'
- *             (EF21, Richtarik et al. 2021)
  *   cache     a = g + gamma e,  r = dec if sent, else rho h,
  *             e' = a - r,  h' = r        (ACE-Sync's reconstruction of what
  *             was not sent from cached history; the form is ours)
  *
- * In all but ef21 no step loses anything: r + e' = a for every element, bit for bit where
- * the code is exact.  ef21 has no residual; it keeps the history h equal on both sides
- * instead.
+ * No step loses anything: r + e' = a for every element, bit for bit where the code is
+ * exact.
  */
 #ifndef ACE_COMPENSATE_H
 #define ACE_COMPENSATE_H
@@ -26,7 +23,7 @@
 #include "kern/kern.h"
 
 enum compensate_kind {
-	COMPENSATE_EF, COMPENSATE_MOMENTUM, COMPENSATE_EF21, COMPENSATE_CACHE
+	COMPENSATE_EF, COMPENSATE_MOMENTUM, COMPENSATE_CACHE
 };
 
 struct compensate {
@@ -51,11 +48,11 @@ void compensate_target(const struct compensate *c,
     const struct compensate_from *from, size_t n, float *a, float *u);
 
 /* Settle a group after coding.  dec f32[n] has the decoded values, or is NULL if the
- * group is not sent.  Set a to e' (which ef21 does not keep), and u to u' or h'. */
+ * group is not sent.  Set a to e', and u to u' or h'. */
 void compensate_settle(const struct compensate *c, float *a, float *u,
     const float *dec, size_t n);
 
-/* Reconstruct a group at the receiver of ef21 or cache.  x f32[n] holds the decoded
+/* Reconstruct a group at the receiver of cache.  x f32[n] holds the decoded
  * values, or zeros if the group was not sent, and becomes r; h f32[n] is the
  * history. */
 void compensate_receive(const struct compensate *c, const float *h, int sent,

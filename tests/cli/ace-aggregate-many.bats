@@ -99,7 +99,7 @@ fleet() {
 }
 
 @test "differences to a history, for each of which two files are open" {
-	fleet 70 -n 64 -H flags=16 -K predict=ef21 -K history=none
+	fleet 70 -n 64 -H flags=16 -K predict=cache:1 -K history=none
 	cat d/* >all
 	agg=(ace-aggregate --omit provenance --spool s --sync none --devices 70 --rounds 1)
 	ace-recv -q --spool s --sync none all >receipts

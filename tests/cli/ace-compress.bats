@@ -236,7 +236,7 @@ records() {
 @test "a budget is met at every step, and the residual keeps what is not sent" {
 	for s in 0 1 2 3; do
 		mkshards -n 200k -g 8192 -k layered -s $s >in
-		for kind in ef momentum ef21 cache; do
+		for kind in ef momentum cache; do
 			case $kind in
 			ef) ace-expand -S $kind in ;;
 			*) cat in ;;
@@ -259,7 +259,7 @@ records() {
 	exits 3 ace-compress -S state -c q8 --error-feedback cache:0.5 in1
 	says "mismatch: file 'history.0' is absent from state 'state'"
 	mv away state/history.0
-	for other in ef momentum ef21 cache:0.75; do
+	for other in ef momentum cache:0.75; do
 		exits 5 ace-compress -S state -c q8 --error-feedback $other in1
 		says "was made with feedback cache:0.5, not $other"
 		diff -r state was
@@ -305,7 +305,7 @@ records() {
 		done
 		same "d.$how.sent" "d.${how%:*}.sent"
 	done
-	for bad in ef:2 ef:x ef: ef21:0.5 momentum:-1 cache:nan other \
+	for bad in ef:2 ef:x ef: momentum:-1 cache:nan other \
 	    sixteen-characters:1; do
 		exits 2 ace-compress -S st --error-feedback "$bad" -c q8 g1
 	done

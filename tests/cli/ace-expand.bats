@@ -109,41 +109,36 @@ load values
 }
 
 @test "--cache decodes differences to a history; without it they are refused" {
-	for how in ef21 cache; do
-		rm -rf st st.here before after
-		for s in 1 2; do
-			mkshards -s "$s" -n 10k >"g$s"
-			exits 0 ace-compress -S st --error-feedback "$how" \
-			    -c topk:0.2 -o "c$s" "g$s"
-		done
-		refuses 3 "^ace-expand: mismatch: " ace-expand c2
-		refuses 3 "^ace-aggregate: mismatch: " ace-aggregate c1
-		exits 3 ace-export -f raw c1
-		exits 5 ace-expand --cache st.here c2
-		says 'is a difference to history [0-9a-f]*, but this receiver has no history'
-		rm -rf st.here
-		exits 0 ace-expand --omit provenance --cache before c1
-		cp -r before after
-		makes want ace-expand --omit provenance --cache after c2
-		[ -z "$(field predict want)$(field history want)" ]
-		exits 0 ace-expand --omit provenance --cache after c2
-		same out want
-		# the previous shard is no longer accepted
-		exits 5 ace-expand --cache after c1
-		says 'is a difference to history [0-9a-z]*, but after step'
-		# with ef21, the sender's state has the same values
-		raw want >r.f32
-		if [ "$how" = ef21 ]; then
-			raw "st/history.2" >h.f32
-			same r.f32 h.f32
-		fi
-		exits 0 ace-expand --omit provenance --cache before c2
-		same out want
-		mkshards -s 3 -n 10k |
-		    ace-compress -S st --error-feedback "$how" -c topk:0.2 >c3
-		exits 0 ace-expand --cache before c3
-		[ "$(ls before)" = "$(printf 'history.2\nhistory.3\nlock')" ]
+	for s in 1 2; do
+		mkshards -s "$s" -n 10k >"g$s"
+		exits 0 ace-compress -S st --error-feedback cache \
+		    -c topk:0.2 -o "c$s" "g$s"
 	done
+	refuses 3 "^ace-expand: mismatch: " ace-expand c2
+	refuses 3 "^ace-aggregate: mismatch: " ace-aggregate c1
+	exits 3 ace-export -f raw c1
+	exits 5 ace-expand --cache st.here c2
+	says 'is a difference to history [0-9a-f]*, but this receiver has no history'
+	rm -rf st.here
+	exits 0 ace-expand --omit provenance --cache before c1
+	cp -r before after
+	makes want ace-expand --omit provenance --cache after c2
+	[ -z "$(field predict want)$(field history want)" ]
+	exits 0 ace-expand --omit provenance --cache after c2
+	same out want
+	# the previous shard is no longer accepted
+	exits 5 ace-expand --cache after c1
+	says 'is a difference to history [0-9a-z]*, but after step'
+	# the sender keeps the same history
+	raw want >r.f32
+	raw st/history.2 >h.f32
+	same r.f32 h.f32
+	exits 0 ace-expand --omit provenance --cache before c2
+	same out want
+	mkshards -s 3 -n 10k |
+	    ace-compress -S st --error-feedback cache -c topk:0.2 >c3
+	exits 0 ace-expand --cache before c3
+	[ "$(ls before)" = "$(printf 'history.2\nhistory.3\nlock')" ]
 }
 
 @test "a difference of an unknown kind, or without its history: status 3" {

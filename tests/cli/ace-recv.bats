@@ -300,7 +300,7 @@ gets() {
 
 @test "limits kind: a difference to a history is accepted only if listed" {
 	shard 0 edge1 -c f32 >in
-	ace-compress -S state -c topk:0.5 --error-feedback ef21 in >apart
+	ace-compress -S state -c topk:0.5 --error-feedback cache in >apart
 	limited 'kind gradient' recv 'invalid: mismatch: differences to a history are not accepted here' <apart
 	rm -r spool
 	limited 'kind gradient,difference' recv accepted <apart

@@ -38,9 +38,9 @@ begins() { mkshards >in; }
 }
 
 @test "ace-compress refuses a difference to a history" {
-	ace-compress -S S --error-feedback ef21 -c q8 in >first
+	ace-compress -S S --error-feedback cache -c q8 in >first
 	mkshards -s 1 >in
-	ace-compress -S S --error-feedback ef21 -c q8 in >sent
+	ace-compress -S S --error-feedback cache -c q8 in >sent
 	refuses 3 "mismatch: the shard of 'edge1' is a difference to a history: expand it first with ace-expand --cache" \
 	    ace-compress -c q8 sent
 }

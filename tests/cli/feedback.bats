@@ -71,11 +71,8 @@ left() {
 }
 
 @test "a history waits for the receipt of each shard, momentum does not" {
-	for how in ef21 cache; do
-		rm -rf st
-		code 0 --error-feedback $how --window 4
-		waits 1 1 --error-feedback $how --window 4
-	done
+	code 0 --error-feedback cache --window 4
+	waits 1 1 --error-feedback cache --window 4
 	rm -rf st
 	code 0 --error-feedback momentum --window 2
 	[ "$(field flags sent)" -eq 3 ]
@@ -86,7 +83,7 @@ left() {
 @test "steps may exceed 32 bits" {
 	for s in 1099511627776 1099511627777; do
 		mkshards -s $s >in
-		makes coded ace-compress -S st -c f32 --error-feedback ef21 in
+		makes coded ace-compress -S st -c f32 --error-feedback cache in
 		makes dense ace-expand --cache h coded
 	done
 	[ -e st/history.1099511627777 ]
@@ -94,14 +91,14 @@ left() {
 	raw dense >got
 	each 'abs($v[0] - $v[1]) <= 1e-6 * (1 + abs($v[0]))' want got
 	mkshards -s 1 >in
-	exits 5 ace-compress -S st -c f32 --error-feedback ef21 in
+	exits 5 ace-compress -S st -c f32 --error-feedback cache in
 	says 'step 1 of .edge1. is not after step 1099511627777'
 }
 
 @test "the state's files and its directory are synced, or nothing with --sync none" {
 	mkdir -m 700 on
 	mkshards >in
-	for how in ef momentum ef21 cache; do
+	for how in ef momentum cache; do
 		synced ace-compress -S "on/$how" -c q8 --error-feedback "$how" \
 		    in >sent
 		grep -q "^on/$how/residual" synced || { cat synced; false; }
@@ -135,10 +132,10 @@ left() {
 	exits 0 ace-expand --omit provenance --cache h in
 	raw out | cmp - <(raw in)
 	[ ! -e h/history ]
-	ace-compress -S st -c q8 --error-feedback ef21 in >coded
+	ace-compress -S st -c q8 --error-feedback cache in >coded
 	exits 0 ace-expand --cache h coded
 	mkshards -s 1 -d edge2 |
-	    ace-compress -S st2 -c q8 --error-feedback ef21 >other
+	    ace-compress -S st2 -c q8 --error-feedback cache >other
 	exits 3 ace-expand --cache h other
 	says "mismatch: the shard is of device 'edge2', but the state is of device 'edge1'"
 	mkfifo slow

@@ -228,7 +228,7 @@ still() {
 }
 
 @test "whole numbers have no residual, no momentum and no difference to a history" {
-	for f in ef momentum ef21 cache; do
+	for f in ef momentum cache; do
 		rm -rf st h
 		for s in 1 2 3; do
 			whole $((1000 + 7 * s)) m.safetensors

@@ -28,7 +28,7 @@ balance() {
 shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 
 @test "an aggregate of differences has the reconstructed values" {
-	for how in cache ef21 cache:0.5; do
+	for how in cache cache:0.5; do
 		rm -rf state spool h in*
 		for s in 0 1 2 3; do
 			code $s $how
@@ -68,82 +68,73 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 }
 
 @test "after a late shard, the next one is a difference to the history that the spool has" {
-	for how in cache:1 ef21; do
-		rm -rf state spool in*
-		code 0 $how
-		answer sent0
-		code 1 $how
-		[ $how = ef21 ] || balance "2 inputs up to step 1, 1 accepted, 1 pending"
-		mkshards -s 1 -d edge2 -n 20k -t a:5000 -t b:3000 |
-		    ace-recv --spool spool >/dev/null
-		exits 0 ace-aggregate --spool spool --rounds 2
-		answer sent1
-		says "step 1: late"
-		[ "$(ls spool/device/edge1.history)" = history.0 ]
-		code 2 $how
-		answer sent2
-		says "step 2: accepted"
-		shared 2
-		[ $how = ef21 ] || balance "3 inputs up to step 2, 2 accepted, 0 pending"
-	done
+	code 0
+	answer sent0
+	code 1
+	balance "2 inputs up to step 1, 1 accepted, 1 pending"
+	mkshards -s 1 -d edge2 -n 20k -t a:5000 -t b:3000 |
+	    ace-recv --spool spool >/dev/null
+	exits 0 ace-aggregate --spool spool --rounds 2
+	answer sent1
+	says "step 1: late"
+	[ "$(ls spool/device/edge1.history)" = history.0 ]
+	code 2
+	answer sent2
+	says "step 2: accepted"
+	shared 2
+	balance "3 inputs up to step 2, 2 accepted, 0 pending"
 }
 
 # stamp FILE: print the first 8 digits of the digest in its tail
 stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1"; }
 
 @test "if the spool lost its history, a shard is refused and the device begins a new history" {
-	for how in cache:1 ef21; do
-		rm -rf state spool in*
-		for s in 0 1 2; do
-			code $s $how
-			answer sent$s
-		done
-		old=$(stamp state/history.1) new=$(stamp state/history.2)
-		# as if restored from a backup
-		rm spool/device/edge1.history/history.2
-		code 3 $how
-		answer sent3 5
-		says "step 3: invalid: .*a difference to history $new, but after step 1 this receiver has history $old: begin a new one with step 4"
-		[ ! -e spool/3/edge1.aceg ]
-		code 4 $how
-		answer sent4
-		says "step 4: accepted"
-		shared 4
-		[ $how = ef21 ] || balance "5 inputs up to step 4, 4 accepted, 0 pending"
-		rm -r spool/device/edge1.history
-		code 5 $how
-		answer sent5 5
-		says "step 5: invalid: .*a difference to history .*, but this receiver has no history: begin a new one with step 6"
-		code 6 $how
-		answer sent6
-		shared 6
+	for s in 0 1 2; do
+		code $s
+		answer sent$s
 	done
+	old=$(stamp state/history.1) new=$(stamp state/history.2)
+	# as if restored from a backup
+	rm spool/device/edge1.history/history.2
+	code 3
+	answer sent3 5
+	says "step 3: invalid: .*a difference to history $new, but after step 1 this receiver has history $old: begin a new one with step 4"
+	[ ! -e spool/3/edge1.aceg ]
+	code 4
+	answer sent4
+	says "step 4: accepted"
+	shared 4
+	balance "5 inputs up to step 4, 4 accepted, 0 pending"
+	rm -r spool/device/edge1.history
+	code 5
+	answer sent5 5
+	says "step 5: invalid: .*a difference to history .*, but this receiver has no history: begin a new one with step 6"
+	code 6
+	answer sent6
+	shared 6
 }
 
 @test "a state from a backup begins a new history" {
-	for how in cache:1 ef21; do
-		rm -rf state spool backup in*
-		code 0 $how
-		answer sent0
-		code 1 $how
-		cp -r state backup
-		answer sent1
-		code 2 $how
-		answer sent2
-		rm -r state
-		mv backup state
-		exits 0 ace-ack -S state --restart 1
-		[ ! -e state/history.1 ]
-		rm in0 in1 in2
-		code 3 $how
-		answer sent3
-		says "step 3: accepted"
-		shared 3
-		code 4 $how
-		answer sent4
-		shared 4
-		[ $how = ef21 ] || balance "2 inputs up to step 4, 2 accepted, 0 pending"
-	done
+	code 0
+	answer sent0
+	code 1
+	cp -r state backup
+	answer sent1
+	code 2
+	answer sent2
+	rm -r state
+	mv backup state
+	exits 0 ace-ack -S state --restart 1
+	[ ! -e state/history.1 ]
+	rm in0 in1 in2
+	code 3
+	answer sent3
+	says "step 3: accepted"
+	shared 3
+	code 4
+	answer sent4
+	shared 4
+	balance "2 inputs up to step 4, 2 accepted, 0 pending"
 }
 
 @test "a difference beyond the quota, not permitted or not valid is refused and leaves no history" {
@@ -182,9 +173,9 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 }
 
 @test "another ace-recv keeps the history of a shard that is being received" {
-	mkshards -s 0 | ace-compress -S st --error-feedback ef21 -c q8 |
+	mkshards -s 0 | ace-compress -S st --error-feedback cache -c q8 |
 	    ace-recv --spool spool | ace-ack -S st >rest
-	mkshards -s 1 | ace-compress -S st --error-feedback ef21 -c q8 >next
+	mkshards -s 1 | ace-compress -S st --error-feedback cache -c q8 >next
 	flock spool/.lock sleep 2 3>&- &
 	sleep 0.3
 	ace-recv --spool spool next >answer 3>&- &

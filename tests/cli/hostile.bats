@@ -42,7 +42,7 @@ aggregate() {
 	gets "step 7: invalid: corrupt: a difference needs its flag, key predict and key history" 7 edge1 -H flags=16
 	shard 8 edge1 -H flags=16 -K predict=poetry -K history=none >in
 	recv "step 8: invalid: corrupt: key predict: 'poetry'" <in
-	gets "step 8: accepted" 8 edge1 -H flags=16 -K predict=ef21 -K history=none
+	gets "step 8: accepted" 8 edge1 -H flags=16 -K predict=cache:1 -K history=none
 	limited 'kind gradient' gets "step 9: invalid: .* kind mean" 9 edge1 -H kind=3
 	# if a limit has several lines, the last one counts
 	shard 20 edge1 -H flags=16 >in

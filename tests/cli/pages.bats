@@ -213,9 +213,9 @@ example() {
 	exits 5 ace-sign -k key.pem in
 	exits 0 ace-score --form paper -S sc in
 	exits 3 ace-score --form paper -S sc model	# a history of another model
-	exits 0 ace-compress -S e -c q8 --error-feedback ef21 in
+	exits 0 ace-compress -S e -c q8 --error-feedback cache in
 	mkshards -s 1 >next
-	makes next ace-compress -S e -c q8 --error-feedback ef21 next
+	makes next ace-compress -S e -c q8 --error-feedback cache next
 	exits 5 ace-expand --cache h next		# a difference to another history
 	exits 3 ace-expand next				# a difference, but there is no history
 }
