@@ -242,10 +242,8 @@ take(struct run *x, struct opts *o, const char *path, struct err *e)
 	o->f->in.max_table = RECEIVE_TABLE;
 	a->schema = o->f->in.schema;
 	o->shard.tells = o->aggregate;
-	if ((r = limits_read(a, &x->spool, o->shard.device, e)) < 0)
-		return r;
-	x->spool.max_stale = a->stale;
-	if ((r = clients_enter(&x->spool, a->clients, o->shard.device, a->each,
+	if ((r = limits_read(a, &x->spool, o->shard.device, e)) == 0 &&
+	    (r = clients_enter(&x->spool, a->clients, o->shard.device, a->each,
 	    &place, e)) == 0 && (r = filter_in(o->f, &x->in, path, e)) == 0) {
 		temp_sweep(x->spool.state.dir);
 		r = serve(x, path == NULL || strcmp(path, "-") == 0 ?

@@ -87,9 +87,6 @@ static const struct fault_case cases[] = {
 	{ "recv-reply", CLOSED "ace-recv --spool D --publish agg0 >rest; ",
 	    "ace-recv --spool D --reply aggregate sent0 > out", 0 },
 	{ "ack", CLOSED "ace-ack -S S agg0 >rest; ", "ace-ack -S S rcpt0 > out", 0 },
-	{ "recv-stale", TWICE "mkshards -d other -s 2 >stale; "
-	    "echo staleness 0 >D/limits; ",
-	    "ace-recv --spool D stale > out", LEARNS },
 	{ "ack-restart", BOTH, "ace-ack -S S --restart 1 > out", COMMITS },
 	{ "meter", BOTH, "ace-meter -S S sent1 > out", FUZZY },
 	{ "aggregate", BOTH, "ace-aggregate --spool D --rounds 1 > out", ENDLESS },

@@ -50,16 +50,6 @@ limits_kinds(void *arg, const struct opt *row, const char *list, struct err *e)
 	return r;
 }
 
-static int
-limits_stale(void *arg, const struct opt *row, const char *val, struct err *e)
-{
-	struct limits *a = arg;
-
-	a->stale = UINT64_MAX;
-	return strcmp(val, "any") == 0 ? 0 :
-	    num_u64(&a->stale, val, 0, 1u << 30, row->name, e);
-}
-
 static const struct opt limits_rows[] = {
 	{ 0, "kind", "LIST", "Accepted kinds, separated by commas: gradient, delta,\n# "
 	    "sum, mean, residual, model, history, and difference (to a "
@@ -77,9 +67,6 @@ static const struct opt limits_rows[] = {
 	{ 0, "ahead", "N", "Shards more than N steps after the last closed step "
 	    "have to wait.", OPT_U64(struct limits, ahead, 1, LIMITS_STEP_MOST),
 	    .def = "10000" },
-	{ 0, "staleness", "N", "Shards computed at a model more than N steps "
-	    "older are late; any: none are.", OPT_CALL(limits_stale),
-	    .def = "any" },
 	{ 0, "quota", "SIZE", "Shards of a device with this many bytes in open "
 	    "steps have to wait.", OPT_SIZE(struct limits, quota), .def = "4Gi" },
 	{ 0, "open", "N", "Shards of a device with shards in this many open steps have to wait.",

@@ -34,7 +34,6 @@ struct limits {
 	double weight;			/* most weight of one shard */
 	uint64_t contributors;		/* most contributors of one shard */
 	uint64_t ahead;			/* steps after the last closed one, at most */
-	uint64_t stale;			/* value for max_stale of struct spool */
 	uint64_t shard;			/* bytes of one shard on the wire, at most */
 	uint64_t quota;			/* a device with so many bytes in open steps waits */
 	uint64_t open;			/* open steps with shards of a device, at most */

@@ -70,12 +70,10 @@ struct spool_seen {		/* what manifest_closed last read from DIR/closed */
 struct spool {
 	struct statedir state;	/* checked as a state directory is */
 	enum io_sync sync;
-	uint64_t max_stale;	/* versions that a shard's model may be behind;
-				 * UINT64_MAX: any number */
 	struct spool_seen *seen;
 	struct waiting *wait;	/* prints what is waited for; or NULL */
 };
-#define SPOOL_INIT { STATE_INIT, IO_SYNC_FULL, UINT64_MAX, NULL, NULL }
+#define SPOOL_INIT { STATE_INIT, IO_SYNC_FULL, NULL, NULL }
 
 int spool_open(struct spool *s, const char *dir, struct err *e);
 void spool_close(struct spool *s);

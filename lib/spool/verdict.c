@@ -71,8 +71,8 @@ verdict_refuse(const struct verdict *x, struct err *e)
 
 /* Look for the shard's bytes among those rejected before.  Return 1 with their receipt in
  * r; 1 with the verdict equivocation in r if other bytes may not follow; or 0.  Other bytes
- * may follow the verdict `invalid', VERDICT_TRIES - 1 times, since a device may have been
- * repaired.  closed 1: the step is closed: other bytes are late and no equivocation. */
+ * may follow VERDICT_TRIES - 1 times, since a device may have been repaired.  closed 1: the
+ * step is closed: other bytes are late and no equivocation. */
 static int
 verdict_before(const struct verdict *x, int closed, struct err *e)
 {
@@ -88,8 +88,7 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 		k = err_set(e, ERR_DATA, "corrupt: '%s' has %s", x->no,
 		    l.n == 0 ? "no receipt" : "the same receipt twice");
 	else if (k > 0 && n == 0) {
-		k = !closed && (l.n >= VERDICT_TRIES ||
-		    l.line[l.n - 1].r.verdict != RECEIPT_INVALID);
+		k = !closed && l.n >= VERDICT_TRIES;
 		if (k > 0)
 			x->r->verdict = RECEIPT_EQUIVOCATION;
 	}
@@ -295,29 +294,6 @@ verdict_fence(const struct verdict *x, struct err *e)
 	return k < 0 ? k : VERDICT_YES;
 }
 
-/* Decide whether to accept the shard; it is late if it was computed at a model that is too
- * old.  Return an enum verdict_says.  With VERDICT_NO the caller stores the verdict in r,
- * unless it is `fenced'. */
-static int
-verdict_judge(const struct verdict *x, struct err *e)
-{
-	const uint64_t base = x->sh->base_version, most = x->s->max_stale;
-	int k;
-
-	if (x->r->verdict != RECEIPT_ACCEPTED)
-		return VERDICT_NO;
-	if ((k = verdict_fence(x, e)) != VERDICT_YES)
-		return k;
-	if (most == UINT64_MAX || !x->d.has_last || x->d.last <= base ||
-	    x->d.last - base <= most)
-		return VERDICT_YES;
-	x->r->verdict = RECEIPT_LATE;
-	(void)snprintf(x->r->reason, sizeof(x->r->reason), "stale: computed at model "
-	    "version %llu, but the newest is %llu", (unsigned long long)base,
-	    (unsigned long long)x->d.last);
-	return VERDICT_NO;
-}
-
 /* Decide on the shard.  Return 0 with the verdict on disk, or VERDICT_ALONE to retry with
  * the exclusive lock, since this decision changes later ones. */
 static int
@@ -335,12 +311,12 @@ verdict_one(struct verdict *x, struct err *e)
 	    ((k = verdict_model(x, e)) < 0 || k == VERDICT_ALONE))
 		return k;
 	if ((k = verdict_known(x, e)) == 0) {
-		if ((k = verdict_judge(x, e)) < 0 || k == VERDICT_ALONE)
-			return k;
-		if (k == VERDICT_NO && x->r->verdict == RECEIPT_FENCED)
-			return 0;
-		if (k == VERDICT_NO)
+		if (x->r->verdict != RECEIPT_ACCEPTED)
 			return x->alone ? verdict_refuse(x, e) : VERDICT_ALONE;
+		if ((k = verdict_fence(x, e)) < 0 || k == VERDICT_ALONE)
+			return k;
+		if (k == VERDICT_NO)
+			return 0;	/* fenced: this verdict is not stored */
 		/* only the accepted shard with this name keeps its history */
 		if (x->m->cache != NULL && !x->alone)
 			return VERDICT_ALONE;

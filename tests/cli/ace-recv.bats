@@ -217,7 +217,6 @@ gets() {
 		open_0:open '0' is not a whole number from 1
 		idle_-1s:idle '-1s'
 		kind_gradient,poetry:kind 'poetry': expected gradient, delta, .* or difference
-		staleness_some:staleness 'some' is not
 	END
 	rm spool/limits
 	recv accepted <in
