@@ -99,8 +99,8 @@ take_model(struct ack *x, const struct receipt *r, struct err *e)
 	int k = receivers_open(&b, x->o->dir, 1, e);
 
 	if (k == 0 && (k = receivers_take(&b, r, &l, e)) == 0)
-		cli_say(x->o->f->cli, 0, "skipped a receipt %s", l != NULL ? "that names "
-		    "no model" : "whose receiver was sent nothing (ace-diff --to)");
+		cli_say(x->o->f->cli, 0, "skipped a receipt: %s", l != NULL ? "it names "
+		    "no model" : "ace-diff --to sent its receiver nothing");
 	else if (k > 0)
 		cli_say(x->o->f->cli, 1, "receiver '%s' has step %llu, model %s%s", l->name,
 		    (unsigned long long)r->version, r->reason,

@@ -221,7 +221,7 @@ fixed(const struct view *v, float *out)
 static void
 replay(const struct view *v, float *out)
 {
-	const size_t ago = (size_t)fmax(v->factor, 0);
+	const size_t ago = (size_t)fmax(v->factor, 1);
 
 	memcpy(out, v->steps == 0 ? v->x[0] : v->old[v->steps > ago ?
 	    v->steps - ago : 0], v->n * sizeof *out);

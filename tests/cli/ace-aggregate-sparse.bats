@@ -128,7 +128,7 @@ alike() {
 		alike "up.$f" "flat.$f"
 		[ "$(wc -c <"up.$f")" -lt $(($(wc -c <"flat.$f") / 8)) ]
 		# an exact code leaves a residual of zeros
-		raw "rs.$f/residual" >left
+		raw "rs.$f/residual" --kind residual >left
 		[ -s left ] && [ "$(tr -d '\0' <left | wc -c)" -eq 0 ]
 	done
 	makes deep ace-aggregate up.w up.e

@@ -130,7 +130,7 @@ shards() { [ "$(ace-inspect --format json "$1" | grep -o '"kind":"model"' | wc -
 		cp was S/models
 	done
 	ace-patch --receipt nobody other <whole >forged
-	notes "skipped a receipt whose receiver was sent nothing" ace-ack -S S <forged
+	notes "skipped a receipt: ace-diff --to sent its receiver nothing" ace-ack -S S <forged
 	cmp S/models was
 }
 
