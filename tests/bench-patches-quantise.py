@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """bench-patches-quantise.py DIR: quantise each model f32-NAME in DIR, which bench-patches
-made, to fp8-NAME as DeepSeek does and nvfp4-NAME as NVIDIA does.  Vectors, which the
-models have as one row, are not quantised."""
+made, to fp8-NAME as DeepSeek does and nvfp4-NAME as NVIDIA does.  Vectors, which have one
+row, and for nvfp4 rows that are not multiples of 16 values, become bf16 instead."""
 import os
 import sys
 
@@ -20,11 +20,11 @@ def bf16(x):
 
 
 def f8(x):
-    """Round to the nearest of the 127 magnitudes of f8e4m3."""
+    """Return the f8e4m3 code of the nearest of its 127 magnitudes, with the sign of x."""
     a = numpy.minimum(numpy.abs(x), F32(448))
-    # subnormal below 2^-6
+    # -5: magnitudes below 2^-6, the subnormal ones
     e = numpy.where(a == 0, -5, numpy.maximum(numpy.frexp(a)[1], -5))
-    # 8 if normal: rounding up carries into the exponent
+    # rint is from 8 on if normal; rounding up to 16 carries into the exponent
     m = numpy.rint(numpy.ldexp(a, 4 - e)).astype(int) + (e + 5) * 8
     return (numpy.minimum(m, 0x7e) | (x < 0) * 0x80).astype(numpy.uint8)
 
@@ -35,13 +35,13 @@ def f8_value(c):
 
 
 def f4(x):
-    """Return the code of the nearest of 0 0.5 1 1.5 2 3 4 6."""
+    """Return the f4 code of the nearest of 0 0.5 1 1.5 2 3 4 6, with the sign of x."""
     above = numpy.array([.25, .75, 1.25, 1.75, 2.5, 3.5, 5], F32)
     return (numpy.searchsorted(above, numpy.abs(x)) | (x < 0) * 8).astype(numpy.uint8)
 
 
 def fp8(name, x):
-    """Quantise blocks of 128x128 with one f32 scale each."""
+    """Yield name, dtype and array of x in f8, and of the f32 scales of its 128x128 blocks."""
     rows, cols = x.shape
     high, wide = -(-rows // BLOCK), -(-cols // BLOCK)
     most = numpy.zeros((high * BLOCK, wide * BLOCK), F32)
@@ -54,8 +54,8 @@ def fp8(name, x):
 
 
 def nvfp4(name, x):
-    """Quantise blocks of sixteen values with one f8e4m3 scale each and one f32 scale for
-    the tensor; a byte holds two values."""
+    """Yield name, dtype and array of x in f4, two values per byte; of the f8e4m3 scales of
+    each 16 values of a row; and of the f32 scale of the tensor."""
     parts = x.reshape(x.shape[0], -1, PART)
     most = numpy.abs(x).max()
     most = most / F32(448 * 6) if most > 0 else F32(1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""bench-patches.py DIR TEXT: train with PyTorch as bench-patches does; write DIR/old and
-new0 to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5, 4 of 3e-6, 8 of 1e-5, in bf16."""
+"""bench-patches.py DIR TEXT: train in PyTorch as bench-patches does; write in bf16 DIR/old and
+new0 to new3, each trained from old: 1 step of rate 1e-6, 1 of 1e-5, 4 of 3e-6, 8 of 1e-5."""
 import copy
 import os
 import sys

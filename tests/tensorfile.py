@@ -1,5 +1,5 @@
-"""Safetensors files for the programs that make models for tests, with nothing but the
-standard library and none of our code."""
+"""Read and write safetensors files for the programs that make models for tests, with nothing
+but the standard library and none of our code."""
 import json
 import struct
 

@@ -12,7 +12,7 @@ def need(true, what):
 
 
 class Bytes:
-    """A body that is read from its start and must be read to its end."""
+    """Bytes that are read from the start; reading beyond the end raises Corrupt."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -54,8 +54,8 @@ class Bytes:
                 return value
 
     def codes(self, n, width):
-        """Read n codes of this width in bits, least significant bit first,
-        padded with 0 to a byte."""
+        """Read n codes of width bits, the least significant bit first, and the zeros
+        that pad them to a byte."""
         size = (n * width + 7) // 8
         value = int.from_bytes(self.take(size), 'little')
         mask = (1 << width) - 1
@@ -82,9 +82,9 @@ FLT_MAX = of_bits(0x7f7fffff)
 
 
 def f32(x):
-    """Round a double to f32; beyond its range to infinity.  This rounds sums,
-    differences and products of two f32 correctly, since a double has twice
-    their digits."""
+    """Round a double to f32, beyond its range to infinity.  If the double is the
+    sum, difference or product of two f32, the result is rounded correctly, since
+    a double has more than twice the digits."""
     try:
         return struct.unpack('<f', struct.pack('<f', x))[0]
     except OverflowError:

@@ -7,8 +7,8 @@ FIRST = [353, 437, 542, 678, 852, 1077, 1369, 1752, 2254, 2914, 3783, 4923,
 
 
 class Tail:
-    """Reads the bits in the final states, then bits from the end of a body towards its
-    start."""
+    """Reads bits from the end of a body towards its start; after Code.turn, those in the
+    final states first."""
 
     def __init__(self, data):
         self.data, self.at, self.byte, self.left = data, len(data), 0, 0
@@ -102,7 +102,7 @@ class Levels:
         self.above, self.at = [], 0
 
     def chunk(self, k):
-        """Return the levels of the next k values."""
+        """Return the levels, which select the statistics, of the next k values."""
         if self.mode == 0:
             return [self.level] * k
         first = self.cols >= 64 and self.at > 0 and \
@@ -132,7 +132,7 @@ class Levels:
 
 
 class Code:
-    """Reads the words, the states and the bits of a body."""
+    """Reads a body: its states and bits from the end, its words from the start."""
 
     def __init__(self, data, states):
         self.data, self.at, self.tail = data, 0, Tail(data)
@@ -170,7 +170,7 @@ class Code:
 
 
 def symbols(code, levels, tables, n):
-    """Return chunks of (level, symbol)."""
+    """Return lists of (level, symbol), for 16 values each, the last for at most 16."""
     chunks = []
     for at in range(0, n, 16):
         k = min(16, n - at)
@@ -185,7 +185,7 @@ def symbols(code, levels, tables, n):
 
 
 def rest(bits, level, s, g, negative):
-    """Return |q|, its sign, and x if the body has it unchanged."""
+    """Return |q|, its sign, and |x| if the body has it unchanged."""
     if s == 15:
         k = 0
         while k < 15 and bits.bit():
@@ -248,7 +248,7 @@ def moved_on(state, parity):
 
 
 def tcq_rest(bits, level, s, g, negative):
-    """Return k, its sign, and x if the body has it unchanged."""
+    """Return k, its sign, and |x| if the body has it unchanged."""
     h, top = shift(level), s >> 1
     if s >= 14:
         j = 0
@@ -264,7 +264,7 @@ def tcq_rest(bits, level, s, g, negative):
 
 
 def tcq_symbols(code, levels, tables, n):
-    """Return chunks of (level, symbol, quantiser)."""
+    """Return lists of (level, symbol, quantiser), for 16 values each, or the rest."""
     chunks, state = [], [0] * 16
     for at in range(0, n, 16):
         chunk, counted = [], []

@@ -31,7 +31,7 @@ class Symbols:
 
 
 def table(m, e):
-    """Return for each symbol the total frequency, of 4096, from it on; then 0."""
+    """Return for each symbol its frequency plus those of later symbols, of 4096; then 0."""
     less, r, over = 65536 - (1 << 20) // ((2 * m + 1) << e), 1 << 28, [4096]
     while over[-1] >= 64:
         r = r * less >> 16

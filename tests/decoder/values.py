@@ -28,7 +28,7 @@ def plane(b, kind, n):
 
 
 def planes(b, n, size):
-    """Decode n numbers of `size' bytes from byte planes."""
+    """Decode n numbers of `size' bytes from byte planes, the most significant first."""
     kind = b.u8()
     first = plane(b, kind & 127, n)
     value = list(first)
@@ -51,7 +51,7 @@ def lossless(body, n, group):
 
 
 def q8_part(b, n):
-    """Decode a body of q8 that is part of a longer body."""
+    """Decode n values in q8 from the position of b."""
     out = []
     while len(out) < n:
         k = min(32, n - len(out))
@@ -88,7 +88,7 @@ def sign(body, n, group):
 # ---- topk ----
 
 class Numbers:
-    """Reads numbers up to `most' with an adaptive code of this initial mean."""
+    """Reads numbers up to `most' with an adaptive Rice code of this initial mean."""
 
     def __init__(self, bits, mean, most):
         self.bits, self.mean, self.most = bits, mean << 8, most
@@ -272,7 +272,7 @@ CODECS[18] = tcq
 
 
 def decode(codec, body, n, group):
-    """Decode n values; group has param, cols, offset and number."""
+    """Decode n values with these fields of group: param, cols and offset."""
     if n == 0:
         need(len(body) == 0, 'not empty')
         return []
