@@ -1,10 +1,10 @@
 # ace: gradient shards through Unix pipes.  GNU make.
 #
 #   make            programs and library, in build/, on all processors (or -j)
-#   make check      the tests, two minutes on two cores
+#   make check      the quick half of the tests, some minutes on two cores
 #   make check-long the longer tests: each damage, kill and power cut; gigabytes
 #   make asan       make check and some of check-long, with sanitizers
-#   make coverage   lines and branches that both reach, for each folder of lib
+#   make coverage   lines and branches that the tests reach, by folder of lib
 #   make mutants    N random mistakes from SEED on, and those that no test notices;
 #                   or the mistakes of FROM=tests/mutants-by-hand
 #   make demo       train a model through the pipes
@@ -13,15 +13,15 @@
 #   make bench      speeds, beside cat and peers; TOPICS="hops shards", LONG=1
 #   make dynacomm   DynaComm's cuts on four networks: table and picture
 #   make deco       time to a target loss over slow and changing links
-#   make table1     six methods of training, four edges, eight seeds (hours);
+#   make table1     seven methods of training, four edges, eight seeds (hours);
 #                   SEEDS=1, LOCAL=1: examples/compare.sh
 #   make frontier   the accuracy at compression ratios from 10 to 1000 (hours)
-#   make robust     the accuracy of each rule under nine attacks (half an hour)
+#   make robust     the accuracy of each rule under ten attacks
 #   make table1-sweep  each method with other rates, batches, intervals (hours)
 #                   these four continue where they were stopped; RESULTS=DIR
 #   make claims     each figure of the README's results, with its runs
 #   make pytorch    handwritten digits in PyTorch; needs torch, sklearn, npm
-#   make fuzz       FUZZ_TIME seconds each, needs clang
+#   make fuzz       each fuzz target for FUZZ_TIME seconds; needs clang
 #   make torture    KILLS kills at random places, from SEED on; then every FAULTS-th
 #                   failing call and power cut
 #   make counts     instructions, compared with tests/counts.tsv; WRITE=yes
@@ -39,8 +39,8 @@
 #   make release    all files of a release, made twice, signed with the SSH key KEY
 #   make help       this text
 #
-# It prints one short line per file; V=1 prints the commands.
-# CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are yours: the Makefile adds nothing to them.
+# make prints one short line per file; V=1 prints the commands.
+# CFLAGS, CPPFLAGS and LDFLAGS are yours: the Makefile adds nothing to them.  LDLIBS come last.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -193,7 +193,7 @@ needed: | $(filter deps,$(MAKECMDGOALS))
 	 ! -writable -printf '%p belongs to %u' -quit 2>/dev/null); [ -z "$$theirs" ] || \
 	 { echo "$$theirs: build elsewhere (make BUILD=DIR), or own it (chown -R)" >&2; exit 2; }
 
-# ---- libraries: ours with everything, theirs with ace_* and nothing else ----
+# ---- libraries: liball for our programs, libaceg for others, which exports only ace_* ----
 
 $(LIBALL): $(call objs,lib/*.c lib/*/*.c)
 	@rm -f $@
@@ -208,8 +208,8 @@ $(BUILD)/libaceg.a: $(PUBLIC)
 	@rm -f $@
 	@$(AR) qcs $@ $(BUILD)/libaceg.o
 
-# its symbols have a version, so that a later library may have an old and a new one, and
-# that symbols of another library, libACE, are not taken for them
+# its symbols have a version, so that a later library may have an old and a new function of
+# one name, and that symbols of another library, libACE, are not taken for them
 $(BUILD)/libaceg.so.0: $(PUBLIC) lib/aceg.map
 	$(call say,LD)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=lib/aceg.map $(PUBLIC) $(ACE_LIBS) -lm $(LDLIBS)
 

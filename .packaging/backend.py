@@ -59,7 +59,7 @@ Description-Content-Type: text/markdown
 
 
 def make_wheel(programs, tag, to, licenses, strip):
-    """programs: their folder; licenses: the text of the licenses of libraries in them."""
+    """Write a wheel of the programs in a folder; return its name; licenses: of linked libraries."""
     data = f"ace_shards-{version}.data"
     files = []	# name in the archive, bytes, mode
 
@@ -120,7 +120,7 @@ Root-Is-Purelib: false
 
 
 def make_sdist(to):
-    """Write the archive of make dist, with the files that pip needs in front."""
+    """Write the archive of make dist with pip's files first; return its name."""
     os.makedirs(to, exist_ok=True)
     name = f"ace_shards-{version}"
     with tempfile.TemporaryDirectory() as work:

@@ -50,8 +50,7 @@ stdenv.mkDerivation (finalAttrs: {
     patchShebangs .ci .packaging tests
   '';
 
-  # a build has no network and no root, so only tests run that need neither
-  # (make check runs all of them)
+  # a build has neither network nor root, which some tests need: of tests/cli run one file
   doCheck = true;
   nativeCheckInputs = [
     bats

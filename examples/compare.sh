@@ -5,9 +5,9 @@
 #
 # Each script takes a DIR and writes DIR/NAME.tsv and more.  Every run is a line of
 # DIR/runs.tsv and several lines of DIR/curves.tsv, and is not repeated: a stopped script
-# continues, and the scripts share their runs.  The last column has all settings of a run
-# and the checksum of its text.  corpus.sh writes the text and the list of its files to
-# DIR/text.
+# continues, and the scripts share their runs.  The last column of runs.tsv has all settings
+# of a run and the checksum of its text.  corpus.sh writes the text and the list of its files
+# to DIR/text.
 #
 # SEEDS=N EDGES=N	8 (table1-sweep: 1), 4
 # STEPS=N	amount of text: all ways read as much as N steps (5000) with a batch of 8
@@ -22,16 +22,16 @@
 # ONLY="..."	only these ways.  WAY+--decay,0.3 gives the trainer an option.
 #		WAY+--batch,16,--interval,5,--bits,2 (or 1/3: up and down; or
 #		dense) replaces parts of the way's line in ways.sh.
-#		--target,X: the policy sets the interval, between half and twice that
+#		--target,X: the policy sets the interval, between half and twice the
 #		line's, so that the mean difference is X times the model's norm.
 #		--feedback,none: without error feedback.  For paper:... and gather:...,
 #		other values are those of ace-compress; ef:raw is the paper's.
 #		--rule,X: an option of ace-aggregate.
 #		--link,RATE: the rate that all edges assume, so that (5) is the same
 #		for all; with tier, the mean rate of the edge's tier.
-#		--clusters,X (of paper:...): after ten local steps, edges of a cluster
+#		--clusters,X (only paper:...): after ten local steps, edges of a cluster
 #		get one plan for the whole run; X is the largest distance in a cluster;
-#		with 0 each edge has its own.
+#		with 0 each edge has its own plan.
 #		--effort,9: code with ace-step --effort 9, up and down.
 #		--relays,2: two relays between the edges and the cloud, which code as
 #		edges do; their bytes are counted, but not their time.
@@ -58,7 +58,7 @@ valid=0.04			# of the text
 
 # ---- the text ----
 
-# passes: before runs that take hours, print how often each way reads the text
+# passes: print the size of the training text, and how often each way reads it
 passes() {
 	wc -c <"$text" | awk -v s="$sequences" -v c="$context" -v v="$valid" \
 	    -v name="$name" '{
@@ -75,7 +75,7 @@ passes() {
 
 # ---- a way ----
 
-# once WORDS: keep the last value of options that are given twice
+# once WORDS: print the options in WORDS, each once, with its last value
 once() {
 	awk -v list="$*" 'BEGIN {
 		n = split(list, f, " ")
@@ -92,7 +92,7 @@ once() {
 	}'
 }
 
-# take OPTION: remove the option and its value from `given'; set `value' to the value.
+# take OPTION: move the option's value from `given' to `value'; fail if there is none
 take() {
 	value=
 	[[ " $given " =~ (.*)" $1 "([^ ]+)" "(.*) ]] || return 1
@@ -100,8 +100,8 @@ take() {
 	given="${BASH_REMATCH[1]} ${BASH_REMATCH[3]}"
 }
 
-# way NAME: set H, batch, steps, code and given, and setup, which also has the settings that
-# all ways share.  Setup and seed identify a run.
+# way NAME: set H, batch, steps, code and the way's other settings; and setup, which also has
+# the settings that all ways share.  setup and seed identify a run.
 way() {
 	local line more=
 	[ "${1%%+*}" = "$1" ] || more=${1#*+}
@@ -179,8 +179,8 @@ dense() {
 	ace-aggregate --devices "$EDGES" "$dir/up$1"-* >"$dir/down$1"
 }
 
-# stretch ROUNDS ONE TWO: extrapolate the bytes of ROUNDS rounds from ONE, the bytes of one
-# round, and TWO, those of two rounds
+# stretch ROUNDS ONE TWO: print the bytes of ROUNDS rounds, extrapolated from ONE, the bytes
+# of one round, and TWO, those of two rounds
 stretch() {
 	echo "$(($2 + ($1 - 1) * ($3 - $2))) bytes"
 }
@@ -316,7 +316,7 @@ result() {
 	}' "$1"
 }
 
-# lines FILE: print FILE without the lines of this run, which FILE has if the script was
+# lines FILE: remove from FILE the lines of this run, which FILE has if the script was
 # stopped while it wrote them
 lines() {
 	[ ! -s "$1" ] || awk -F '\t' -v id="$id" -v s="$seed" \

@@ -8,13 +8,13 @@
 # simulated, with the size and the speed of the example's transformer on a small device:
 # 252384 values, 0.1 s per step (tests/emulate.c).
 #
-# The best plan of each way, and of DeCo, is chosen with some seeds and measured with
-# others, so that luck does not look like skill.  Hindsight is the pair of share and delay
-# that was fastest on this link with the measuring seeds, which no plan could know.
+# The best plan of each way, and the learning rate of each delay, are chosen with some seeds
+# and measured with others, so that luck does not look like skill.  Hindsight is the measured
+# pair of share and delay that was fastest on this link, which no plan could know.
 #
-# Each way is tried in two forms: as in DeCo-SGD, and ahead, where each device applies its
-# own update immediately and the average corrects it later.  Without compression the second
-# form is DGA.
+# Plans have two forms: as in DeCo-SGD, and ahead, where each device applies its own update
+# immediately and the average corrects it later.  Without compression the second form is
+# DGA.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "${0%/*}" && pwd)
@@ -116,8 +116,8 @@ measured() {
 	    head -n 1 | cut -f4
 }
 
-# adaptive WAY LINK: print the seconds, the number of changes of plan, and the last
-# share and delay
+# adaptive WAY LINK: print the means over the seeds of the seconds, the number of changes of
+# plan, and the last share and delay
 adaptive() {
 	local s h=fixed
 	[ "$1" = deco ] || h=ahead

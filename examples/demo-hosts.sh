@@ -2,7 +2,7 @@
 # Train a small language model with four edges, a relay and a cloud, each in its own network
 # namespace on this machine, over ssh with ace cloud, ace relay and ace edge.  The links have
 # different rates.  During the run an edge and the relay are killed and started again.
-# At the end check that all have the same model, and that no bit of gradient is missing.
+# At the end check that all edges have the same model, and that no input was lost.
 #
 #             5 Mbit/s               100 Mbit/s
 #     edge1 ----------.                              50 Mbit/s
@@ -53,7 +53,7 @@ if [ "${1:-}" != inside ]; then
 	}
 	exit
 fi
-# There, mount the folders that we read and write at paths that sshd accepts.
+# In the new namespaces, mount the folders that we read and write at paths that sshd accepts.
 mount -t tmpfs none /run && mkdir -m 755 /run/sshd /run/work /run/tree /run/bin &&
     mount --bind "$2" /run/work && mount --bind "$here" /run/tree &&
     mount --bind "$bin" /run/bin && cd /run/work || exit 4
@@ -166,7 +166,7 @@ start() {
 	done
 }
 
-# crash HOST: kill everything on it, as when the power fails
+# crash HOST: kill all its processes, as when the power fails
 crash() {
 	local p
 	for p in $(ip netns pids "$NETNS-$1"); do

@@ -19,7 +19,7 @@ nets='vgg-19 googlenet inception-v4 resnet-152'
 gbit='1 2 3 4 5 7 10'
 dt='0.1 0.5 1 2 5 10'
 
-# row NET GBIT DT: print both passes, in ms, and the savings
+# row NET GBIT DT: print a line: ms of both passes uncut, savings in per cent, optimal segments
 row() {
 	ace-advise dynacomm --format tsv --bandwidth "$(($2 * 1000))Mbit" --cuts "$3ms" \
 	    "$here/profiles/$1.tsv" | awk -v OFS='\t' -v net="$1" -v g="$2" \
@@ -42,7 +42,7 @@ row() {
 	done
 } >"$out/dynacomm.tsv"
 
-# print the best point of each network, beside the paper's best
+# print the best point of each network, beside the paper's; fail if `optimal' is not the best
 awk -F'\t' '
 	BEGIN { paper["vgg-19"] = "41.10"; paper["resnet-152"] = "41.92"
 	    printf "%-14s %8s %8s %10s %10s %10s %8s\n", "net", "Gbit/s",

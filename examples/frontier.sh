@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measure what compression costs: ACE-Sync at compression ratios from 10 to 1000 against
-# the best FullSync, and the other ways of table 1.
+# Measure what compression costs: ACE-Sync at compression ratios from 10 to 1000, Top-k and
+# FedAvg against the best FullSync.
 #
 #	frontier.sh [DIR]	writes DIR/frontier.tsv, -claims.tsv, .svg
 #

@@ -78,7 +78,7 @@ cabled() {
 	netns_down
 }
 
-# compute: print the mean computing time of the devices, and the mean bits of a shard
+# compute: print the mean computing seconds of a step; bits: the mean bits of device 1's shards
 compute() {
 	ace-inspect -v kept1 kept2 | awk '/compute.seconds=/ {
 	    sub(/.*=/, ""); s += $0; n++ } END { printf("%.4f", s / n) }'

@@ -52,8 +52,8 @@ file == 1 {
 	}
 }
 
-# Parse a setup of compare.sh: the number of edges, the time of a step with a batch of
-# 8, and the bytes of the training text.
+# Set edges, ms (of a step with a batch of 8), text (bytes of the training text) and
+# context from a setup of compare.sh.
 function settle(setup,   i, k, f, x) {
 	context = 64
 	k = split(setup, f, ", ")
@@ -72,8 +72,8 @@ function settle(setup,   i, k, f, x) {
 	}
 }
 
-# the curves: find the first time at which a way is as good as the reference is at its
-# end (known from the runs)
+# the curves: find the first share of the text after which a way is as good as the
+# reference at its end (known from the runs)
 file == 2 {
 	if (!ref)
 		ref = reference()
@@ -99,7 +99,7 @@ function reference(   i, k, f, best) {
 	return best ? best : f[1]
 }
 
-# Return what way w loses against the reference with seed s.
+# Return what way w loses with seed s: points, per cent, or the share of the text it needs.
 function lost(w, s, what) {
 	if (what == "top-1")
 		return top[ref, s] - top[w, s]
@@ -137,7 +137,7 @@ function number(x, n) {
 	return x ~ /^-[0.]*$/ ? substr(x, 2) : x
 }
 
-# Return the mean and the half width as two columns.
+# Return the mean of what w loses, and the half width of its interval, as two columns.
 function columns(w, what, n) {
 	if (!paired(w, what))
 		return "-" OFS "-"
@@ -167,7 +167,7 @@ function line(w,   bytes) {
 }
 
 # A claim holds when the mean and the interval's upper end are within its bounds.  It
-# does not hold when the whole interval is beyond them.
+# does not hold when the whole interval is above the bound of the mean.
 function claim(w, what, most, end,   verdict) {
 	if (!paired(w, what)) {
 		print w, what, most, end, n[w], "-", "-", "-", "does not hold: " \

@@ -2,10 +2,10 @@
 # One cloud and several edges on this machine, joined by named pipes in which every byte
 # is counted: the common part of demo.sh and compare.sh, which source this file and set
 #
-#   name       name of the script, for its messages
+#   name           name of the script, for its messages
 #   text, EDGES    file of the text, and number of edges
-#   steps      number of steps of every edge
-# options    array: options of the trainer on every edge
+#   steps          number of steps of every edge
+#   options        array: options of the trainer on every edge
 #
 # They define functions NAME_edge, NAME_back and NAME_cloud with the programs between the
 # trainers and the cloud; the function run does the rest.
@@ -182,7 +182,7 @@ dense_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# coded_back K OPTIONS...: decode the aggregates for edge K, if they are coded
+# coded_back K OPTIONS...: decode the aggregates for edge K with ace-expand OPTIONS
 coded_back() {
 	count "$dir/got$1" <"$dir/down$1" | timed "expand$1" ace-expand "${@:2}" \
 	    >"$dir/apply$1"
@@ -221,7 +221,7 @@ run() {
 	    "${gossip:-the same model}" >&2
 }
 
-# of FILE WHAT COLUMN: print a column of a log
+# of FILE WHAT COLUMN: print a column of the lines of a log whose first column is WHAT
 of() {
 	awk -v what="$2" -v n="$3" '$1 == what { print $n }' "$1"
 }

@@ -1,5 +1,5 @@
-# Make the table of pytorch.sh from its runs: the means of each data set, and the loss
-# of accuracy seed by seed with its 95 % interval.
+# Make the table of pytorch.sh from its runs: the means of each data set, and the mean loss
+# of accuracy, paired by seed, with its 95 % interval.
 #
 #	awk -f student.awk -f pytorch.awk pytorch-runs.tsv
 

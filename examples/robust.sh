@@ -24,7 +24,7 @@ name=robust
 devices=9
 STEPS=${STEPS:-200} steps=$STEPS
 SEEDS=${SEEDS:-2}
-# rules that take a number of bad devices get 3, the most that is possible with 9
+# rules that take a number of attackers get 3, the largest number in BAD
 RULES=${RULES:-mean= clip=clip:2 trim=trim:3 median=median
     norms=norm-ratio:2 tolerate=norm-ratio:3,center:3,finite}
 ATTACKS=${ATTACKS:-sign=4 large=100 little=1.5 inner=0.5 loud=1.9 mimic=1 free=0.001
@@ -56,8 +56,8 @@ robust_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# one: do the run of kind, factor, bad and rule.  Set line to its loss and accuracy, and to
-# the loss and accuracy of a model of byte frequencies.
+# one: do the run of kind, factor, bad and rule.  Set line to its loss and top-1, and the
+# top-1 of a model of byte frequencies.
 one() {
 	case $kind in
 	none | sign | label | heavy) EDGES=$devices ;;
@@ -110,9 +110,9 @@ all() {
 
 # ---- the table ----
 
-# table: print a line for each attack and number of attackers, with the mean top-1 of each
-# rule over the seeds, in per cent, the smallest of these means, and the largest standard
-# deviation over seeds
+# table: write a line for each attack and number of attackers: the least number of seeds of a
+# rule, the mean top-1 of each rule over the seeds, in per cent, and the largest standard
+# deviation over the seeds
 table() {
 	# shellcheck disable=SC2086 # word splitting is intended
 	awk -F '\t' -v OFS='\t' -v rules="$(printf '%s ' $RULES)" \

@@ -1,5 +1,5 @@
-# Return the 97.5 % quantile of Student's t: a table, then an expansion in 1/v
-# (Abramowitz and Stegun, 26.7.5)
+# Return the 97.5 % quantile of Student's t with v degrees of freedom: up to 10 from a
+# table, then by an expansion in 1/v (Abramowitz and Stegun, 26.7.5)
 function student(v,   z, f) {
 	if (v <= 10) {
 		split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 " \

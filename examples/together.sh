@@ -7,8 +7,8 @@
 # One device of the example trainer sends shards through a link that changes (LINKS), and
 # gets them back immediately.  On each link it does a separate run, which begins with
 # the previous run's model and knows the present link; states, residuals and moments begin
-# at zero.  Every way takes the same steps.  The results are the seconds of all steps on all
-# links, the least of several tries, and the final loss.
+# at zero.  Every way takes the same steps.  The results are the seconds per step on each link
+# and on all, from the least of several tries, the MB sent, and the final loss.
 #
 #	none	every gradient in f32, without delay
 #	ace	(5), importance and the planner, error feedback

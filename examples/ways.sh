@@ -403,8 +403,7 @@ elements() {
 	    ace-inspect | awk '$1 == "tensors" { print $3 }'
 }
 
-# weigh: print the form for ace-score.  Unless all groups weigh the same, the trainer
-# measures the second moments; the first trainer's are also for the cloud.
+# weigh: print the argument of ace-score --form for the way's form
 weigh() {
 	case $form in
 	even) echo moment:0 ;;
@@ -412,6 +411,7 @@ weigh() {
 	*) echo "$form" ;;
 	esac
 }
+# With form moment or sensitivity, the trainer measures moments; the cloud uses those of edge 1.
 ace_edge() {
 	local s=$dir/state$1 sense=() policy
 	policy "${code%/*}" 0.8 1.35 "$(link_of "$1")"

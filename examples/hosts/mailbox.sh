@@ -10,7 +10,7 @@ work=$(mktemp -d) || exit 4
 trap 'rm -rf "$work"' EXIT
 trap 'exit 143' INT TERM HUP
 
-# Print the size of what standard input has now, up to 8 MB and 0 at its end, and then these bytes.
+# Print the number of bytes that have come, about 8 MB at most, 0 at the end; then these bytes.
 piece='vec($r, 0, 1) = 1;
     do { $n = sysread(STDIN, $b, 1 << 20, length $b) }
     while ($n && length $b < 8 << 20 && select($q = $r, undef, undef, 0.1));
@@ -26,7 +26,7 @@ up() {
 	done
 }
 
-# down NAME: receive them and print the contents
+# down NAME: receive the messages of `up' and print their contents
 down() {
 	local n=0 size="" m=$work/down
 	while [ "$size" != 0 ]; do
