@@ -1,5 +1,5 @@
 /*
- * attack KIND BAD FACTOR FILE... >all: adds attackers between honest devices and the
+ * attack KIND BAD FACTOR FILE... >all: add attackers between honest devices and the
  * cloud.
  *
  * Each FILE is the stream of one device.  For each step, attack reads all shards and
@@ -270,7 +270,7 @@ struct attack {
 	size_t n, steps;
 };
 
-/* Allocate room for the model's values, once its tensors are known. */
+/* When the first shard is read, allocate the arrays of values and write the tensors. */
 static int
 room(struct attack *a, struct ace_error *e)
 {
@@ -292,7 +292,7 @@ room(struct attack *a, struct ace_error *e)
 	return ace_write_tensors_of(a->out, a->in[0], e);
 }
 
-/* Read the shard of file i into memory. */
+/* Read the values of file i's present shard into a->x[i]. */
 static int
 take(struct attack *a, size_t i, struct ace_error *e)
 {

@@ -1,5 +1,5 @@
-/* Set an error of the examples: its message, its subject, and for status 4 also the
- * system's error. */
+/* Set e's code and its message: what failed, with which name, and for code 4 also errno's
+ * text.  Return -code. */
 #ifndef FAIL_H
 #define FAIL_H
 

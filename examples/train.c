@@ -17,8 +17,8 @@
 
 #include "train_run.h"
 
-/* Functions of OpenBLAS, absent in other libraries.  Each device is a process with one
- * thread, since more threads would round sums differently. */
+/* Functions of OpenBLAS, absent in other libraries.  Products use one thread, since more
+ * threads would round sums differently. */
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 extern char *openblas_get_config(void) __attribute__((weak));
 

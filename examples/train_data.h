@@ -25,7 +25,7 @@ int data_read(struct data *d, char *const *file, size_t n, double valid,
     const char **bad);
 void data_free(struct data *d);
 
-/* Return 1 when every device's share and the validation hold a window of t+1 bytes. */
+/* Return 1 if each device's share holds 8 windows of t+1 bytes and the validation 2, else 0. */
 int data_enough(const struct data *d, size_t of, size_t t);
 
 /* Return the number of windows of t+1 bytes in a device's share, which are one pass. */
@@ -38,7 +38,7 @@ size_t data_windows(const struct data *d, const struct data_share *s,
 void data_batch(const struct data *d, const struct data_share *s, size_t b,
     size_t t, uint64_t seed, uint64_t step, uint8_t *out);
 
-/* Return window i of count, spread evenly over the validation text. */
+/* Copy window i of count, spread evenly over the validation text, to out u8[t+1]. */
 void data_window(const struct data *d, size_t i, size_t count, size_t t,
     uint8_t *out);
 

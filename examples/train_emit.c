@@ -46,7 +46,7 @@ emit_obey(struct emit *x, const char *cuts)
 	(void)set_cuts(x, cuts, &e);
 }
 
-/* Send the next tensor, whose gradient is complete. */
+/* Send the next tensor, whose gradient is complete, and note the seconds since the last. */
 static void
 emit_ready(void *arg, size_t tensor)
 {

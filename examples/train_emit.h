@@ -14,8 +14,8 @@ struct emit {
 	struct link *link;
 	struct model *m;
 	size_t *order;		/* [ntensors]: the tensors in the order of sending */
-	unsigned char *cut;	/* [ntensors], in the order of sending: 1: send after it */
-	unsigned char *next_cut;	/* the cuts being parsed */
+	unsigned char *cut;	/* [ntensors], in the order of sending: 1: flush after it */
+	unsigned char *next_cut;	/* [ntensors]: the cuts being parsed */
 	double *secs;		/* [ntensors]: seconds to compute each, sum of all rounds */
 	double *took;		/* [ntensors]: seconds in the last round */
 	double last;

@@ -9,7 +9,7 @@
 #include "fail.h"
 #include "train_link.h"
 
-/* Describe tensor i of the stream. */
+/* Return the model's tensor that is number i of the stream. */
 static const struct tensor *
 tensor_at(const struct model *m, const size_t *order, size_t i)
 {
@@ -232,7 +232,7 @@ hear(const struct link *l, struct link_word *word)
 	word->delayed = end != v && *end == '\0' && word->delay <= 1000;
 }
 
-/* Divide a sum by its weight. */
+/* Divide a sum by its weight, and set *word to the policy's decisions. */
 static void
 mean(const struct link *l, const struct ace_shard *s, float *x,
     struct link_word *word)

@@ -35,8 +35,8 @@ struct link_word {
  * default. */
 int link_open(struct link *l, int out, uint32_t group, struct ace_error *e);
 
-/* Send the shard that is stored in l->record, if there is one, so that a device that was
- * killed sends the same bytes again. */
+/* If l->record is a directory, store a copy of the shard there as ROUND.aceg; send
+ * nothing. */
 int link_record(const struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
 
@@ -54,7 +54,7 @@ int link_tensor(struct link *l, size_t tensor, const float *x, int flush,
 int link_end(struct link *l, struct ace_error *e);
 
 /* Read the aggregate of this round into x f32[n]; divide a sum by its weight.  Return -3 if
- * the aggregate is of a later round or another model.  Skip aggregates of earlier rounds,
+ * it is missing, of a later round or of another model.  Skip aggregates of earlier rounds,
  * which come again after a device was killed and sent its shards again.  The first call
  * opens the file, since the other end of a named pipe opens only after our first shard. */
 int link_receive(struct link *l, uint64_t round, float *x,
@@ -76,8 +76,8 @@ void link_release(struct link *l);
  * shards of kind history.  The file is replaced atomically and synced. */
 int link_save(const char *file, const struct model *m, struct ace_shard s,
     const float *const *x, size_t nx, struct ace_error *e);
-/* Read the first nx arrays, and the first shard's header into s. Return the number of
- * arrays read, or -3 if it is below `least'. */
+/* Read up to nx arrays, and the first shard's header into s. Return the number of arrays
+ * read, or -3 if it is below `least'. */
 int link_load(const char *file, const struct model *m, struct ace_shard *s,
     float *const *x, size_t nx, size_t least, struct ace_error *e);
 

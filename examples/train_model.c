@@ -79,7 +79,7 @@ norm_back(real *dx, real *dg, real *dy, const real *rms, const real *x,
 	}
 }
 
-/* Row i of p: softmax of its first i+1 scores, the rest 0. */
+/* Set row i of p to the softmax of a times its first i+1 scores, and the rest to 0. */
 static void
 softmax_causal(real *p, size_t t, real a)
 {
@@ -223,7 +223,7 @@ tensors_set(struct model *m)
 	tensor_add(m, m->ntensors - 1, "norm", 0, c);
 }
 
-/* Return n values at base + *used; advance *used by n, rounded up to 64 bytes.  base NULL:
+/* Return n values at base + *used; advance *used by n, rounded up to 16 values.  base NULL:
  * only advance. */
 static real *
 take(real *base, size_t *used, size_t n)
@@ -396,7 +396,7 @@ layer_forward(struct model *m, size_t i, size_t b, real *next)
 	linear(next, l->a, at(w, m, i, FC2), n, f, c, 1);
 }
 
-/* Return the loss; logits become probabilities. */
+/* Return the loss (mean, nats); replace the logits by probabilities. */
 static double
 cross_entropy(struct model *m, const uint8_t *text, size_t b, size_t *hits)
 {

@@ -149,7 +149,7 @@ queue_release(struct queue *q)
 	struct message *m;
 
 	if (q->running) {
-			/* the thread may wait for a pipe without a writer */
+		/* the thread may wait for a pipe without a writer */
 		(void)pthread_cancel(q->thread);
 		(void)pthread_join(q->thread, NULL);
 	}

@@ -18,7 +18,7 @@ struct run {
 	const struct run_options *o;
 	struct data data;
 	struct model *m;
-	struct optim **optim;	/* one, or one per device when alone */
+	struct optim **optim;	/* one; alone with local steps: one per device */
 	size_t noptim;
 	struct optim *before;	/* for replay: the moments that all devices share */
 	size_t taken;		/* steps in the round whose average is applied */
@@ -199,9 +199,9 @@ proximal(struct run *r)
 		r->m->grad[j] += mu * (r->m->theta[j] - r->start[j]);
 }
 
-/* Set r->start, from which differences are taken, to the round's first model, which all
- * devices share.  In gossip, where each device has another model, set it to 0 (D-PSGD,
- * Lian et al. 2017, algorithm 1). */
+/* Differences are taken from r->start, the round's first model, which all devices share.  In
+ * gossip, where each device has another model, set it to 0 (D-PSGD, Lian et al. 2017,
+ * algorithm 1). */
 static void
 origin(struct run *r)
 {
@@ -309,7 +309,7 @@ digest_add(uint64_t h, const void *x, size_t n)
 
 /* Compute the digest of what all devices share when a round begins: the weights, the
  * outer step's memory and, when all take the same steps, the moments and the number
- * of steps. In gossip each device has a model of its own. */
+ * of steps. In gossip there is no digest, since each device has a model of its own. */
 static void
 digest(struct run *r)
 {

@@ -20,14 +20,14 @@ struct run_options {
 	struct optim_rule rule;
 	double valid;		/* share of the text kept for validation */
 	size_t windows;		/* windows of the validation text to evaluate */
-	size_t every;		/* rounds between evaluations; 0: only at the end */
+	size_t every;		/* rounds between evaluations; 0: only at start and end */
 	int alone;		/* 1: all devices are in this process, without streams */
 	int moments;		/* 1: average the moments each round; only if alone */
 	double realign;		/* share of |m| O in Muon's momenta after a round */
 	double prox;		/* FedProx: mu, the pull to the round's first model */
 	int gossip;		/* 1: send and average models, not differences */
 	int eval;		/* 1: evaluate and log */
-	int obey;		/* 1: use the policy's interval and delay */
+	int obey;		/* 1: use the policy's interval, delay and cuts */
 	int flip;		/* 1: an attacker: all labels are wrong */
 	int clock;		/* 1: send the time that the computation took */
 	uint32_t group;

@@ -79,8 +79,8 @@ class Batches:
 
 
 def steps(model, take, data, batches, first, last, devices):
-    """Take steps first to last - 1 on the batches of these devices; call step(number) after
-    each gradient."""
+    """Compute the gradients of steps first to last - 1 from the batches of these devices;
+    call take(step) after each."""
     x, y = data
     for step in range(first, last):
         i = torch.cat([batches.at(step, k) for k in devices])

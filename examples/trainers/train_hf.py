@@ -3,11 +3,11 @@
 
     ace edge HOST:run -- python3 train.py FOLDER
 
-Reads all *.safetensors of FOLDER in f32, changes those whose names begin with TRAINED
-(all, unless it is set), and sends only them.  After each round the folder's files are
-the new model, with the number of rounds in their metadata; config.json and the
-tokenizer stay as they are.  The same command continues the run.  Put your trainer where
-`train` stands.
+Reads all *.safetensors of FOLDER, which must be in f32.  Trains and sends only tensors
+whose names begin with TRAINED (all, unless it is set).  After each round the folder's
+files are the new model, with the number of rounds in their metadata; config.json and the
+tokenizer stay as they are.  The same command continues the run.  Replace the function
+train by your trainer.
 """
 import glob, json, os, subprocess, sys, zlib
 import numpy as np

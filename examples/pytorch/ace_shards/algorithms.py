@@ -76,7 +76,7 @@ class Run:
         self.round, self.last = 0, {}
         self.pipe: Pipe | None = None
         self.crc: str | None = None         # the result of digest()
-        self.saved = self.redo = 0  # rounds in the checkpoint; rounds whose average is kept
+        self.saved = self.redo = 0  # last round in the checkpoint; last one with a kept average
         self.closed = False
         step = getattr(optimizer, "step", None)
         self.take: Callable = getattr(step, "plain", step)  # without an earlier run's wrapper
@@ -98,7 +98,7 @@ class Run:
 
     def _in_place(self, model: torch.nn.Module) -> None:
         """Raise if another process sends this model; end an earlier run of this process
-        	with the same files, such as that of a notebook cell that is executed again."""
+        with the same files, such as that of a notebook cell that is executed again."""
         if alone() and any(isinstance(m, torch.nn.parallel.DistributedDataParallel)
                            for m in model.modules()):
             raise Error(alone())
@@ -125,8 +125,8 @@ class Run:
 
     def digest(self) -> str:
         """Return a checksum of the common model with its averaged buffers, of the initial
-        	values of parameters without a gradient, and of the numbers of the outer step or of
-        	the replayed optimiser."""
+        values of parameters without a gradient, and of the numbers of the outer step or of
+        the replayed optimiser."""
         self.crc = self.crc or checksum([self.frozen, self._common()])
         return self.crc
 
@@ -187,8 +187,8 @@ class Run:
         return {n: p for n, p in named(self.model)[0].items() if not p.requires_grad}
 
     def _glance(self) -> dict[str, tuple]:
-        """Return for each parameter of _still its version, which a write changes, and marks
-        	of some values, since a write to .data keeps the version."""
+        """Return for each parameter of _still its version, which a write changes, its shape,
+        and a mark of some values, since a write to .data keeps the version."""
         still = self._still()
         some = marks(t if opaque(t) else t.detach().reshape(-1)[::max(1, t.numel() // 64)]
                      for t in still.values())

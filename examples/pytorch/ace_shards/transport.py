@@ -264,7 +264,7 @@ class Wait:
         return True
 
     def known(self, round: int) -> dict[str, int]:
-        """Return the numbers in a round's events; wait up to 1 s for the last event."""
+        """Return the numbers in a round's events; wait up to 1 s for the event `average'."""
         end = time.monotonic() + 1
         while "participants" not in self.facts.get(round, {}) and \
                 time.monotonic() < end:
@@ -315,7 +315,7 @@ def ours(f: IO[bytes]) -> IO[bytes]:
 
 def alone() -> str | None:
     """Return a message unless this is process 0 by the numbers of torch.distributed or
-    torchrun."""
+    torchrun; then return 0."""
     d = torch.distributed
     if d.is_available() and d.is_initialized():
         rank, size = d.get_rank(), d.get_world_size()
