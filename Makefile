@@ -110,8 +110,8 @@ FLOAT_1     = -fexcess-precision=fast
 FLOAT_2     = -msse2 -mfpmath=sse
 FLOAT       = $(FLOAT_$(patsubst __FLT_EVAL_METHOD__=%,%,$(filter __FLT_EVAL_METHOD__=%,$(MACROS))))
 
-# Flags for hardening, without sanitizers.  A flag is added only if neither the compiler nor
-# the user sets it, on or off: _FORTIFY_SOURCE=3 stays 3.
+# Flags for hardening; the compiler's only with -O and without sanitizers.  A flag is added only
+# if neither the compiler nor the user sets it, on or off: _FORTIFY_SOURCE=3 stays 3.
 OPTIMIZED   = $(if $(findstring -fsanitize,$(CFLAGS)),,$(filter-out -O0,$(filter -O%,$(CFLAGS))))
 SAID        = $(MACROS) $(CPPFLAGS) $(CFLAGS)
 HARD        = $(if $(OPTIMIZED),$(if $(findstring __SSP,$(SAID))$(findstring stack-protector,$(SAID)),,-fstack-protector-strong) \
@@ -258,7 +258,7 @@ build-all: all examples $(UNITS) $(TOOLS) $(DAMAGE) $(CLIP) $(FUZZ:=.o)
 $(FUZZ): $(BUILD)/%: $(BUILD)/%.o $(LIBALL)
 	$(call say,LD)$(LINK) -fsanitize=fuzzer $^ $(PKG_LIBS) -lm $(LDLIBS)
 
-# ---- targets for users; each installs its dependencies first ----
+# ---- targets for users; `deps' and `needs' first install what a target needs ----
 
 AGAIN = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 

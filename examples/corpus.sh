@@ -19,7 +19,6 @@ set -u
 export LC_ALL=C
 package=libboost1.74-dev version=1.74.0+ds1-21
 
-# die STATUS WHY...: print WHY and exit
 die() {
 	status=$1
 	shift

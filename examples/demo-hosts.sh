@@ -104,7 +104,7 @@ connect() {
 	chmod +x "$h/bin/ssh"
 }
 
-# on HOST CMD...: run CMD there
+# on HOST CMD...: run CMD in HOST's network namespace, with HOST's ssh
 on() {
 	local h=$1
 	shift

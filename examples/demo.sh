@@ -71,7 +71,7 @@ result() {
 		END { print loss, top, up, down, rounds, most + cloud }'
 }
 
-# table: print the results, and compare the other ways with the first one
+# table FILE: print the results, and each way's ratio of the first way's bytes to its own
 table() {
 	awk -F '\t' 'BEGIN { line = "%-10s %15s %8s %12s %12s %7s %8s\n"
 	    printf line, "method", "validation loss", "top-1 %", "bytes up",

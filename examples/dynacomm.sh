@@ -19,7 +19,7 @@ nets='vgg-19 googlenet inception-v4 resnet-152'
 gbit='1 2 3 4 5 7 10'
 dt='0.1 0.5 1 2 5 10'
 
-# row NET GBIT DT: print a line: ms of both passes uncut, savings in per cent, optimal segments
+# row NET GBIT DT: print the line of a network, a link of GBIT Gbit/s and DT ms per transmission
 row() {
 	ace-advise dynacomm --format tsv --bandwidth "$(($2 * 1000))Mbit" --cuts "$3ms" \
 	    "$here/profiles/$1.tsv" | awk -v OFS='\t' -v net="$1" -v g="$2" \

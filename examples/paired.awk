@@ -144,7 +144,7 @@ function columns(w, what, n) {
 	return number(mean, n) OFS (half < 0 ? "-" : number(half, n))
 }
 
-# Return the mean over all seeds, if none diverged.
+# Return the mean of x over all seeds of way w, or - if a run diverged.
 function average(x, w, digits,   i, sum) {
 	if (loss[w] >= infinite)
 		return "-"

@@ -190,8 +190,8 @@ coded_back() {
 }
 
 # run WHAT EDGE BACK CLOUD: run these three functions; write log, models and counts to
-# the directory dir, which is named WHAT.  With gossip set, the edges may have different
-# models, and their spread is reported.
+# the directory dir, which is named WHAT.  If gossip is set, the edges may have different
+# models, and its words replace `the same model' in the last message.
 run() {
 	local what=$1 k p from=$SECONDS
 	dir=$work/$what

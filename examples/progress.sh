@@ -29,7 +29,7 @@ tell() {
 # untell: erase the line on the terminal
 untell() { ! on_screen || printf '\r\033[K' >&2; }
 
-# hide: end the display
+# hide: end the display; pipes.sh replaces it
 hide() { untell; }
 
 # status=N die WHY: print WHY and exit with status N (1)

@@ -33,7 +33,6 @@ done
 
 digits() { "$python" "$here/pytorch/digits.py" "${data[@]}" --of $OF "$@"; }
 
-# device SEED K: run one device to its end
 device() {
 	digits --seed "$1" --index "$2" --device "edge$2" --interval "$interval" \
 	    "${ace[@]}" --through "
@@ -48,7 +47,8 @@ cloud() {
 	    ace-recv --spool spool --publish --sync none
 }
 
-# together SEED: print accuracy, rounds and bytes; all devices must have one model
+# together SEED: train all devices in one run, print accuracy in %, rounds and bytes, and check
+# that their models are equal
 together() {
 	local k pids=()
 	mkdir "$work/$1" && cd "$work/$1"

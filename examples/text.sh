@@ -14,7 +14,6 @@ export LC_ALL=C
 commit=a0ef64962a31afc9f40ce10480bdb8751d29d4a2
 sum='2207103352 3020259'	# from cksum
 
-# die STATUS WHY: print WHY and exit
 die() {
 	echo "text.sh: $2" >&2
 	exit "$1"
