@@ -303,7 +303,7 @@ coverage: deps
 	 BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' CPPFLAGS='-DACE_NO_SANDBOX -D_exit=exit'
 	@BUILD=$(BUILD)/coverage tests/coverage
 
-# make coverage writes which tests reach a line
+# make coverage writes this list of the tests that reach each line
 $(BUILD)/coverage/map: $(wildcard lib/*.c lib/*/*.[ch] cmd/*.c)
 	-+$(MAKE) coverage
 

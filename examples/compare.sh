@@ -162,12 +162,12 @@ way() {
 	[ "$SPLIT" = parts ] || options+=(--interleaved)
 }
 
-# dense ROUNDS: make the streams of the edges, one step per round, and of the cloud, for
-# their sizes.  The edges get no aggregates, and all read the first edge's text, since the
-# cloud does not average models that differ.
+# dense ROUNDS: make the streams of the edges, one step per round, and of the cloud, to
+# measure their sizes.  The edges get no aggregates, and all read the first edge's text, since
+# the cloud does not average models that differ.
 dense() {
 	local k short='' given=$given
-	# an option that only --local has
+	# --average-moments is only allowed with --local
 	given=${given/--average-moments/}
 	[ "$H" -eq 1 ] || short=--interval=1
 	for k in $(seq "$EDGES"); do

@@ -55,7 +55,7 @@ counted() {
 	    END { printf("\r\033[K") >"/dev/stderr" }'
 }
 
-# Find the best learning rate for each delay with dense gradients, for all plans of that delay.
+# Find each delay's best learning rate with dense gradients; all plans of that delay use it.
 for w in fixed ahead; do
 	for t in $delays; do
 		for r in $rates; do echo "1 $t $r"; done

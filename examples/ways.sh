@@ -344,7 +344,7 @@ onebit_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# code_cloud: the sum has the nonzero values, or ranks, of all edges
+# code_cloud: code the average with as many values, or ranks, as the edges' codes have together
 code_cloud() {
 	local all
 	all=$(awk -v c="$code" -v n="$EDGES" 'BEGIN { split(c, f, ":")

@@ -114,7 +114,7 @@ class Run:
     def _begin(self) -> None:
         self.room = Room(self.pairs, self.sent)     # for a difference or an average
         self._keep()
-        # with the first model in the run's name, ace-recv refuses a device with another
+        # the run's name has the first model's digest, so ace-recv refuses other models
         self.call["run"] += f"-{self.digest()}"
         self._resume()
         if self.save_every > 1 and self.checkpoint and not os.path.exists(self.checkpoint):
