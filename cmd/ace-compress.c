@@ -42,7 +42,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 
 	if (o->resend && (n > 0 || o->compress.have_codec))
 		return err_set(e, ERR_USAGE, "--resend reads no input and codes "
-		    "nothing: leave out FILE and the options of coding");
+		    "nothing: leave out FILE and -c");
 	/* a mistyped name must not count as an empty state */
 	if (o->resend && access(o->compress.dir, F_OK) < 0)
 		return err_sys(e, "'%s'", o->compress.dir);

@@ -408,7 +408,7 @@ make(struct patch *x, struct err *e)
 		return already(x);
 	x->changed = 1;
 	shard_hex(x->makes, hex);
-	cli_say(o->f->cli, 1, "'%s' is changed to model %s, step %llu", x->m.path,
+	cli_say(o->f->cli, 1, "the next model of '%s' is %s, step %llu", x->m.path,
 	    hex, (unsigned long long)last->step);
 	if ((r = swap_ready(&x->swap, x->is, x->makes, last->step, e)) < 0 ||
 	    o->act == STAGE)

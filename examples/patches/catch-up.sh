@@ -70,7 +70,7 @@ take() {
 		case $file in
 		[.-]* | *[!A-Za-z0-9._-]*) fail 3 "the trainer sends the file name '$file', which is not valid" ;;
 		*.safetensors | *.json | *.txt | *.model | *.jinja) ;;
-		*) fail 3 "the trainer sends '$file', which does not belong to a model" ;;
+		*) fail 3 "the trainer sends '$file', expected *.safetensors, *.json, *.txt, *.model or *.jinja" ;;
 		esac
 		case $bytes,$size,$more in
 		*[!0-9,]* | ,* | *,, | ??????????*,*,) more=bad ;;

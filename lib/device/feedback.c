@@ -187,7 +187,7 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 		return 0;
 	if (f->o.kind == COMPENSATE_MOMENTUM)
 		return err_set(e, ERR_USAGE, "momentum correction adds the residual "
-		    "itself: remove ace-expand -S from the pipeline");
+		    "itself: leave out ace-expand -S (in ace-step, --gamma)");
 	if (f->o.kind == COMPENSATE_EF && f->o.gamma < 1)
 		return err_set(e, ERR_USAGE, "the residual was added by ace-expand "
 		    "-S: set its factor with --gamma there, not with "

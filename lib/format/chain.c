@@ -53,7 +53,7 @@ chain_aborted(const struct chain *c, struct err *e)
 {
 	int piped = io_is_pipe(c->io);
 	int r = err_data(e, c->pos.offset, "truncated: %s", piped ?
-	    "the stream was aborted: the program that wrote it failed, see its message" :
+	    "the stream was aborted: a program before this one failed, see its message" :
 	    "the program that wrote the stream aborted it");
 
 	if (e != NULL)
@@ -66,7 +66,7 @@ chain_truncated(const struct chain *c, struct err *e)
 {
 	if (!c->pos.open && io_bytes(c->io) == 0 && io_is_pipe(c->io))
 		return err_set(e, ERR_DATA, "truncated: the input is empty: the "
-		    "program before this one wrote nothing, see its message");
+		    "program before this one wrote nothing, see its message, if any");
 	return err_data(e, c->pos.offset, "truncated: %s", c->pos.open ?
 	    "the stream has no end" : io_bytes(c->io) == 0 ? "the input is empty" :
 	    "the stream's head is incomplete");

@@ -378,7 +378,7 @@ reader_on_schema(struct reader *r, struct err *e)
 		    "announces");
 	}
 	if (r->o.schema != NULL && !r->o.any_model &&
-	    schema_diff(r->o.schema, &r->own_schema, why) != 0) {
+	    schema_diff(&r->own_schema, r->o.schema, why) != 0) {
 		r->have_schema = 0;
 		return err_set(e, ERR_DATA, "mismatch: the stream is for another "
 		    "model than --schema: %.200s", why);

@@ -384,10 +384,10 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 		return r;
 	if ((r = writer_send(x->out, NULL, e)) < 0)
 		return r;
-	cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contributions, weight %g",
-	    (unsigned long long)s->step, device, x->g->n, x->total);
 	for (i = 0; i < x->g->n; i++)
 		out += !robust_counts(&x->c.step.one[i]);
+	cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contributions, weight %g",
+	    (unsigned long long)s->step, device, x->g->n - (size_t)out, x->total);
 	event_say(x->o->f, EVENT_CLOSED, s->step,
 	    (uint64_t)x->g->n - out, out, x->total);
 	return 0;

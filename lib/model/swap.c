@@ -402,8 +402,8 @@ swap_mounted(const char *path)
 static int
 swap_unable(const struct swap *s, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "'%s': its file system cannot exchange two "
-	    "directories (%s): use --way in-place", s->path, strerror(errno));
+	return err_set(e, ERR_REFUSED, "'%s' cannot be exchanged with another "
+	    "directory (%s): use --way in-place", s->path, strerror(errno));
 }
 
 /* Before anything is copied, find out whether the directory may be renamed and two

@@ -188,7 +188,7 @@ limits_head(const struct limits *a, const struct shard *sh,
 	limits_numbers(a, sh, r);
 	if (checks_shard(sh, &e) < 0)
 		(void)limits_because(r, &e);
-	if (a->schema != NULL && schema_diff(a->schema, sc, why) != 0)
+	if (a->schema != NULL && schema_diff(sc, a->schema, why) != 0)
 		limits_refuse(r, "mismatch: the shard is for another model than "
 		    "ace-recv --schema: %.100s", why);
 }

@@ -369,8 +369,8 @@ receive_hand(struct receive_answers *o, const struct receive_said *a,
 		receive_within(o->patience);
 		if ((k = filter_copy_file(path, o->in, o->out, e)) == -ERR_DATA) {
 			e->kind = ERR_CORRUPT;
-			(void)err_before(e, k, "'%.200s' (restore it from a backup: a device "
-			    "that does not have it needs it): ", path);
+			(void)err_before(e, k, "the average '%.200s' cannot be read, but a "
+			    "device needs it: restore it from a backup: ", path);
 		}
 		receive_within(0);
 	} else if (path[0] == '\0' && k == 0 && !a->asks) {

@@ -282,9 +282,10 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 	if (sparse <= n - sparse)
 		return 0;
 	return err_set(e, ERR_REFUSED, "%s of sparse shards would be near zero: %zu "
-	    "of %zu devices sent more zeros than other values: append :senders to the "
-	    "rule, to average over nonzero values",
-	    q->kind == ROBUST_TRIM ? "the trimmed mean" : "the median", sparse, n);
+	    "of %zu devices sent more zeros than other values: append :senders to %s "
+	    "in --rule, to average over nonzero values",
+	    q->kind == ROBUST_TRIM ? "the trimmed mean" : "the median", sparse, n,
+	    q->kind == ROBUST_TRIM ? "trim:F" : "median");
 }
 
 /* Clip to a radius, the lower median of the distances.  While most devices are honest,

@@ -60,7 +60,7 @@ load front
 	says "truncated: .*, file 'run/spool/0/aggregate.aceg'$"
 	exits 0 ace add run edge2
 	begin ace edge run --name edge2 -- "$train" 4 7 2>edge2.err
-	wait_for grep -q "ace-recv: corrupt: '$PWD/run/spool/0/aggregate.aceg' (restore it from a backup: " edge2.err
+	wait_for grep -q "ace-recv: corrupt: the average '$PWD/run/spool/0/aggregate.aceg' cannot be read, but a device needs it: restore" edge2.err
 	cp first run/spool/0/aggregate.aceg
 	begin ace edge run --name edge1 -- "$train" 2 7 2>edge1.err
 	wait_for has edge1.got 7

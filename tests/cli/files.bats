@@ -254,7 +254,7 @@ x.safetensors" ]
 		for how in --stage "--way copy"; do
 			cp -r old d
 			exits 5 fails "${fault%:*}" "${fault#*:}" ace-patch $how d <step
-			says "its file system cannot exchange two directories \\("
+			says "cannot be exchanged with another directory \\("
 			says "use --way in-place"
 			[ "$(ls d.ace-patch)" = lock ]
 			diff -r d old

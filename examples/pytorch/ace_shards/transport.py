@@ -503,7 +503,7 @@ class Pipe:
     def exchange(self, step: int, room: Room, note: dict[str, str]) -> None:
         """Send the file of a round, and read the average into the same room."""
         self.wait.begin(step, self.far)
-        if self.answered and self.poll.poll(0):
+        if self.answered and self.poll.poll(0) and self.out.read(1):
             raise self.unfit("to the round before has bytes left over", "its end")
         self.send(header(room.pairs, note), *room.bytes)
         while True:
