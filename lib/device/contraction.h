@@ -5,7 +5,7 @@
  *   alpha = 1 - ||p - C(p)||^2 / ||p||^2
  *
  * is the measured contraction of the theory of error feedback.  With a good code it is far
- * larger than the share of the bits.  The state keeps the last shard's value, for
+ * larger than the share of the bits.  The state keeps the last shard's alpha, for
  * ace-policy --deco.
  */
 #ifndef ACE_CONTRACTION_H

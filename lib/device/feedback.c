@@ -109,7 +109,7 @@ feedback_free(struct feedback *f)
 	alloc_free(f);
 }
 
-/* Write the kind of feedback with the number that the receiver needs, as in "cache:0.9". */
+/* Write the kind of feedback with its number, if it has one, as in "cache:0.9". */
 static void
 feedback_format(const struct feedback *f, char out[64])
 {
@@ -536,7 +536,7 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
 	return residual_put(f->next, g, a, n, &left, e);
 }
 
-/* Write the new list of pending shards. */
+/* Keep the open shards in the list of pending shards, and append this step's shard. */
 static void
 feedback_renew(struct feedback *f, uint64_t step,
     const unsigned char digest[SHARD_DIGEST])

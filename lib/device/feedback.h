@@ -144,7 +144,7 @@ int feedback_restart(const struct statedir *s, uint64_t n,
 enum { CACHE_NAME = 32 };	/* file name "history.STEP" with its NUL */
 
 /* Set *c to the way to reconstruct the values of sh, a difference, and *base to the stamp
- * of the history that this needs; "none" stands for zeros. */
+ * of the history that this difference needs; "none" stands for zeros. */
 int feedback_cache_how(struct compensate *c, const struct shard *sh,
     const char **base, struct err *e);
 

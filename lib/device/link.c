@@ -101,7 +101,7 @@ link_settled(struct link_span *w, size_t n)
 	for (i = 0; i < n; i++)
 		all += w[i].to - w[i].from;
 	if (all < 2 * LINK_SPAN)
-		return 0;		/* one span is not enough */
+		return 0;		/* too short a time */
 	enough = fmax(all / 2, LINK_ENOUGH);
 	qsort(w, n, sizeof(w[0]), link_by_age);
 	for (i = 0; i < n && (kept < enough ||

@@ -19,7 +19,7 @@
  * time): one for each pair of span ends without a pause between, weighted by the time
  * between them (Sen, Estimates of the Regression Coefficient Based on Kendall's Tau,
  * 1968; weights: Sievers, Weighted Rank Statistics for Simple Linear Regression, 1978).
- * Fewer than two spans give no estimate.
+ * Spans shorter than 2 LINK_SPAN in all give no estimate.
  *
  * Round trip: from a shard's last byte to its receipt in the state, smoothed with gain 1/8;
  * jitter is the mean deviation, gain 1/4 (RFC 6298, section 2).
@@ -37,7 +37,7 @@
 struct err;
 
 enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
-#define LINK_SPAN 0.25
+#define LINK_SPAN 0.25		/* seconds, as the next two, see above */
 #define LINK_SETTLE 2.0
 #define LINK_ENOUGH 5.0
 #define LINK_STARVED 0.05	/* fraction of a span, see above */
@@ -104,7 +104,7 @@ void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
 /* link_receipts: look for receipts of passed shards in the state.  Call it when
  * l->pending has grown (a receipt that is present then answers an earlier sending, which
  * gives no round trip), and repeatedly after that.  link_patience: return the seconds to
- * the next look, 1/50 of the time since the newest shard. */
+ * the next look, 1/50 of the time since the newest shard, from 0.002 to 1. */
 int link_receipts(struct link *l, const struct statedir *s, double now, struct err *e);
 double link_patience(const struct link *l, double now);
 

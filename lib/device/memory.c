@@ -396,7 +396,6 @@ memory_merge(struct memories *m, struct reader *r, struct writer *w, struct err 
 	return 0;
 }
 
-/* Lock the file while it is written. */
 static int
 memory_lock(const struct statedir *s, int *fd, struct err *e)
 {

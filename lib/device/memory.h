@@ -1,6 +1,6 @@
 /*
  * What a device's programs remember from shard to shard beside the residual: small values
- * that affect quality but are not gradients. So they are renamed into place without a
+ * that affect quality but are not gradients. So most are renamed into place without a
  * sync.
  *
  * A memory is a shard of kind history: its tensors are rows of numbers, its keys are

@@ -65,7 +65,7 @@ residual_close(struct residual *q)
 
 struct residual_new {
 	struct writer *w;	/* the next residual file */
-	struct writer *c;	/* the pending shard, in a scratch file */
+	struct writer *c;	/* the coded shard, in the scratch file */
 	int scratch;		/* the caller's scratch file */
 	struct reader *early;	/* reads `c' to send it before the commit; or NULL */
 };

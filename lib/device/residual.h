@@ -30,7 +30,7 @@ struct residual {
 
 /* Open the residual as it is now.  A missing file is not an error. */
 int residual_open(struct residual *q, const struct statedir *s, struct err *e);
-/* Set *o to the run and device of the residual.  Return 1, or 0 if there is none yet. */
+/* Set *o from the head of the residual.  Return 1, or 0 if there is none yet. */
 struct residual_owner {
 	unsigned char run[SHARD_ID], device[SHARD_ID];
 	uint64_t step;

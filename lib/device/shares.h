@@ -39,7 +39,7 @@ struct shares {
 		double bytes;		/* bytes that this plan takes */
 		struct codec_plan coded;	/* plan with which it was coded now */
 		size_t len;		/* coded bytes; 0: not sent */
-		size_t values;		/* 0 if all values are zero */
+		size_t values;		/* number of values; 0 if all are zero */
 	} *of;				/* [n] */
 	size_t cap;
 	double left;			/* bytes of the groups not sent yet */

@@ -49,7 +49,7 @@ struct aggregate {
 	uint32_t group;
 	const struct schema_span *span;
 	const struct schema_tensor *tensor;
-	size_t first;		/* contribution of part_of[0] */
+	size_t first;		/* index of the contribution in part_of[0] */
 	size_t in;		/* length of c.step.x, for a rule that works by element */
 	struct robust_sum sum;
 	double total;		/* sum of the weights of this step */
@@ -231,8 +231,8 @@ aggregate_add(struct aggregate *x, struct err *e)
 	return r;
 }
 
-/* Write the current group with the values y, or, if at most a quarter of them is not zero,
- * with these and their positions.  Both are exact. */
+/* Write the current group with the values y, or, if at most a quarter of the values is not
+ * zero, with only these and their positions.  Both are exact. */
 static int
 aggregate_write(struct aggregate *x, const float *y, struct err *e)
 {

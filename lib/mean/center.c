@@ -13,7 +13,7 @@ static const char *const center_file[2] = { "past.0", "past.1" };
 static const char center_seed[] = "past.seed";
 
 #define CENTER_KEEP 0.9f		/* B of mean/center.h */
-#define CENTER_LEAST 0.01f	/* with less mass (after 40 steps) a device is forgotten */
+#define CENTER_LEAST 0.01f	/* with less mass, after at most 44 steps, a device is forgotten */
 
 #define CENTER_LOUD 3		/* limit on what one step of a device adds, in radii */
 
@@ -127,7 +127,6 @@ center_load(struct center *p, const struct shard *sh, const struct schema *sc,
 	return r;
 }
 
-/* Write all values of a shard. */
 static int
 center_write(struct writer *w, const struct schema *sc, const float *all, struct err *e)
 {
@@ -304,7 +303,7 @@ center_older(struct center *p, struct err *e)
 	return 0;
 }
 
-/* Add the sums c + scale (x - c) to a row's mean. */
+/* Add the sketch c + scale (x - c) to a row's mean. */
 static void
 center_put(struct center_row *to, const double *c, const double *x, double scale)
 {

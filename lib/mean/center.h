@@ -46,7 +46,7 @@
 struct err;
 struct schema;
 
-/* An id as numbers of 16 bits, which floats hold exactly. */
+/* A device's id as numbers of 16 bits, which floats hold exactly. */
 struct center_id {
 	float v[SHARD_ID / 2];
 };
@@ -84,8 +84,8 @@ struct center {
 /* center_keep(p, dir, sync, e): keep the files in the directory dir. */
 int center_keep(struct center *p, const char *dir, enum io_sync sync, struct err *e);
 /* center_begin(p, sh, sc, k, e): begin the step of shard sh, with k contributions to the
- * model sc.  In the first step, and after a step of another model, there is no memory and
- * p->known becomes 0. */
+ * model sc.  In the first step, and after a step of another model, p->known becomes 0 if no
+ * file has memory of an earlier step with the model sc. */
 int center_begin(struct center *p, const struct shard *sh, const struct schema *sc,
     size_t k, struct err *e);
 /* center_device(p, i, sh): set the device of contribution i, whose shard is sh. */

@@ -26,7 +26,7 @@ struct shard;
 struct contrib_opts {
 	struct robust_rule rule;
 	const char *rule_text;	/* for the key "rule" */
-	double theta;		/* largest distance in a cluster; < 0: no clusters */
+	double theta;		/* clusters merge up to this mean distance; < 0: none */
 };
 
 struct contrib {

@@ -21,13 +21,12 @@
 #include "spool/history.h"
 #include "sync/robust.h"
 
-/* At most GATHER_OPEN contributions are open together; fewer if they would take more than
- * GATHER_MEMORY bytes, but never fewer than GATHER_FEW. */
+/* A window opens at most GATHER_OPEN files; fewer if its contributions would take more than
+ * GATHER_MEMORY bytes, but at least GATHER_FEW if the system allows that many. */
 enum { GATHER_OPEN = 256, GATHER_FEW = 16, GATHER_MEMORY = 32 << 20 };
 /* Bytes of memory for an open contribution: its reader, and the largest frame that we write. */
 enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
 
-/* Blame contribution i for the error r, unless it is the system's. */
 int
 gather_blame(struct gather *g, size_t i, int r)
 {
@@ -176,7 +175,7 @@ gather_memory(const struct gather *g)
 	return g->n * g->opens * gather_each(g);
 }
 
-/* Return how many files may be open: at most half of what the system allows. */
+/* Return how many files may be open: GATHER_OPEN, or half of what the system allows. */
 static size_t
 gather_most(void)
 {
@@ -643,8 +642,8 @@ gather_join(struct gather *g, struct err *e)
 
 /* ---- a step ---- */
 
-/* Check that contribution i and the one before are of one run, of two devices, and,
- * except in a spool, of one step. */
+/* Check that contribution i and the one before are of one run, not both of one device and
+ * step, and, except in a spool, of one step. */
 static int
 gather_agree(struct gather *g, size_t i, struct err *e)
 {

@@ -42,9 +42,9 @@ struct gather_in {
 	struct array_names members;	/* after gather_read: the names that it lists */
 	/* below: private */
 	size_t at;		/* its index among the inputs */
-	struct reader *r;	/* while it is open: stands at the shard */
+	struct reader *r;	/* stands at the shard while the contribution is open */
 	int stays;		/* 1: r belongs to an input, which stays open */
-	const char *path;	/* if not: file with the shard after `place' others */
+	const char *path;	/* file with the shard after `place' others; NULL: none */
 	uint64_t place;		/* path NULL: position of the shard in g->fd */
 	int summed;		/* 1: made by gather_sum; policy and members are known */
 	struct values v;
@@ -75,7 +75,7 @@ struct gather {
 	uint64_t step;		/* number of that step; in a spool: the step to make */
 	int was;		/* 1: run and step are set */
 	int fd;			/* file of copied shards, each a stream; -1: none */
-	uint64_t bytes;		/* coded size of this step's contributions */
+	uint64_t bytes;		/* approximate coded size of this step's contributions */
 	size_t cap;		/* of in */
 	size_t room;		/* contributions of a window */
 };
@@ -93,13 +93,13 @@ int gather_many(struct gather **out, uint64_t step, char **paths, size_t n, int 
     const struct reader_opts *o, struct err *e);
 void gather_free(struct gather *g);
 
-/* gather_blame(g, i, r): note in g->blame that contribution i causes the error r, unless r
- * is -ERR_SYS; return r. */
+/* gather_blame(g, i, r): note in g->blame that contribution i causes the error r, if r is
+ * -ERR_DATA or -ERR_REFUSED and the first such error; return r. */
 int gather_blame(struct gather *g, size_t i, int r);
 
 /* gather_step: go to the next step; none of its contributions is open.  Return 1, or 0 if
- * all inputs ended.  -ERR_DATA, "mismatch: ..." with both names: the heads of two shards
- * differ in run, step or schema.  -ERR_REFUSED: a device has two shards. */
+ * all inputs ended.  -ERR_DATA, "mismatch: ...": two shards differ in run, step or schema.
+ * -ERR_REFUSED: a device has two shards, or a shard is missing or recovered. */
 int gather_step(struct gather *g, struct err *e);
 /* gather_memory: return the approximate memory, in bytes, that all contributions take
  * while they are open. */

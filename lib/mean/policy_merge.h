@@ -16,7 +16,7 @@ enum { POLICY_MERGE_FACTOR = 4 };
  * With the other keys, which are short, both fit into a policy. */
 enum { POLICY_MERGE_TEXT = 32 * 1024, POLICY_MERGE_CUTS = 24 * 1024 };
 
-/* policy_merge_write(g, own, kv, e): after gather_finish, put into kv, within the bounds
+/* policy_merge_write(g, own, kv, e): after gather_read, put into kv, within the bounds
  * above:
  *
  *   KEYS_DELAY        the largest that is asked for

@@ -153,7 +153,7 @@ struct closing_watch {
 	double since;		/* when the step had a quorum, by clock_now */
 };
 
-/* Find that step. */
+/* Find the step to wait for. */
 static int
 closing_look(struct closing *r, const struct closed *d, struct closing_watch *w,
     struct err *e)
@@ -267,7 +267,7 @@ closing_tell(const struct closing *r)
 
 enum closing_result {
 	CLOSING_DONE,
-	CLOSING_AGAIN		/* look again: no step is over, or an earlier one was found */
+	CLOSING_AGAIN		/* look again: this call closed no step */
 };
 
 /* Close a step.  Return an enum closing_result.  seen: shards of the step that were read
@@ -491,7 +491,7 @@ closing_published(const struct closing *r, struct err *e)
 		if (!(gone = wait_gone(r->o->out, 0)))
 			(void)wait_more(&w, e);
 	}
-	/* its writer may have died before the name was durable */
+	/* the process that stored it may have died before the name was durable */
 	return k < 0 ? k : spool_durable(&r->in, &r->step, e);
 }
 
@@ -505,7 +505,7 @@ closing_done(struct closing *r, struct err *e)
 	int k = 0;
 
 	/* keep shards that wait for the next average, and those that this step counted: a
-	 * power cut may reopen it until the next step is closed */
+	 * power cut may reopen this step until the next one is closed */
 	for (i = 0; i < r->list.n; i++)
 		if (r->list.line[i].r.step < before)
 			before = r->list.line[i].r.step;

@@ -2,11 +2,11 @@
  * A spool as ace-aggregate sees it: wait for a step, close it, hand out the paths of
  * its shards, record that its average was made, and go on with the next.
  *
- * A step is over as soon as `expect' of its shards are there, or if `quorum' of them are
- * there at the deadline.  If `expect' is not known and there is no deadline, the step is
- * over as soon as `quorum' are there.  The deadline is computed from the times of the
- * step's files, so that it also holds for a process that is restarted; during a wait, a
- * clock that does not jump measures it.
+ * A step is over as soon as `expect' of its shards are there, or `deadline' seconds after
+ * `quorum' of them were there.  With a list of devices (spool/roster.h) the listed devices
+ * replace `expect'.  Without `expect', list and deadline a quorum is enough.  The deadline
+ * is computed from the times of the step's files, so that it also holds for a process that
+ * is restarted; during a wait, a clock that does not jump measures it.
  *
  * A step with fewer shards than a quorum is passed over once a later step is over, since
  * the other devices may never send theirs.  Its accepted shards are counted in that later

@@ -18,7 +18,7 @@ struct feedback_cache;
 struct schema;
 
 struct history {		/* history for the shard that is being received */
-	struct feedback_cache *cache;	/* NULL: it is not a difference */
+	struct feedback_cache *cache;	/* NULL: the shard is not a difference */
 	char temp[SPOOL_PATH];		/* path of its file; "": there is none */
 	uint32_t next;			/* the group to reconstruct next */
 };
@@ -29,7 +29,7 @@ struct history {		/* history for the shard that is being received */
 int history_begin(struct history *m, const struct spool *s,
     const struct shard *sh, const struct schema *sc, struct receipt *r,
     struct err *e);
-/* history_upto(m, sc, g, x, e): reconstruct the groups before g that were not sent; x is
+/* history_upto(m, sc, g, x, e): reconstruct the groups before g that were not sent; x has
  * room for the values of any group.  history_group(m, g, sent, x, n, e): reconstruct the
  * next group from its decoded values x[n], in place. */
 int history_upto(struct history *m, const struct schema *sc, uint32_t g,
@@ -45,7 +45,7 @@ int history_end(struct history *m, const struct spool *s,
  * made, or NULL. */
 int history_keep(struct history *m, const struct spool *s, const struct shard *sh,
     const uint64_t *last, struct err *e);
-/* history_drop(m): end, and remove the file unless history_keep gave it its name. */
+/* history_drop(m): release m, and remove the file unless history_keep gave it its name. */
 void history_drop(struct history *m);
 
 /* history_open(d, path, sh, sc, e): open the history that was reconstructed from the

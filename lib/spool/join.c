@@ -22,7 +22,7 @@ join_known(const struct spool *s, const char *device, uint64_t step, struct err 
 /* ---- a device asks ---- */
 
 /* Fail if a step from `from' on was removed (ace-aggregate --keep).  It is enough to look
- * for step `from', since the earliest steps are removed first. */
+ * for the first step that has an average, since the earliest steps are removed first. */
 static int
 join_gone(const struct spool *s, uint64_t from, struct err *e)
 {

@@ -1,8 +1,8 @@
 /*
  * The limits of a spool: which shards it admits, how many and how large.  Devices are
  * not trusted: every number of a shard that ends up in a sum, a weight or a name has a
- * bound.  A shard beyond a bound is refused with a receipt before it is written, so every
- * accepted shard can be averaged.
+ * bound.  A shard beyond a bound is refused with a receipt, or its device has to send it
+ * again later, so every accepted shard can be averaged.
  */
 #ifndef ACE_LIMITS_H
 #define ACE_LIMITS_H
@@ -28,7 +28,7 @@ struct reader;
 
 struct limits {
 	const struct schema *schema;	/* shards of this model only, or NULL */
-	/* limits, one line for each in the file DIR/limits */
+	/* the limits, as in the file DIR/limits */
 	unsigned kinds;			/* bits 1 << SHARD_x */
 	int differences;		/* 1: differences to a history, too */
 	double weight;			/* most weight of one shard */

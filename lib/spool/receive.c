@@ -293,7 +293,7 @@ receive_all(const struct spool *s, struct reader *in,
 
 /* ---- answering ---- */
 
-/* Wait until the average is there: 0, with path "" if there will never be one; or 1 if the
+/* Wait for the average.  Return 0, with path "" if it will never come; or 1 if the
  * reading process failed.  The wait also ends, with an error, when the device is gone. */
 static int
 receive_await(const struct receive_answers *o, uint64_t step, char path[SPOOL_PATH],
@@ -391,7 +391,7 @@ receive_reply(struct receive_answers *o, const struct receive_said *a,
 	/* a device whose shard was refused does not wait for an average */
 	if (r < 0 || !o->aggregate || receipt_is_refused(&a->r))
 		return r;
-	/* the receipts that follow are sent even if the connection failed */
+	/* the receipts that follow are sent even if the reading process failed */
 	r = receive_hand(o, a, a->r.step, e);
 	return r < 0 ? r : 0;
 }
@@ -485,7 +485,7 @@ receive_publish_shard(const struct spool *s, struct reader *in, struct err *e)
 		r = writer_end(w, s->sync, e);
 	if (fd >= 0)
 		(void)close(fd);
-	if (r > 0)		/* its writer may have died before the sync */
+	if (r > 0)	/* the process that stored it may have died before the sync */
 		r = spool_durable(s, &sh->step, e);
 	writer_free(w);
 	return r;

@@ -1,6 +1,6 @@
 /*
  * The list of a run's devices: the file DIR/devices, one name per line.  If it
- * exists, a step is over when each listed device has a shard in it.  Devices are added and
+ * exists, a step waits for a shard of each listed device.  Devices are added and
  * removed while the run goes on.
  */
 #ifndef ACE_ROSTER_H

@@ -24,12 +24,12 @@
  *   DIR/.clients                 see spool/clients.h
  *   DIR/limits                   see spool/limits.h
  *
- * An empty file .synced in DIR, DIR/done and STEP says that the name of this directory is
- * durable, so that it is synced once and not for each shard.  It is made with a full sync
- * only.
+ * An empty file .synced in DIR or in a directory in it says that the name of this directory
+ * is durable, so that it is synced once and not for each shard.  It is made with a full
+ * sync only.
  *
- * DEVICE is the name, in which every byte but [A-Za-z0-9_-] is written as %XX.  If the
- * result would be the name of a file above, its first letter is written so, too.
+ * DEVICE is the name, in which every byte but [A-Za-z0-9_-] is written as %XX, as is the
+ * first letter of the name "aggregate".  A name too long for a file ends with its hash.
  *
  * A shard gets one verdict, which is on disk before its device receives it.  Of the
  * shards with one name (device, step) at most one is accepted.  The file of a shard never
@@ -56,8 +56,8 @@ struct waiting;
 #define SPOOL_AVERAGE "aggregate.aceg"
 #define SPOOL_SYNCED ".synced"
 
-/* Room for a device in a file name, for such a name, and for the path of any file in the
- * spool: the path of a directory that was opened is shorter than PATH_MAX. */
+/* Bytes for a device's name as it is in file names, for a file name, and for the path of
+ * any file in the spool.  The path of an opened directory is shorter than PATH_MAX. */
 enum { SPOOL_NAME = 256, SPOOL_FILE = SPOOL_NAME + 32,
 	SPOOL_PATH = PATH_MAX + SPOOL_FILE + 32 };
 

@@ -26,8 +26,8 @@ void steps_release(struct steps *x);
 
 /* steps_files(l, s, step, e): append the names of the files of the step's accepted
  * shards, in no order.
- * steps_devices(l, s, step, e): append the names of their devices, except those that
- * are too long for a file name.
+ * steps_devices(l, s, step, e): append the names of their devices, except names that are
+ * empty or too long for a file name.
  * steps_shards(l, s, step, have, e): append the shards to the list l.  Files whose
  * receipts are in the list `have' (or NULL) are not read again.  A shard whose file is
  * damaged has the verdict `late' and the reason, and no run and digest. */

@@ -16,8 +16,8 @@
 #include "spool/receipt_list.h"
 #include "spool/verdict.h"
 
-/* The receipts of so many rejected shards with one name are stored.  Then no other shard
- * with this name is accepted any more, since each receipt takes room. */
+/* Receipts of rejected shards with one name (device, step) to store, since each takes room.
+ * After them, no other shard with this name is accepted. */
 enum { VERDICT_TRIES = 16 };
 
 enum verdict_says {

@@ -91,9 +91,9 @@ waiting_here(const struct spool *s, uint64_t step, struct waiting_names *c)
 	array_release(&files);
 }
 
-/* Append the missing devices, by the list of devices or else by the last average, to
- * names and, with the age of their last shard, to aged.  Return how many are missing
- * from the list, or 0 without a list. */
+/* Append the devices whose shard has not come, of the list of devices or else of the last
+ * average, to names, and with the age of their last shard to aged.  Return how many of the
+ * list they are, or 0 without a list. */
 static size_t
 waiting_missing(const struct spool *s, uint64_t step, struct waiting_names *names,
     struct waiting_names *aged)

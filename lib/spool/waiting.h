@@ -47,10 +47,10 @@ void waiting_say(const struct waiting *w, uint64_t round, const char *missing,
  * step at all). */
 void waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want);
 
-/* waiting_device(s, step): print through s->wait why the average of this step has
- * not come: which devices are missing and when they sent last (of the list of devices,
- * or else of the last average); or that all shards have come; and whether ace-aggregate
- * works on the spool. */
+/* waiting_device(s, step): print through s->wait why the average of this step has not
+ * come: that the step is closed, or which devices have sent and which of the list, or else
+ * of the last average, are missing, with the age of their shard in the last average; and
+ * whether ace-aggregate works on the spool. */
 void waiting_device(const struct spool *s, uint64_t step);
 
 #endif

@@ -349,7 +349,7 @@ coding_settled(struct coding *q, struct err *e)
 	return r < 0 ? r : coding_wait(q, e);
 }
 
-/* If the last waiting group was in the previous shard at some rate, queue it to be coded
+/* If the newest waiting group was in the previous shard at some rate, queue it to be coded
  * early at the same rate. */
 static int
 coding_early(struct coding *q, struct err *e)

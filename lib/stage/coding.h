@@ -78,7 +78,7 @@ struct coding {
 		struct coding *c;
 		const uint32_t *which;
 	} turned;			/* argument of the batch being coded */
-	/* of the groups coded early: bytes now and in the previous shard, and values */
+	/* of the groups coded early, weighted by age: bytes now and before, and values */
 	double now, last, values_last;
 	uint64_t base;			/* bytes before the first record */
 	uint64_t open;			/* number of values that may still come */
@@ -129,8 +129,8 @@ void coding_drop(struct coding *c, size_t k);
 /*
  * Code all waiting groups within the budget, of which `base' bytes are already written.
  * If even the coarsest rates do not fit, groups get one of the plan's codecs of fixed
- * size or are left out, for the least weighted error. Return -ERR_REFUSED if even a shard
- * without groups does not fit.
+ * size or are left out, for the least weighted error. Return -ERR_REFUSED if a shard with
+ * only the groups of whole numbers, which are sent without loss, does not fit.
  */
 int coding_fit(struct coding *c, uint64_t base, uint64_t budget, struct err *e);
 

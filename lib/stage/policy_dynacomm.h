@@ -40,7 +40,7 @@ int policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
  * of the given share (coded bytes / dense bytes).
  *
  * Return 1 if kv has KEYS_CUTS and KEYS_CUTS_SECONDS; words gives the reason.
- * Return 0 if something is not known yet; words names it.
+ * Return 0 without these keys; words names what is unknown or too long.
  */
 int policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
     double bandwidth, double share, struct text_kv *kv, char words[256],

@@ -20,7 +20,7 @@
 #include "sync/ratio.h"
 #include "sync/replan.h"
 
-#define POLICY_FILE "policy"		/* file of the state; its keys: */
+#define POLICY_FILE "policy"		/* name of the memory; its keys: */
 #define POLICY_RATE "rate"		/* the link rate of the last decision */
 #define POLICY_DECO_STATE "deco"	/* the estimates for DeCo-SGD */
 

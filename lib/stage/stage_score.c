@@ -15,7 +15,7 @@
 #include "format/values.h"
 #include "stage/stage_score.h"
 
-#define STAGE_SCORE_FILE "score"	/* file of the state with the history */
+#define STAGE_SCORE_FILE "score"	/* name of the memory with the history */
 #define STAGE_SCORE_TOLD "moment"	/* file in the state, written by the trainer */
 #define STAGE_SCORE_ROW "weights"
 #define STAGE_SCORE_LESSON "lesson"	/* key: RUN/STEP of the last aggregate learnt from */

@@ -615,7 +615,7 @@ stage_select_least(struct stage_select *x, struct err *e)
 	stage_select_say(x, &a, budget, exact);
 	terms.budget = budget > 0 ? budget : 1;	/* 0 would mean no limit */
 	/* A policy does not know how many bytes an empty shard takes.  If its
-	 * budget is below that, send no group, but do not end the run with an
+	 * budget is too small for any group, send none, but do not end the run with an
 	 * error. */
 	if (x->o->want.by == STAGE_SELECT_BY_POLICY && a.sent == 0 &&
 	    x->announced == 0) {

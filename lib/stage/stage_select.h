@@ -2,7 +2,7 @@
  * The stage of ace-select: write the codec of each group into an annotation, and pass on
  * the values unchanged.  The plan is one of three:
  *
- *   - the most important groups up to a share of all importance, equation (2);
+ *   - the most important groups up to a share of all importance or values, equation (2);
  *   - the least weighted error within a budget of bytes (sync/allot.h);
  *   - a plan that the user gives.
  *

@@ -16,7 +16,7 @@ enum {
 #define ALLOT_LN2 0.69314718055994530942
 #define ALLOT_DEAD 0.6		/* |x| / step below which a value becomes 0 */
 /* Estimated bytes are a few per cent off, more in small groups.  So an exception must be
- * better by this share of the bytes plus this number of bytes. */
+ * better by this share of D + lambda R (sync/allot.h) plus this number of bytes. */
 #define ALLOT_MARGIN 0.06
 #define ALLOT_BYTES 8
 

@@ -12,7 +12,7 @@
  *
  * A group gets another codec if that gives a clearly smaller D + lambda R.  The shared
  * step is then found again for the rest of the budget, until the set of these exceptions
- * no longer changes.
+ * no longer changes, or for ALLOT_ROUNDS rounds.
  */
 #ifndef ACE_ALLOT_H
 #define ACE_ALLOT_H

@@ -29,7 +29,7 @@ struct tiers {
 	struct item *s;		/* sorted */
 	int64_t *p;		/* n + 1 prefix sums */
 	int64_t *last, *next;	/* rows D[k-1] and D[k] */
-	uint32_t *arg;		/* k + 1 rows of n + 1 */
+	uint32_t *arg;		/* the best i of each D[k][j]: k + 1 rows of n + 1 */
 };
 
 static int

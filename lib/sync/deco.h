@@ -69,8 +69,8 @@ double deco_steps(const struct deco *d, struct deco_plan p);
  * the ends and one stationary point.  Ties go to the smaller tau. */
 struct deco_plan deco_best(const struct deco *d);
 
-/* Plan by a rule of the paper's kind.  Each of the two or three tau around (b + T)/T
- * gets the largest delta without a bubble (T_avg = T); p is the pair with the least phi.
+/* Plan by a rule of the paper's kind.  Each of the one or two tau just above b / T gets
+ * the largest delta without a bubble (T_avg = T); p is the pair with the least phi.
  * Return 1, or 0 with deco_best's plan if no delta >= min avoids a bubble. */
 int deco_bubbles(const struct deco *d, enum deco_phi phi, struct deco_plan *p);
 

@@ -19,8 +19,8 @@ enum {
 	REGULATE_MANY = 256,
 	/* with more groups than this, sizes of coded ones replace the estimates */
 	REGULATE_SEVERAL = 64,
-	REGULATE_ENTRY = 4,	/* approximate bytes of a record's entry */
-	/* least number of groups coded in a pass */
+	REGULATE_ENTRY = 4,	/* approximate bytes of a coded group beside its body */
+	/* least number of groups coded in a pass, if there are more than REGULATE_MANY */
 	REGULATE_SOME = 12,
 	REGULATE_SOLVES = 6,
 	/* after this many passes, none is made that only codes groups again */
@@ -55,7 +55,7 @@ enum {
 #define REGULATE_STEEP 6
 /* Bits per value are about c log(1 + REGULATE_ABOVE mean(x^2) / step^2), c a constant. */
 #define REGULATE_ABOVE 6
-#define REGULATE_PRIOR 0.05	/* the estimates count as codings of this share of all */
+#define REGULATE_PRIOR 0.05	/* weight of the estimates, as a share of all bytes */
 
 enum { PHASE_START, PHASE_FIXED, PHASE_PASS, PHASE_SETTLE, PHASE_CHOSEN };
 
@@ -149,7 +149,7 @@ regulate_guess(struct regulate *r)
 		rough += regulate_rough(&r->g[r->order[j]]);
 		n += r->g[r->order[j]].n;
 	}
-	/* above two bits per value, an octave of the step takes one bit */
+	/* above two bits per value, halving the step takes one more bit */
 	if (r->k > REGULATE_SEVERAL)
 		r->bend = regulate_clamp(0.8 + 0.8 * aim / n, 1, 1.15);
 	share = regulate_clamp(0.72 + 0.115 * detmath_log(8 * aim / n), 0.45, 1);

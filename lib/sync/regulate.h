@@ -69,7 +69,7 @@ struct regulate {
 	int phase;
 	uint32_t *order;		/* [k] groups with a rate parameter */
 	size_t k;
-	double all;			/* t at which all groups together take the aim */
+	double all;			/* t at which the coded shard fills the budget */
 	double e;			/* -d log bytes / d t at `all' */
 	double bend;			/* ratio of measured to assumed slopes */
 	double band, slack;
@@ -88,7 +88,7 @@ int regulate_open(struct regulate *r, struct err *e);
 void regulate_close(struct regulate *r);
 
 /* Return 1 when the caller must code the groups of `which', if any, and call again with the
- * new size.  Return 0 at the end; r->bytes exceeds the budget only if no factor meets it. */
+ * new size.  Return 0 at the end; r->bytes exceeds the budget if no factor was found that fits. */
 int regulate_next(struct regulate *r, uint64_t bytes);
 
 /* Estimate the slope -d log bytes / d t of n values that take this number of bytes. */

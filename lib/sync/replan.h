@@ -5,7 +5,7 @@
  *
  * The estimates of bandwidth, computation and the cost of compression are geometric
  * means; a sample's weight halves every REPLAN_HALF samples.  Two samples in a row that
- * are off by half or more to the same side are a change: the estimate jumps to them.  The
+ * are off by a factor of 1.5 or more to one side are a change: the estimate jumps to them.  The
  * cost of compression moves only half way, in logarithms, and its nominal value counts as
  * the first sample, since one shard says little about it.
  *

@@ -2,9 +2,8 @@
  * Rules against bad devices: which of a step's K contributions count, with which weight,
  * and how their values are combined.
  *
- * Contributions come in the order of the devices' ids; of two with the same values the
- * first counts.  The other functions sort before they sum, so the order of their inputs
- * changes no bit.
+ * Contributions come in the order of the devices' ids, and values are added up in this order.
+ * The other functions sort before they sum, so the order of their inputs changes no bit.
  *
  *   norm-ratio    leave out a contribution whose norm is above max_ratio times
  *                 the median of this step's norms
@@ -106,8 +105,8 @@ int robust_counts(const struct robust_one *o);
  * rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
-/* Clip once more as center does, but by distances over many steps, whose squares far2
- * then holds. Multiply scale by min(1, tau / far), with tau the median far; tmp is
+/* Clip to the median distance, by this step's distances or by those over many steps; far2
+ * has their squares. Multiply scale by min(1, tau / far), with tau the median far; tmp is
  * f64[k]. These factors are the weights of one Weiszfeld step for the geometric median
  * (Pillutla, Kakade and Harchaoui 2022), except that within tau all are equal. */
 void robust_past(struct robust_step *t, double *tmp);

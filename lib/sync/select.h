@@ -71,7 +71,7 @@ size_t select_price(const struct select_level *level, size_t m, double lambda);
  *
  * score f32[n], >= 0; stat [n], with n = 0 for unknown groups; size u32[n] or NULL;
  * p in [0,1]; chosen u8[n], 0 or 1.
- * p = 0 chooses no group, p = 1 all groups of any importance.  Return 0 or
+ * p = 0 chooses no group, p = 1 every group with a score above 0.  Return 0 or
  * -ERR_SYS.
  */
 int select_share(const float *score, const struct stat_group *stat,

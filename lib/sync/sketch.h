@@ -6,9 +6,9 @@
  *   s[h(j)] += sign(j) * x[j],   h in [0, SKETCH_M)
  *
  * The cosine of two sketches is that of the updates, with an error of about
- * 1 / sqrt(SKETCH_M) for models of any size.  h and sign depend only on the group
- * and the position in it, so sketches of different steps can be compared or
- * added.
+ * 1 / sqrt(SKETCH_M) for models of any size.  h and sign depend only on the seed, the
+ * group and the position in it, so sketches of different steps with one seed can be
+ * compared or added.
  */
 #ifndef ACE_SKETCH_H
 #define ACE_SKETCH_H
