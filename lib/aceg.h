@@ -95,12 +95,11 @@ ACE_API void ace_reader_free(struct ace_reader *r);
 /* ---- writing ---- */
 struct ace_writer;
 
-/* program: "name version arguments" for the provenance, NULL for none.
- * group: elements per group, 0 for the default (65536). */
+/* program: "name version arguments" for the provenance, NULL for none. */
 ACE_API struct ace_writer *ace_writer_new(int fd, const char *program,
     struct ace_error *e);
-/* Copies the tensors of the following shards.  May be called again between
- * shards. */
+/* Copies the tensors of the following shards.  May be called again between shards.
+ * group: elements per group, 0 for the default (65536). */
 ACE_API int ace_write_tensors(struct ace_writer *w, const struct ace_tensor *t,
     size_t n, uint32_t group, struct ace_error *e);
 /* Use the same tensors as r's current shard. */

@@ -281,8 +281,8 @@ tell_release(struct tell *t, double before)
 	memmove(t->held, t->held + i, t->nheld * sizeof(t->held[0]));
 }
 
-/* Handle a program's line. Events are counted. Other lines are held back: if programs
- * fail, one of these lines has the cause. */
+/* Handle a program's line. An event updates t and is passed on to all outputs of events.
+ * Other lines are held back: if programs fail, one of these lines has the cause. */
 static void
 tell_line(void *arg, const char *line)
 {

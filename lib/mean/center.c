@@ -13,7 +13,7 @@ static const char *const center_file[2] = { "past.0", "past.1" };
 static const char center_seed[] = "past.seed";
 
 #define CENTER_KEEP 0.9f		/* B of mean/center.h */
-#define CENTER_LEAST 0.01f	/* with less mass, after at most 44 steps, a device is forgotten */
+#define CENTER_LEAST 0.01f	/* with less mass a device is forgotten */
 
 #define CENTER_LOUD 3		/* limit on what one step of a device adds, in radii */
 

@@ -130,7 +130,7 @@ about_pair(void *arg, const char *key, const char *value, struct err *e)
 	return 0;
 }
 
-/* Check the metadata of a directory of changes. A whole model's is not checked. */
+/* Check the metadata of a directory of changes; that of a whole model is not checked. */
 static int
 about_right(const struct about *a, struct err *e)
 {
@@ -234,7 +234,7 @@ make_old(struct make *k, size_t n, struct err *e)
 	return model_read(k->old, &k->span, k->p, e);
 }
 
-/* Write them after they were changed. */
+/* Write the changed bytes in k->p to the file of unpacked bytes. */
 static int
 make_put(struct make *k, struct err *e)
 {

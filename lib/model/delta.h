@@ -53,7 +53,7 @@ int delta_create(struct delta **out, const struct model *m, int fd, struct err *
 int delta_group(struct delta *d, const struct model_span *s,
     const unsigned char *old, const unsigned char *new, struct err *e);
 /* Write the directory dir to disk, its index last.  -ERR_REFUSED: dir holds another
- * version. */
+ * version or a whole model. */
 int delta_place(struct delta *d, const char *dir, uint64_t version,
     uint64_t base, struct err *e);
 void delta_free(struct delta *d);

@@ -286,7 +286,7 @@ index_holds(const struct model *m, const struct index *x,
 	return 0;
 }
 
-/* Sort all tensors by name. */
+/* Put all tensors into the model, sorted by name. */
 static int
 take_tensors(struct model *m, struct founds *all, struct index *x, struct err *e)
 {
@@ -644,7 +644,7 @@ struct folder {
 	size_t cap;
 };
 
-/* Copy the metadata of the first file; all files have the same. */
+/* Copy the metadata of the first file, which is taken to be the same in all files. */
 static int
 folder_notes(struct format_source *s, struct err *e)
 {

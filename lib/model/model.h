@@ -1,8 +1,8 @@
 /*
- * A model on disk: a safetensors file, or a directory in the layout of Hugging
- * Face, with model.safetensors.index.json and the files that it names.  Tensors are
- * identified by name, whatever file they are in.  Their bits are read group by group, in
- * the order of their names.
+ * A model on disk: a safetensors file, or a directory in the layout of Hugging Face, with
+ * model.safetensors, or with model.safetensors.index.json and the files that it names.
+ * Tensors are identified by name, whatever file they are in.  Their bits are read group by
+ * group, in the order of their names.
  *
  * Two models whose tensors have the same names, types, shapes and bits have the same
  * hash, however they are spread over files.

@@ -46,7 +46,7 @@ struct series {
 	struct series_patch *p;	/* [n] */
 	size_t n, cap;
 	size_t from;		/* the first patch to apply */
-	/* names of the last patch that was read, even if it was refused: */
+	/* of the patch begun last, even if refused; digest: of the last accepted one */
 	unsigned char run[SHARD_ID], digest[SHARD_DIGEST];
 	uint64_t step;
 	unsigned char *has;	/* [groups]: 1 if any patch changes the group */

@@ -62,7 +62,7 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 	return statedir_open_here(&s->dir, s->home, s->home, e);
 }
 
-/* Prepare a descriptor for each file that will change. */
+/* Prepare the descriptors of the files that will change; none is open yet. */
 static int
 swap_fds(struct swap *s, const struct model *m, struct err *e)
 {
@@ -428,7 +428,7 @@ swap_try(const struct swap *s, struct err *e)
 	return r;
 }
 
-/* Copy the files that change. */
+/* Make a new file for each file that changes. */
 static int
 swap_copies(struct swap *s, const unsigned char *touched, struct err *e)
 {
@@ -452,7 +452,7 @@ swap_copies(struct swap *s, const unsigned char *touched, struct err *e)
 	return r;
 }
 
-/* Write the files that change beside the old ones. */
+/* Begin the next model beside the old one. */
 static int
 swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 {
@@ -618,8 +618,8 @@ swap_placed(struct swap *s, struct err *e)
 	    (r = io_sync_file(s->home, e)) < 0 ? r : swap_finish(s, e);
 }
 
-/* Refuse the directory beside the model, called when it has no lock of ours: somebody
- * else made it if it has files. */
+/* Refuse a file in the directory beside the model, which has no lock of ours, so somebody
+ * else made it; accept a temporary file of a killed ace-patch. */
 static int
 swap_strange(void *arg, const char *path, const char *name, struct err *e)
 {
@@ -682,8 +682,8 @@ swap_lock(struct swap *s, struct err *e)
 
 /* ---- the steps of a change ---- */
 
-/* Return 1 if a file that changes has another hard link, through which the old bytes
- * would be lost. */
+/* Return 1 if a file that changes has another hard link or is behind a symbolic link, so
+ * that a change in place could change another model. */
 static int
 swap_shared(const struct model *m, const unsigned char *touched)
 {
@@ -761,7 +761,7 @@ swap_group(struct swap *s, const struct model_span *span,
 	    s->m->file[span->file].path, e);
 }
 
-/* Check that the next model is complete and its source is unchanged. */
+/* Complete the next model and sync its files; check that its source is unchanged. */
 static int
 swap_whole(struct swap *s, struct err *e)
 {

@@ -21,7 +21,7 @@ ways_release(struct ways *x)
 	memset(x, 0, sizeof(*x));
 }
 
-/* Return 1 if the way to i has fewer bytes through k. */
+/* Let the way to i go through k if this takes fewer bytes.  Return 1 if it does. */
 static int
 ways_shorter(struct ways *x, size_t i, size_t k)
 {

@@ -120,7 +120,6 @@ changes_add(struct row *to, const struct row *x)
 	to->bytes += x->bytes;
 }
 
-/* Return the row of tensor i. */
 static struct row
 changes_row(const struct changes *c, const struct schema *sc, size_t i)
 {

@@ -19,7 +19,7 @@ struct changes {
 	struct walk_sent *sent;	/* [tensors], filled by the walk; NULL: not needed */
 	uint64_t *changed;	/* [tensors]: changed words of each tensor */
 	struct model_note note;
-	int known;		/* 1: the shard is a patch */
+	int known;		/* 1: the shard has a frame mODL, as patches do */
 };
 #define CHANGES_INIT { NULL, NULL, MODEL_NOTE_INIT, 0 }
 

@@ -320,7 +320,7 @@ conserve_whole(struct conserve_run *x, const struct reader *r, struct err *e)
 	return k < 0 ? k : 1;
 }
 
-/* Add the residual and then the pending shards. */
+/* Return 1 if the shard counts: the residual, or a pending shard that was not accepted. */
 static int
 conserve_kept(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -395,7 +395,7 @@ conserve_pass(struct conserve_run *x, struct err *e)
 	return k;
 }
 
-/* After the first pass, check that every step occurs once. */
+/* After the first pass, check that no step occurs twice. */
 static int
 conserve_steps(struct conserve_run *x, struct err *e)
 {

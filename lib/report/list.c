@@ -27,7 +27,7 @@ struct list {
 	struct changes changes;
 };
 
-/* Print the provenance, once per stream. */
+/* Print the provenance of the stream. */
 static void
 list_provenance(struct report *p, const struct reader *r)
 {

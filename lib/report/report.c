@@ -279,7 +279,6 @@ report_columns(struct report *p, const struct schema *sc)
 	wide[REPORT_WBYTES] = wide[REPORT_WNUM] + 1;
 }
 
-/* Return a codec's name. */
 static const char *
 report_codec(unsigned c, char buf[16])
 {

@@ -96,7 +96,7 @@ stats_row(struct report_row *x, const struct stats *m)
 	x->inf = m->inf;
 }
 
-/* Print one JSON document, or a line, for a tensor or the total. */
+/* Print a tensor or the total, as a line or as a JSON object. */
 static void
 stats_put(struct report *p, const struct report_row *x, unsigned in)
 {

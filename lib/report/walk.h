@@ -47,9 +47,9 @@ struct walk {
 	int wanted;		/* 1: tensor `at' matches */
 };
 
-/* Read a shard, of which r has just returned READER_SHARD, up to READER_SEND. The
- * caller sets glob, arg and the callbacks; this function sets all other members. Return
- * 0 or -ERR_x. */
+/* Read a shard, of which r has just returned READER_SHARD, up to READER_SEND. The caller
+ * sets glob, arg, sent and the callbacks; this function sets all other members. Return 0
+ * or -ERR_x. */
 int walk_shard(struct walk *w, struct reader *r, struct err *e);
 void walk_release(struct walk *w);
 

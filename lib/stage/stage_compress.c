@@ -186,8 +186,8 @@ stage_compress_add(struct stage_compress *x, struct coding_slot *w,
 	return coding_add(&x->coding) ? stage_compress_work(x, e) : 0;
 }
 
-/* Return the plan of group g for -c. Norms and biases are not coded by a sparse codec but as
- * f16, because they are small and important. */
+/* Return the plan of group g for -c. Norms and biases get f16 instead of a sparse codec,
+ * because they are small and important. */
 static struct codec_plan
 stage_compress_one(const struct stage_compress *x, uint32_t g)
 {

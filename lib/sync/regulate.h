@@ -87,8 +87,8 @@ struct regulate {
 int regulate_open(struct regulate *r, struct err *e);
 void regulate_close(struct regulate *r);
 
-/* Return 1 when the caller must code the groups of `which', if any, and call again with the
- * new size.  Return 0 at the end; r->bytes exceeds the budget if no factor was found that fits. */
+/* Return 1 if the caller must code the groups of `which', if any, and call again with the
+ * new size; 0 at the end.  If no factor was found to meet the budget, bytes exceeds it. */
 int regulate_next(struct regulate *r, uint64_t bytes);
 
 /* Estimate the slope -d log bytes / d t of n values that take this number of bytes. */

@@ -5,9 +5,9 @@
  *
  * The estimates of bandwidth, computation and the cost of compression are geometric
  * means; a sample's weight halves every REPLAN_HALF samples.  Two samples in a row that
- * are off by a factor of 1.5 or more to one side are a change: the estimate jumps to them.  The
- * cost of compression moves only half way, in logarithms, and its nominal value counts as
- * the first sample, since one shard says little about it.
+ * are off by a factor of 1.5 or more to one side are a change: the estimate jumps to
+ * them.  The cost of compression moves only half way, in logarithms, and its nominal value
+ * counts as the first sample, since one shard says little about it.
  *
  * Latency is the least of REPLAN_WINDOW samples, because the excess is queueing
  * (as in BBR, Cardwell et al. 2016).  Two samples in a row are taken for a new

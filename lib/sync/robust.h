@@ -2,7 +2,7 @@
  * Rules against bad devices: which of a step's K contributions count, with which weight,
  * and how their values are combined.
  *
- * Contributions come in the order of the devices' ids, and values are added up in this order.
+ * Contributions come in the order of the devices' ids, and values are added in this order.
  * The other functions sort before they sum, so the order of their inputs changes no bit.
  *
  *   norm-ratio    leave out a contribution whose norm is above max_ratio times
