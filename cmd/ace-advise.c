@@ -70,7 +70,7 @@ show(struct opts *o, const char *path, int (*advise)(const struct opts *,
 
 /* ---- dynacomm ---- */
 
-/* Convert to ns.  Times beyond the limit are kept: the solvers report the limit. */
+/* Convert to ns.  Times of 4e9 s or more become a time that the solvers refuse. */
 static int64_t
 ns(double seconds)
 {
@@ -299,8 +299,8 @@ put_rules(FILE *f, const struct deco *d)
 	put_plan(f, d, "tta", deco_best(d), -1);
 }
 
-/* advise_deco(f, t, o, e): print for each link (a row of t) the ratio to send and
- * the staleness that each rule gives. */
+/* advise_deco(f, t, o, e): print for each link (a row of t) the compression ratio and the
+ * delay that each rule gives. */
 static int
 advise_deco(FILE *f, const struct table *t, const struct opts *o, struct err *e)
 {

@@ -118,8 +118,8 @@ operate(const struct opts *x, const char *name, const char *how,
 
 /* ---- the cloud itself ---- */
 
-/* Merge the options into the agreement.  Values on which the devices have already agreed
- * cannot change. */
+/* Merge the options into the agreement.  The bits per value of a run that has begun cannot
+ * change. */
 static int
 agree(struct opts *x, struct err *e)
 {
@@ -282,8 +282,8 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 
 /* ---- a relay: a cloud for its devices, and a device of the cloud above ---- */
 
-/* Ask the cloud above for the agreement.  Only the number of devices is set by the relay
- * itself. */
+/* Ask the cloud above for the agreement.  The relay sets its own number of devices, and
+ * neither quorum nor bad devices to tolerate. */
 static int
 relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 {

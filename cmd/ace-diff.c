@@ -210,7 +210,7 @@ open_delta(struct diff *d, char **path, struct err *e)
 	return delta_open(&d->new, &d->old, path[1], &d->head, e);
 }
 
-/* Check that a patch can turn one model into the other: only tensors may differ. */
+/* Check that both models have the same tensors; warn if their metadata differ. */
 static int
 alike(const struct diff *d, char **path, struct err *e)
 {
@@ -349,7 +349,7 @@ keep(struct opts *o, struct store *st, char **path, size_t n, struct err *e)
 	return r;
 }
 
-/* Store the patch and, when due, a whole model. Then remove the oldest files, unless a
+/* Store the patch and, when due, a whole model. Then remove the oldest files, once no
  * reader has the lock. */
 static int
 publish(struct opts *o, char **path, size_t n, struct err *e)

@@ -162,7 +162,7 @@ train(struct edge *x, struct err *e)
 	}
 }
 
-/* Return the command that connects to the cloud, as text.  The trainer uses it to ask for
+/* Set *text to the command that connects to the cloud.  The trainer uses it to ask for
  * averages that it missed. */
 static int
 connection(const struct edge *x, char **text, struct err *e)

@@ -96,7 +96,7 @@ put_values(const struct opts *o,
 	return r < 0 ? r : format_end(src, e);
 }
 
-/* Copy the file's own metadata, but not the shard's key and step. */
+/* Copy the file's metadata: its model digest becomes the shard's, its step is left out. */
 static int
 notes(const struct format_source *src, struct shard *sh, struct err *e)
 {
@@ -191,7 +191,7 @@ put_folder(struct import *m, const char *path, const struct format_opts *fo,
 	return r < 0 ? r : 1;
 }
 
-/* Import a file, or all files of a folder or archive. */
+/* Import a model's folder or a file; with --many, all files of a stream of files. */
 static int
 put_path(struct import *m, const char *path, struct err *e)
 {

@@ -70,7 +70,7 @@ look_file(struct opts *o, struct io *io, struct err *e)
 
 /* ---- operands ---- */
 
-/* Count the shards of a seekable file; stop above `many'. */
+/* Count the shards of a seekable file; stop above MANY. */
 static void
 count(const struct opts *o, struct io *io, int *n)
 {
@@ -255,7 +255,7 @@ begin(struct opts *o, struct err *e)
 	return 0;
 }
 
-/* Show a few shards in detail, and many shards, or shards in tables, with one line each. */
+/* Show a few shards in detail; show many shards, or a table, with one line per shard. */
 static int
 bare(void *arg, char **path, size_t n, struct err *e)
 {

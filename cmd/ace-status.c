@@ -313,7 +313,7 @@ struct state {
 	struct receipts q;
 	uint64_t verdict[RECEIPT_NVERDICT];
 	char run[SHARD_NAME + 1], device[SHARD_NAME + 1];
-	unsigned have;		/* ANY: there is a residual; others: these are set: */
+	unsigned have;		/* the bits above of the members that are known */
 	uint64_t step;
 	double time;		/* when the residual was written, Unix seconds */
 	const char *answer;	/* result of the step's shard, or NULL */
