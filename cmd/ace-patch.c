@@ -1,6 +1,6 @@
 /*
  * ace-patch: turns a model into the next one, by a patch from ace-diff.  Everything
- * is verified before the model changes, and it changes as a whole.
+ * is verified before the model changes, and the model changes as a whole.
  */
 #include <stdio.h>
 #include <string.h>

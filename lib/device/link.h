@@ -98,8 +98,8 @@ double link_bandwidth(const struct link *l);
 /* Return how many of the next bytes are values, which link_bytes does not need to see. */
 uint64_t link_track_unseen(const struct link_track *t);
 
-/* Note bytes that passed, and find the ends of shards in them. They need not be a
- * stream. p may be NULL for values (link_track_unseen). */
+/* Note bytes that passed, and find the ends of shards in them. The bytes need not be
+ * a stream. p may be NULL for values (link_track_unseen). */
 void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
 /* link_receipts: look for receipts of passed shards in the state.  Call it when
  * l->pending has grown (a receipt that is present then answers an earlier sending, which

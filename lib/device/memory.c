@@ -422,9 +422,9 @@ memory_renew(const char *path, struct memories *m, int merge, struct err *e)
 	return k;
 }
 
-/* Begin an unreadable file anew: a power cut may leave one, and callers that need its
- * contents have already refused it. A file with a single memory has only one writer and
- * needs no lock. */
+/* Write m to the file and release m. Begin an unreadable file anew: a power cut may leave
+ * one, and callers that need its contents have already refused it. A file with a single
+ * memory has only one writer and needs no lock. */
 static int
 memory_commit(const struct statedir *s, const char *file, struct memories *m,
     struct err *e)

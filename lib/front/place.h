@@ -56,8 +56,8 @@ void place_close(struct place *f);
 
 /* place_path(f, name, e): return DIR/name, allocated. */
 char *place_path(const struct place *f, const char *name, struct err *e);
-/* place_kept(f, cause, e): check that the folder is where it was.  Return 0; if it was moved
- * or removed, with a sentence about that in cause, since somebody may put it back.
+/* place_kept(f, cause, e): check that the folder is where it was.  Return 0. If the folder
+ * was moved or removed, cause gets a sentence about that: somebody may put it back.
  * -ERR_SYS: there is another folder in its place. */
 int place_kept(const struct place *f, char cause[ERR_LINE], struct err *e);
 /* place_has(f, name): 1 when DIR/name exists. */

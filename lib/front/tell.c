@@ -487,8 +487,8 @@ tell_weight(const struct tell *t, const struct children *c, const struct child *
 }
 
 /* Find the program to blame: the one that failed first. If that is the trainer,
- * prefer a failed program that gave a reason: the trainer may have failed because that
- * program's end was the end of its input. */
+ * prefer a failed program that gave a reason: the trainer may have failed because its
+ * input ended when that program ended. */
 static const struct child *
 tell_culprit(const struct tell *t, const struct children *c)
 {

@@ -208,8 +208,8 @@ aggregate_take(struct aggregate *x, size_t i, const struct aggregate_part *p,
 	return 0;
 }
 
-/* Add the current group of the open contributions.  Threads read some of them at the same
- * time; they are added in their order. */
+/* Add the current group of the open contributions.  Threads read several of them at
+ * the same time; the values are added in the order of the contributions. */
 static int
 aggregate_add(struct aggregate *x, struct err *e)
 {

@@ -397,7 +397,7 @@ gather_grow(struct gather *g, struct gather_in **in, struct err *e)
 }
 
 /* Set the head of the last contribution from the shard at r, and check that its
- * schema is that of the others. */
+ * schema is that of the first contribution. */
 static int
 gather_head(struct gather *g, const struct reader *r, struct err *e)
 {
@@ -554,7 +554,7 @@ struct gather_sum {
 	struct writer *w;
 };
 
-/* Write the sum of one group of the open shards, or nothing if none of them has it. */
+/* Write the sum of one group of the open shards, or nothing if no shard has it. */
 static int
 gather_sum_group(void *arg, uint32_t group, const struct schema_span *span, struct err *e)
 {

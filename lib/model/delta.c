@@ -286,9 +286,9 @@ make_frame(void *arg, const unsigned char *x, size_t n, struct err *e)
 
 /* The positions in an overwrite frame, and the bytes for them. */
 struct marks {
-	uint64_t n, i;		/* number of positions; of those that were read */
+	uint64_t n, i;		/* number of positions; of positions read so far */
 	uint64_t at;		/* the current position; UINT64_MAX: after the last one */
-	unsigned char val;	/* the byte for it */
+	unsigned char val;	/* the byte for this position */
 };
 
 /* Read the next position, which must be at least `least', and its byte. */

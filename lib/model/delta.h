@@ -43,7 +43,7 @@ int delta_head(const char *path, struct delta_head *h, struct err *e);
 int delta_open(struct model *m, const struct model *old, const char *path,
     const struct delta_head *h, struct err *e);
 
-/* ---- writing one ---- */
+/* ---- writing a difference ---- */
 
 struct delta;
 /* Begin the difference from model m to its next version, as xor.  *out uses the file fd as

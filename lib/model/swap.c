@@ -360,8 +360,8 @@ swap_link(void *arg, const char *path, const char *name, struct err *e)
 	return r;
 }
 
-/* Give the next directory the owner and mode of the model's.  last 0: but leave it
- * writable; 1: first link or copy all files into it that it lacks. */
+/* Give the next directory the owner and mode of the model's.  last 0: then let
+ * the owner write in it; 1: first link or copy into it all files that it lacks. */
 static int
 swap_folder(struct swap *s, int last, struct err *e)
 {
@@ -407,8 +407,8 @@ swap_unable(const struct swap *s, struct err *e)
 }
 
 /* Before anything is copied, find out whether the directory may be renamed and two
- * directories can be exchanged.  Renaming it onto home always fails, since home has its
- * lock and so is not empty; errno tells why. */
+ * directories can be exchanged.  Renaming the model onto home always fails, since home
+ * has its lock and so is not empty; errno tells why. */
 static int
 swap_try(const struct swap *s, struct err *e)
 {

@@ -121,8 +121,8 @@ conserve_gone(const struct conserve_run *x, uint64_t step, struct err *e)
 }
 
 /* Add the device's shards of this step that its manifest accepts to x->got, with the names
- * of their files in `have'.  Fail if the file of one was removed, or that of a shard of an
- * earlier step in the manifest. */
+ * of their files in `have'.  Fail if the file of one of them was removed, or the file of
+ * a shard of an earlier step that the manifest accepts. */
 static int
 conserve_listed(struct conserve_run *x, uint64_t step, const struct receipt_list *list,
     const struct receipt_list *have, struct err *e)

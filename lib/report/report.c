@@ -388,7 +388,7 @@ report_put_codecs(struct render *x, const char *key, const void *row)
 		(void)fputc('-', x->f);
 }
 
-/* Print the codecs and the bytes that each one coded. */
+/* Print each codec with the bytes of the bodies that it coded. */
 static void
 report_put_coded(struct render *x, const char *key, const void *row)
 {

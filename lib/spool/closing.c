@@ -147,7 +147,7 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
  */
 struct closing_watch {
 	uint64_t step;
-	size_t n;		/* number of its shards; 0: no open step has any */
+	size_t n;		/* number of its shards; 0: no open step has shards */
 	uint64_t first;		/* the first open step that has shards */
 	int dated;		/* 1: `since' is set */
 	double since;		/* when the step had a quorum, by clock_now */

@@ -44,9 +44,8 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 	    "lists no shard", path) : k;
 }
 
-/* The newest manifest, at path, is damaged: add to the error how to go on with that of the
- * newest step whose manifest can be read.  Later steps are closed again, with the same
- * shards. */
+/* The newest manifest, at path, is damaged: add to the error how to go on with the newest
+ * manifest that can be read.  The steps after it are closed again, with the same shards. */
 static int
 manifest_remedy(const struct spool *s, const char *path, struct err *e)
 {

@@ -108,8 +108,8 @@ verdict_damaged(const struct verdict *x, struct err *e)
 	    err_sys(e, "'%s'", x->path) : 0;
 }
 
-/* Look for an earlier verdict on this name. Return VERDICT_YES with it in r; 0: there is
- * none; or VERDICT_ALONE. */
+/* Look for an earlier verdict on this name. Return VERDICT_YES with the verdict in r; 0:
+ * no earlier verdict; or VERDICT_ALONE. */
 static int
 verdict_known(const struct verdict *x, struct err *e)
 {

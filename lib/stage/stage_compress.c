@@ -115,7 +115,7 @@ stage_compress_rms(const struct stage_compress_lost *q)
 	return q->all > 0 ? sqrt(q->lost / q->all) : 0;
 }
 
-/* End the current tensor; the next one is `next'. */
+/* End the sums of the current tensor; `next' is the next tensor. */
 static void
 stage_compress_worst(struct stage_compress *x, uint32_t next)
 {
@@ -319,7 +319,7 @@ stage_compress_upto(struct stage_compress *x, uint32_t g,
 enum {
 	STAGE_COMPRESS_LATE = 256,	/* bytes kept for annotations at the end */
 	STAGE_COMPRESS_LEAST = 1024	/* a smaller segment is sent with the next one,
-					 * since a frame head takes 100 bytes */
+					 * since a frame head takes about 100 bytes */
 };
 
 /* Settle all waiting groups with the codes that coding_fit found. */

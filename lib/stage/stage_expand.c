@@ -210,8 +210,8 @@ stage_expand_bounded(const struct stage_expand *x, uint32_t g, const float *v,
 }
 
 /* Expand group x->next and pass it on.  v is the received values, or zeros in x->x if
- * none were sent; they are copied only if something is added to them.  cut: a segment
- * ends with this group. */
+ * none were sent.  Received values are copied only if something is added to them.  cut:
+ * a segment ends with this group. */
 static int
 stage_expand_group(struct stage_expand *x, int sent,
     const struct stage_seen *v, int cut, struct err *e)

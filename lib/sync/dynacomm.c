@@ -145,8 +145,8 @@ dynacomm_best(const struct dynacomm *d, size_t *cuts, size_t *k, struct err *e)
 	if (b == NULL || q == NULL)
 		goto out;
 	for (m = 1; m <= n; m++) {
-		/* m - 1 enters the window.  Entries that it beats would leave the
-		 * window before m - 1 does, so they can never be best */
+		/* m - 1 enters the window.  Entries that m - 1 beats would leave
+		 * the window before m - 1, so they can never be best */
 		while (tail > head && b[q[tail - 1]] - top_pt(d, q[tail - 1]) >=
 		    b[m - 1] - top_pt(d, m - 1))
 			tail--;
