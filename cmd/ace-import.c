@@ -31,7 +31,7 @@ struct opts {
 struct import {
 	const struct opts *o;
 	struct writer *w;
-	const char *first_path;	/* path of the first file */
+	const char *first_path;
 	struct schema first;	/* tensors of the first file */
 	uint64_t done;		/* shards written */
 };

@@ -133,7 +133,7 @@ tell_whom(struct opts *o, int t, const struct opt *row, const char *val,
 	return 0;
 }
 
-/* Give an option to every program that has one of that name. */
+/* Give an option to every program that has an option of that name. */
 static int
 heard(void *arg, const struct opt *any, const char *val, struct err *e)
 {
@@ -156,7 +156,6 @@ heard(void *arg, const struct opt *any, const char *val, struct err *e)
 
 /* ---- the programs and their options ---- */
 
-/* Return 1 if program t is needed in the pipe. */
 static int
 wanted(const struct opts *o, int t)
 {

@@ -52,7 +52,6 @@ center_keep(struct center *p, const char *dir, enum io_sync sync, struct err *e)
 	return (p->dir.dir = alloc_dup(dir, e)) != NULL ? 0 : -ERR_SYS;
 }
 
-/* Read all values of a shard. */
 static int
 center_read(struct dense *d, float *all, struct err *e)
 {

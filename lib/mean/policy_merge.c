@@ -81,7 +81,7 @@ policy_merge_delay(const struct asked *a, struct text_kv *kv, struct err *e)
 	    fmax(a->low, 1) * (double)POLICY_MERGE_FACTOR));
 }
 
-/* Return the smallest interval that a device may ask for. */
+/* Return the least interval of a policy: smaller ones that are asked for count as this. */
 static double
 policy_merge_least(const struct asked *a)
 {

@@ -127,7 +127,6 @@ changes_row(const struct changes *c, const struct schema *sc, size_t i)
 	    c->changed[i], changes_values(&sc->t[i]), c->sent[i].bytes };
 }
 
-/* Print the model before and the model after the changes. */
 static void
 changes_models(const struct changes *c, struct report *p)
 {

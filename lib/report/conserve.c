@@ -296,8 +296,8 @@ conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 	return k < 0 ? k : 1;
 }
 
-/* Return 1 if the shard counts, or 0 if it has an earlier incarnation, whose inputs are
- * not given here. */
+/* Return 1 if the shard counts, or 0 if it has another incarnation, whose inputs are not
+ * given here. */
 static int
 conserve_accepted(struct conserve_run *x, const struct reader *r, struct err *e)
 {

@@ -27,7 +27,6 @@ struct list {
 	struct changes changes;
 };
 
-/* Print the provenance of the stream. */
 static void
 list_provenance(struct report *p, const struct reader *r)
 {

@@ -444,7 +444,7 @@ regulate_move(const struct regulate *r, const struct regulate_group *g,
 }
 
 /* Queue for coding again the smallest group that can take all `need' bytes, or else as
- * many as are needed. Return 0 if all groups together cannot take half of `need'. */
+ * many groups as are needed. Return 0 if all groups together cannot take half of `need'. */
 static int
 regulate_settle(struct regulate *r, double need)
 {
