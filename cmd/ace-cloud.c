@@ -163,8 +163,8 @@ word_u64(struct children *c, const char *name, uint64_t v)
 		(void)child_add(c, &c->child[0], name, text, NULL);
 }
 
-/* Build ace-aggregate, ace-step, which codes its output, and ace-recv, which publishes
- * it.  A relay sends its average to its cloud as a device, and publishes the answer. */
+/* Build the pipeline: ace-aggregate averages, ace-step codes the averages and ace-recv
+ * publishes them. A relay, as a device, sends them to its cloud and publishes the answers. */
 static void
 pipeline(const struct opts *x, struct children *c)
 {

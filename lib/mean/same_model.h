@@ -12,7 +12,7 @@ struct text_kv;
 
 /*
  * same_model_check(g, e), after gather_step: compare the digests of the contributions that
- * name the same version of the model.  The digest that most of them state is right.
+ * name the same version of the model.  The digest stated most often counts as right.
  * -ERR_DATA with gather_blame: a contribution states another digest; without gather_blame:
  * two digests are stated equally often.
  */

@@ -3,7 +3,7 @@
  * (device/feedback.h).  DIR/device/DEVICE.history/history.STEP is what was
  * reconstructed from the shard of that step, dense.  The device's next shard is a
  * difference to it; the file in the device's state has the same bytes.  ace-aggregate
- * averages its values.  It is durable before the shard is accepted.
+ * averages the file's values.  The file is durable before the shard is accepted.
  *
  * Two histories stay, for a shard that is sent again: the newest, and the one to which the
  * newest shard is a difference.  Histories of steps that have no average yet stay, too.

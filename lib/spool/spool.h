@@ -117,8 +117,8 @@ int spool_schema_error(const char *path, int k, struct err *e);
  * names; step NULL: only DIR/device.  Call it only for a shard that was received to its
  * end: a device can begin shards of any number of steps. */
 int spool_begin(const struct spool *s, const uint64_t *step, struct err *e);
-/* spool_made(s, dir, e): make one directory in the same way.  dir is its path with a
- * slash at the end. */
+/* spool_made(s, dir, e): make the directory dir, a path with a slash at the end, with a
+ * durable name. */
 int spool_made(const struct spool *s, const char *dir, struct err *e);
 /* spool_durable(s, step, e): sync the names in DIR/STEP; step NULL: those in
  * DIR.  Call it before anything relies on a file, since the process that made the

@@ -88,7 +88,7 @@ int regulate_open(struct regulate *r, struct err *e);
 void regulate_close(struct regulate *r);
 
 /* Return 1 if the caller must code the groups of `which', if any, and call again with the
- * new size; 0 at the end.  If no factor was found to meet the budget, bytes exceeds it. */
+ * new size; 0 at the end.  If bytes then exceeds the budget, no t was found that fits. */
 int regulate_next(struct regulate *r, uint64_t bytes);
 
 /* Estimate the slope -d log bytes / d t of n values that take this number of bytes. */

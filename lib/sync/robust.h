@@ -3,7 +3,7 @@
  * and how their values are combined.
  *
  * Contributions come in the order of the devices' ids, and values are added in this order.
- * The other functions sort before they sum, so the order of their inputs changes no bit.
+ * Trims and medians sort first, so the order of contributions changes no bit.
  *
  *   norm-ratio    leave out a contribution whose norm is above max_ratio times
  *                 the median of this step's norms

@@ -45,8 +45,8 @@ struct select_result {
  * level   [n][m], row by row; every group has at least one usable level
  * choice  u8[n]   out: the level of each group
  *
- * The search keeps at most 4000 partial answers, so it is exact for small n but may
- * not be for large n.
+ * The search keeps at most 4000 partial answers, so the choice is optimal for small n
+ * but may not be for large n.
  * Return 0; 1 when even the cheapest levels exceed the budget (then choice has the
  * cheapest ones, and res->bytes is their size); or -ERR_SYS.
  * Cost: 64 n m, plus the search.
