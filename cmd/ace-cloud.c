@@ -164,7 +164,7 @@ word_u64(struct children *c, const char *name, uint64_t v)
 }
 
 /* Build the pipeline: ace-aggregate averages, ace-step codes the averages and ace-recv
- * publishes them. A relay, as a device, sends them to its cloud and publishes the answers. */
+ * publishes them. A relay sends them to its cloud as a device and publishes the answers. */
 static void
 pipeline(const struct opts *x, struct children *c)
 {
