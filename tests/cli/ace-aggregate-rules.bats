@@ -105,7 +105,7 @@ values() {
 		[ "$(field samples out)" -eq 42 ]
 		[ "$(field n out)" -eq 4 ]
 		[ "$(field weight out)" = 1.5 ]
-		says "^ace-aggregate: step 9: 'aggregate', 3 contributions, weight 1.5$"
+		says "^ace-aggregate: step 9: 'aggregate', 2 contributions, weight 1.5$"
 	done
 	exits 0 ace-aggregate --rule finite a b c
 	[ ! -s err ]

@@ -267,7 +267,7 @@ records() {
 	ace-compress -S other -c q8 --error-feedback momentum in0 >rest
 	ace-expand -S other in1 >added
 	exits 2 ace-compress -S other -c q8 --error-feedback momentum added
-	says "remove ace-expand -S from the pipeline"
+	says "leave out ace-expand -S"
 }
 
 @test "the factors of ef, momentum and cache, and their defaults" {

@@ -114,7 +114,7 @@ begins() { mkshards >in; }
 }
 
 @test "in a pipe the program that failed and the last one print a message" {
-	last='^ace-inspect: truncated: the stream was aborted: the program that wrote it'
+	last='^ace-inspect: truncated: the stream was aborted: a program before this one'
 	for how in ace-expand 'ace-compress -c q8' ace-score; do
 		# the program fails before its first output, then after it
 		exits 3 bash -c "$how </dev/null 2>first | ace-score | ace-inspect"
