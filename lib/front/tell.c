@@ -222,6 +222,8 @@ tell_event(struct tell *t, const json_t *ev)
 {
 	const char *name = json_string_value(json_object_get(ev, "event"));
 	const uint64_t round = tell_count(ev, "round");
+	/* several programs write events, so an event may come after the round's average */
+	const int old = !t->cloud && round <= t->done;
 	const char *s;
 
 	if (name != NULL && strcmp(name, event_name(EVENT_ERROR)) == 0)
@@ -238,9 +240,9 @@ tell_event(struct tell *t, const json_t *ev)
 		t->excluded = tell_count(ev, "excluded");
 	}
 	if (strcmp(name, event_name(t->cloud ? EVENT_SENT :
-	    EVENT_AVERAGE)) == 0 && (t->cloud || round > t->done)) {
+	    EVENT_AVERAGE)) == 0 && !old) {
 		tell_average(t, round);
-	} else if (!t->cloud && strcmp(name, event_name(EVENT_SENT)) == 0) {
+	} else if (!t->cloud && !old && strcmp(name, event_name(EVENT_SENT)) == 0) {
 		/* the event of the receipt may come before this one */
 		const int waits = t->state == TELL_WAITS && t->round == round;
 
@@ -248,8 +250,8 @@ tell_event(struct tell *t, const json_t *ev)
 		t->state = waits ? TELL_WAITS : TELL_SENDS;
 		t->round = round;
 	} else if (!t->cloud && strcmp(name, event_name(EVENT_RECEIPT)) == 0) {
-		t->taken = t->now;
-		t->state = TELL_WAITS;
+		t->taken = old ? t->taken : t->now;
+		t->state = old ? t->state : TELL_WAITS;
 		s = json_string_value(json_object_get(ev, "result"));
 		if (s != NULL && strcmp(s, "invalid") == 0)
 			tell_error(t, ev, s);
@@ -257,7 +259,7 @@ tell_event(struct tell *t, const json_t *ev)
 			tell_say(t, "the average of round %llu is without this device's "
 			    "shard: the update is kept and sent with a later round",
 			    (unsigned long long)round);
-	} else if (strcmp(name, event_name(EVENT_WAITS)) == 0) {
+	} else if (!old && strcmp(name, event_name(EVENT_WAITS)) == 0) {
 		s = json_string_value(json_object_get(ev, "missing"));
 		(void)snprintf(t->missing, sizeof(t->missing), "%s",
 		    s != NULL ? s : "");

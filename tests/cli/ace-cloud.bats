@@ -251,6 +251,11 @@ load front
 	grep -qE "^round 2/3: waiting for $b for [0-9.]+ s$" out
 	grep -qE '^round 1/3: 2 of 2 devices, computing ' out
 	! grep -E 'step|planted|ago' out || false
+	# events that come after the average of their round
+	grep -E '"event":"(sent|receipt)".*"round":1\b' ace-$a/events >early
+	[ "$(grep -c '' early)" -ge 2 ]
+	cat early >>ace-$a/events
+	shows "^round 2/3: waiting for $b for [0-9.]* s$" ace watch ace-$a
 	for wide in 80 120; do
 		pty sh -c "stty cols $wide rows 4 <&1; exec timeout 1 ace watch run" >screen || [ $? -eq 124 ]
 		sed 's/\x1b[^a-z]*[HJ]//g' screen | tr -d '\r' | awk -v w=$wide 'length > w { exit 1 }
