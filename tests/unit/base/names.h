@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Return the number of names, or -1 if ls cannot run. */
+/* Return the number of names in dir, or -1 if the shell cannot be started. */
 static inline int
 names_in(const char *dir)
 {

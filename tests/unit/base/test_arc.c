@@ -60,7 +60,7 @@ zeros(void)
 	return NULL;
 }
 
-/* The archive is refused early, whether it is read or skipped. */
+/* Check that the archive is refused before its end, read or (pass 1) skipped. */
 static void
 bomb(struct io *out, int pass)
 {
@@ -126,7 +126,7 @@ TEST(no_text)
 	free(en);
 }
 
-/* An error in writing names the archive or the file, whichever failed. */
+/* An error in making or writing an archive names the archive. */
 TEST(unwritten)
 {
 	const struct arc_opts none = { "arj", NULL, NULL }, pax = { "pax", NULL,

@@ -86,7 +86,7 @@ TEST(test_place)
 	    e.step == 42, "each of them is kept apart");
 }
 
-/* UTF-8 text is kept; bytes that a terminal would obey are replaced. */
+/* Valid visible UTF-8 is kept; control characters and invalid bytes become '?'. */
 TEST(test_seen)
 {
 	struct err e = ERR_INIT;

@@ -1,4 +1,4 @@
-/* io_create with every kind of file at its path, and skipping in files. */
+/* io_create over files of several kinds; skipping, seeking and reading ahead. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -45,7 +45,7 @@ kind(const char *path)
 	return lstat(path, &st) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
-/* Write "new" to path and commit it, or not. */
+/* Write "new" to path; without `commit' the file at path stays. Return 0 or an error. */
 static int
 make(const char *path, int commit)
 {
@@ -73,7 +73,7 @@ test_files(void)
 	    "a file: replaced");
 }
 
-/* Return seven bytes, three per call. */
+/* Read "abcdefg", at most three bytes per call. */
 static int
 seven_read(void *arg, void *p, size_t n, size_t *got, struct err *err)
 {
@@ -210,9 +210,9 @@ TEST(test_readonly)
 	    "a directory that may only be read: refused, as it was");
 }
 
-/* Read 3 bytes at several places of a file and skip the rest, with a reader that owns the
- * descriptor and with one that shares it. Then read byte 5 again and check the position
- * of the shared descriptor. */
+/* Read 3 bytes at several places of a file and skip the rest; `alone': io opens the file
+ * itself. Then seek back to byte 1255, and skip beyond the end. With `alone' the position
+ * of our own descriptor must not move. */
 static void
 test_pass(int alone, int sparse)
 {
@@ -259,8 +259,8 @@ TEST(make_long)
 		(void)fclose(f);
 }
 
-/* Write n bytes of c over path with sync. Return whether the old file became the
- * spare. */
+/* Write n bytes of c over path, and sync them if `commit'; spare: the name that keeps the
+ * old file. Return 0 or an error. */
 static int
 over(const char *path, const char *spare, char c, size_t n, int commit)
 {
@@ -342,7 +342,7 @@ TEST(test_pipe)
 	(void)close(fd[0]);
 }
 
-/* Check that the next n bytes are these. */
+/* Return 1 if the next bytes are `want'. */
 static int
 next(struct io *io, const char *want)
 {
@@ -369,7 +369,7 @@ TEST(test_back)
 	io_free(io);
 }
 
-/* Bytes already in the buffer are returned at once and counted. */
+/* io_take returns the bytes that have arrived, without waiting for more. */
 TEST(test_take)
 {
 	struct err e = ERR_INIT;
@@ -437,7 +437,7 @@ TEST(test_kept)
 	    "there: %s", ERR_MSG(&e));
 }
 
-/* Bytes read ahead stay in the descriptor's position. */
+/* Bytes beyond the output, where io_ahead says, stay until the output reaches them. */
 static void
 test_ahead(void)
 {

@@ -70,7 +70,7 @@ all_once(const struct job *j, size_t n)
 	return 1;
 }
 
-/* The caller does other work while the pool runs. */
+/* pool_begin and pool_end, between which the caller may do other work. */
 static void
 test_beside(unsigned threads, int given, const char *what)
 {

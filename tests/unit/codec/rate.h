@@ -1,5 +1,5 @@
 /*
- * The bits that a codec with a step takes, and its error: for the tests of ecq and tcq.
+ * The bits per value and the error of ecq and tcq at a given quantiser step.
  */
 #ifndef RATE_H
 #define RATE_H
@@ -21,7 +21,7 @@ rate_gauss(struct trip *t, uint32_t key, double sigma)
 }
 
 /* Code n values of t->x with this step. Return -1 if they do not decode to the values
- * that the encoder said. */
+ * that the encoder reported. */
 static inline int
 rate_of(struct trip *t, uint32_t codec, double step, size_t n, struct rate *r)
 {

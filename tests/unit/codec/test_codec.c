@@ -123,7 +123,7 @@ is_exact(uint32_t codec)
 	    codec == CODEC_BF16 || codec == CODEC_LOSSLESS;
 }
 
-/* Each size and kind of data comes back with an error below that of zeros. */
+/* Data of each size and kind decode to finite values, some kinds with an NMSE below 1.05. */
 static void
 test_sizes(const char *spec)
 {
@@ -163,9 +163,9 @@ test_sizes(const char *spec)
 }
 
 /*
- * Zeros and equal values take as few bytes as the codec allows.  One huge value among
- * small ones is decoded with a small error if the codec has a scale per block; sign and
- * mag have one scale for many blocks.
+ * Limits of the bytes for zeros and for equal values, and of the errors of equal values
+ * and of one huge value among small ones.  sign has the largest error for the huge value,
+ * since it decodes all values of a block to one magnitude.
  */
 TEST(test_hard)
 {
@@ -367,7 +367,7 @@ TEST(test_names)
 	    "codec_name");
 }
 
-/* Data that can be coded in several ways, and the largest of each kind. */
+/* The text of a codec's plan: several spellings of one plan, and the largest parameters. */
 TEST(test_written)
 {
 	static const char *const same[][2] = {
@@ -405,7 +405,7 @@ TEST(test_written)
 	    strcmp(codec_name(CODEC_TOPK), "topk") == 0, "names");
 }
 
-/* A plan with a parameter that the codec does not have. */
+/* Plans with an unknown codec, or with a parameter that the codec does not have. */
 TEST(test_parameters)
 {
 	static const struct codec_plan wrong[] = {

@@ -46,7 +46,7 @@ fill(enum shape s)
 	}
 }
 
-/* Code the values; return the result in *rate and *err. */
+/* Code x; set *rate to the bytes and *error to the squared error. Return < 0 on errors. */
 static int
 code(const struct codec_plan *p, int64_t *rate, double *error)
 {
@@ -69,8 +69,8 @@ out:
 	return r;
 }
 
-/* Compare an estimate with the true value: it may differ by `off', and a rate may be too
- * high. */
+/* Compare estimates with the coded group; off: the largest difference of the errors,
+ * relative to the true error. */
 static void
 one(enum shape s, const char *name, double off)
 {
@@ -139,7 +139,7 @@ TEST(edges)
 	ok(estimate_bytes(&m, &p) == -1, "a codec without an estimate returns an error");
 }
 
-/* Exact codecs with positions, for every share of nonzero values. */
+/* Codec nonzero with several shares of nonzero values. */
 TEST(shares)
 {
 	static const double share[] = { 0.001, 0.05, 0.3, 0.5, 0.61, 0.69, 0.71,
@@ -183,7 +183,7 @@ off(const char *name)
 	return estimate_error(&m, &p) / error;
 }
 
-/* Estimates from a neighbouring octave are used within limits. */
+/* Five values in a lower octave must not change the estimate for all others much. */
 TEST(limits)
 {
 	uint32_t i;

@@ -129,7 +129,7 @@ TEST(forms)
 	}
 }
 
-/* One step of Adam on bf16 weights kept in f32: all move by about the same amount. */
+/* Code bf16 weights before and after normal changes of deviation `rate'. Return the bytes. */
 static size_t
 step(double rate, size_t *changed)
 {
@@ -308,8 +308,8 @@ TEST(refused)
 	ok(bad == 0, "a bit of it flipped: it is something else, or corrupt");
 }
 
-/* Decode body[len] for n old bf16 words of these bits; compare with the expected
- * changes. */
+/* Decode the body is[len] with n old bf16 words, all of these bits. Return the result of
+ * exact_get. */
 static int
 reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
 {
@@ -357,8 +357,8 @@ TEST(more_exponents_than_levels)
 	ok(there_and_back(EXACT_F64, N, 1), "2,048 exponents, 254 levels");
 }
 
-/* Three far moves per level, after a level that makes distances look long: the raw bits
- * exceed the words themselves. */
+/* Three words for each of 253 exponents change only their sign: the uncoded bits of the
+ * changes would take more bytes than the words. */
 TEST(bits_longer_than_words)
 {
 	enum { FEW = 3 * 253 };

@@ -175,7 +175,7 @@ TEST(test_limits)
 	}
 }
 
-/* Return the only value of a body. */
+/* Return the first of n values of a body, or NAN if it is refused. */
 static float
 value(uint32_t codec, uint8_t param, const char *body, size_t len, size_t n)
 {
@@ -213,7 +213,7 @@ TEST(test_values)
 	    value(CODEC_Q8, 0, "\0\xc0\x80", 3, 1) == 256, "q4 and q8: s c");
 }
 
-/* Rounding between two codes, and clipping beyond the last. */
+/* The largest f32 in bf16, and the sizes of lowrank with several row lengths. */
 TEST(test_rounded)
 {
 	static const struct {
@@ -241,7 +241,7 @@ TEST(test_rounded)
 	t.ctx.cols = 2;
 }
 
-/* Codes that take more bytes than the values alone. */
+/* qsgd: rANS codes longer than the packed codes, and codes of nine bits. */
 TEST(test_longer)
 {
 	uint32_t count[RANS_SYMBOLS];

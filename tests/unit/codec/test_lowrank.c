@@ -110,7 +110,7 @@ turned(size_t n, size_t cols, unsigned k)
 	}
 }
 
-/* Return the error with the previous body `was', or without one (NULL). */
+/* Code x into *now after the previous body `was' (NULL: none). Return the error, or -1. */
 static double
 after(const char *spec, size_t n, const struct buf *was, struct buf *now)
 {

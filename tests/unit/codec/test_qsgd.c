@@ -49,7 +49,7 @@ test_entropy(void)
 	    len, h / 8);
 }
 
-/* Check each value: level l + 1 if its random number is below a - l, else l. */
+/* Check each value: its level is rounded up if the random number is below its fraction. */
 static void
 test_each(const char *spec, unsigned s)
 {

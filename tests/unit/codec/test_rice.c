@@ -30,8 +30,8 @@ trip(size_t n, uint64_t mean, uint32_t most)
 	    8.0 * (double)b.n / (double)n;
 }
 
-/* Gaps of a random set of density d / 65536: within 0.25 bit of the entropy: 11.41, 8.09,
- * 4.69, 2, 0. */
+/* Gaps of a random set of density d / 65536.  Their entropies are 11.41, 8.09, 4.69, 2 and
+ * 0 bits; most: the largest number of bits allowed. */
 TEST(test_density)
 {
 	static const struct { uint32_t d; double most; } t[] = {
@@ -71,7 +71,7 @@ TEST(test_extremes)
 	ok(trip(1, 4, 15) > 0 && body[0] == 10, "0 1 0 1: six is 1 and 2 at r = 2");
 }
 
-/* Refuse bytes that are not a valid code of one number up to 255 with that mean. */
+/* Return 1 if p[n] is refused as the code of one number up to 255 with that mean. */
 static int
 refused(uint64_t mean, const unsigned char *p, size_t n)
 {

@@ -43,7 +43,7 @@ written(size_t c, size_t n)
 	return (size_t)(code + MOST - begin) + nbits;
 }
 
-/* Decode them. Return 1 when the end of the code is valid. */
+/* Decode c of n positions into got. Return 1 if the end of the code is valid. */
 static int
 read_back(size_t c, size_t n)
 {

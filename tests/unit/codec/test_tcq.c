@@ -8,7 +8,7 @@ enum { COLS = 512 };
 
 static struct trip t = { .ctx = { 1, 2, 3, COLS, 0 } };
 
-/* tcq must take at least this many per cent fewer bits than ecq at the error that ecq has
+/* Check that tcq takes more than `percent' fewer bits than ecq, at the error that ecq has
  * with `bits' per value. */
 static void
 beside_ecq(double bits, double percent, const char *what)
@@ -51,8 +51,8 @@ TEST(test_matrix)
 	beside_ecq(1.28, 5, "a matrix");
 }
 
-/* Sizes around the number of lanes, with and without rows, and values of every kind: kept
- * values equal decoded ones, and no error exceeds the largest cell. */
+/* 1 to 40 values, some zero and some large, in rows of several lengths: the encoder reports
+ * the decoded values, and no error exceeds four steps. */
 TEST(test_sizes)
 {
 	static const double step[] = { 3, 0.7, 0.05, 1e-4, 1e-7 };

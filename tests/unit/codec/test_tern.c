@@ -48,7 +48,7 @@ TEST(test_noise)
 	trip_noise(&t, "tern", 16384);
 }
 
-/* Check each value of a group by its index. */
+/* Check that the random number of each value's index decides whether it becomes 0. */
 TEST(test_each)
 {
 	enum { EACH = 3001 };

@@ -139,7 +139,7 @@ test_turn(const char *spec)
 	ok(good, "%s: changes of rate end at the codec's limits", spec);
 }
 
-/* The range of each rate. */
+/* Plans made coarser by a factor, up to the ends of their parameter's range. */
 TEST(test_turned)
 {
 	static const struct {
@@ -190,7 +190,7 @@ TEST(test_none)
 	    2 + 2 * 4 * (100 + N / 100), "no values: no bytes");
 }
 
-/* A group of zeros, and a group of one value. */
+/* Estimates of an empty group, of a group of zeros, and of a group of one value. */
 static void
 test_edges(const char *spec)
 {

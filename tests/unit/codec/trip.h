@@ -94,9 +94,9 @@ trip_unbiased(struct trip *t, const char *spec, size_t n, size_t runs)
 	free(mean);
 }
 
-/* Return how many of n values decode differently at distance d from each other, and at
- * the same place of two groups: the noise must not repeat. t->x must hold values that
- * round up or down with equal probability. */
+/* Check that the noise does not repeat: values at several distances, and values at the same
+ * place with another group, step or seed, decode to the same in less than 60 % of cases.
+ * t->x must hold values that round up or down with equal probability. */
 static inline void
 trip_noise(struct trip *t, const char *spec, size_t n)
 {

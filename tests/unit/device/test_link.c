@@ -10,8 +10,8 @@
 #include "sync/ratio.h"
 
 /*
- * Simulate a link of this rate behind a buffer, with writes of n bytes and a clock of our
- * own, for secs seconds of writing, each after `gap' idle seconds.
+ * A simulated link behind a buffer, with a clock of its own.  feed() writes n bytes again
+ * and again for secs seconds, each time after `gap' idle seconds.
  */
 struct sim {
 	struct link l;
@@ -302,7 +302,7 @@ TEST(stream)
 	shard_release(&s);
 }
 
-/* Make a receipt for each shard that has passed. */
+/* Make a receipt for each pending shard. */
 static int
 answer(const struct link *l, const struct statedir *st, struct err *e)
 {
@@ -390,7 +390,7 @@ TEST(patience)
 	    "two milliseconds at least, a second at most");
 }
 
-/* Return the value of a key of the state, or -1. */
+/* Return the value of a key of the state; -1: absent, -2: an error. */
 static double
 known(const struct statedir *st, const char *key)
 {

@@ -203,7 +203,7 @@ before(const struct statedir *s, const char *name, uint64_t step)
 	return x;
 }
 
-/* List the names in the file and their devices. */
+/* List the histories in the file: name, device and step of each. */
 static void
 names(const struct statedir *s, char out[256])
 {
@@ -309,7 +309,7 @@ another_version(const struct statedir *s)
 	remove_file(s, "score");
 }
 
-/* A flipped bit anywhere is detected, whichever history is loaded. */
+/* A flipped bit at each of four offsets is detected when history "code" is loaded. */
 static void
 damage(const struct statedir *s)
 {

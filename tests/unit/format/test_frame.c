@@ -1,5 +1,5 @@
-/* Which headers are valid but of an unknown version or with an unknown flag; golden files
- * have the order of the other checks. */
+/* Headers that are valid but have an unknown version or an unknown flag.  The golden files
+ * test the order of all other checks. */
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "format/frame.h"

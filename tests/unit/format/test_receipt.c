@@ -1,5 +1,5 @@
 /*
- * Receipts as bytes, and which of them a device accepts.
+ * Receipts as bytes, the shard that a receipt is for, and the names of verdicts.
  */
 #include "../test.h"
 #include "base/alloc.h"

@@ -54,7 +54,7 @@ put(struct writer *w, const struct schema *sc, uint64_t step, uint32_t groups)
 	return r < 0 ? r : writer_send(w, NULL, &e);
 }
 
-/* Return a letter per frame, and the reader's result at the end. */
+/* Set types to a letter per frame, prov to the provenance. Return the reader's result. */
 static int
 frames(const struct io *io, char *types, char *prov, size_t room)
 {
@@ -245,7 +245,7 @@ TEST(test_send)
 	schema_release(&sc);
 }
 
-/* Abort the stream. */
+/* Abort a stream after `shards' whole shards or, with `inside', in the next one. */
 static void
 aborts(int shards, int inside, const char *want)
 {

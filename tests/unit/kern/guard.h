@@ -29,8 +29,8 @@ guard_new(void)
 	return g;
 }
 
-/* Return room for n elements, `off' elements after the first page or, if off is 0, ending
- * at the last page. */
+/* Return room for n elements: off - 1 elements after the first page or, if off is 0, up to
+ * the last page. */
 static inline void *
 guard_place(struct guard g, size_t n, size_t size, size_t off)
 {

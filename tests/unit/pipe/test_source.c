@@ -79,7 +79,7 @@ main(void)
 	    "the first of its files");
 	ok(unlink(name(2)) == 0 && next(s, 3, &e) == 1,
 	    "a file that was removed meanwhile is skipped");
-	/* occupy descriptors until three are left */
+	/* make sure that descriptors 0 to 2 are open */
 	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd < 3)
 		continue;
 	(void)close(fd);

@@ -32,7 +32,7 @@ model(void)
 		}
 }
 
-/* Make a stream of an empty shard for messages; r is at it. */
+/* Open a reader of a stream with an empty shard, and read up to the shard. */
 static void
 stand(struct reader **r)
 {
@@ -60,7 +60,7 @@ stand(struct reader **r)
 		continue;
 }
 
-/* q8 groups of 2 KiB, of which two fit; cheaper: one may be sign instead. */
+/* Plan every second group as q8, 2 KiB each: two of three fit; cheaper: group 0 as sign. */
 static void
 plan_fixed(struct codec_plan *plan, struct note_terms *terms, int cheaper)
 {
@@ -202,7 +202,7 @@ told(const char *what)
 	return said;
 }
 
-/* The defaults are those of both pages. */
+/* The defaults are those of ace-compress(1) and ace-expand(1). */
 static void
 defaults(void)
 {
