@@ -150,7 +150,7 @@ codecs(int specs, char **spec)
 
 /* ---- ECQ ---- */
 
-/* Groups as large as those of streams. */
+/* The groups of a stream's last shard. */
 struct data {
 	struct group {
 		size_t at, n;
@@ -205,7 +205,7 @@ run(const struct data *d, double step, int last, struct ecq *r)
 	r->bits = 8 * bytes / (double)d->n;
 }
 
-/* Find the quantiser step that takes this many bits. */
+/* Return the bits and the entropy per value at the step that takes about `bits'. */
 static struct ecq
 meet(const struct data *d, double bits)
 {

@@ -49,7 +49,7 @@ by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Commit one step with x in every group. `file' gets as many bytes in each step. */
+/* Commit one step with x in every group. Return the seconds; `file' must keep its size. */
 static double
 commit(const struct statedir *s, const struct schema *sc, uint64_t step,
     const float *x, const struct buf *body, uint8_t param, const char *file)
@@ -99,7 +99,7 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
 	return start;
 }
 
-/* Write the same number of bytes as cp and sync do. */
+/* Copy a file and sync the copy. Return the seconds; set *bytes to the file's size. */
 static double
 copy(const char *from, const char *to, double *bytes)
 {

@@ -35,7 +35,6 @@ get(size_t n, size_t size)
 	return p;
 }
 
-/* Read standard input. */
 static struct reader *
 from_input(void)
 {
@@ -232,7 +231,7 @@ plan_shard(struct data *d, struct allot *a, uint64_t budget)
 		die("planning");
 }
 
-/* Return 1 when the shard exceeds the budget. */
+/* Code the shard for a budget in bytes. Return 1 if it exceeds the budget. */
 static int
 land_shard(struct data *d, struct regulate *l, uint64_t budget)
 {

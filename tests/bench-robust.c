@@ -94,8 +94,8 @@ sparse(struct device *d)
 	}
 }
 
-/* Make what the k - f honest devices send at a step; `honest' is the mean of what
- * they would send without loss. */
+/* Make what k honest devices send at a step; `honest' becomes the mean of what they would
+ * send without loss. */
 static void
 good(size_t k, uint32_t step, int way)
 {
@@ -129,7 +129,7 @@ median_norm(size_t k)
 	return (double)norm[k / 2];
 }
 
-/* Return the norm of an honest device's noise. */
+/* Return the root mean square distance of k honest devices' values from `honest'. */
 static double
 spread(size_t k)
 {

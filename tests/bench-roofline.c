@@ -141,7 +141,7 @@ loop_get(const uint16_t freq[4096], const unsigned char *word)
 	sink += x[0] + x[1] + x[2] + x[3];
 }
 
-/* The codes of random bits have one or two more than their low bits. */
+/* In random bits a code has on average two bits more than its low bits. */
 static void
 loop_rice(const unsigned char *bits)
 {
@@ -415,7 +415,7 @@ measure_trial(struct ecq *t)
 	return ns;
 }
 
-/* Return the time of all passes of a coding: those of its mode, and for a quarter
+/* Print the time of all passes of a coding: those of its mode, and for a quarter
  * of the group the sorting and counting in all modes. */
 static void
 together(const double all[KERN_ECQ_MODES][2], double once)

@@ -1,6 +1,6 @@
 /*
- * Changes to a good stream for mkgolden: most break one rule, some none.  Most take a number;
- * a comment beside the function names the fields in the number, the highest byte first.
+ * Changes to a good stream for mkgolden: most break one rule, some none.  Most take a
+ * number; a comment or a macro beside the function names its fields, highest bits first.
  */
 #ifndef ACE_BREAKS_H
 #define ACE_BREAKS_H
@@ -223,7 +223,7 @@ between(struct forge *s, unsigned long type)
 	(void)forge_insert(s, SHRD, (uint32_t)type, "?", 1);
 }
 
-/* Insert a receipt inside the shard or, with a byte that is not 0, before it. */
+/* Insert a receipt inside the shard or, with at > 0, before it; change SHRD's byte `at'. */
 static inline void
 receipt(struct forge *s, unsigned long at)
 {
@@ -295,7 +295,7 @@ plan(struct forge *s, unsigned long which)
 		(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
 }
 
-/* Insert one annotation of each type, and an unknown one that belongs to the values. */
+/* Insert an annotation of each type except MODL, and an unknown one about the values. */
 static inline void
 annotated(struct forge *s, unsigned long arg)
 {
@@ -379,7 +379,7 @@ noted_groups(struct forge *s, unsigned long which)
 	(void)forge_insert(s, DATA, score ? FRAME_SCOR : FRAME_STAT, b, 16 + n);
 }
 
-/* Insert two lists of contributors with two names. */
+/* Insert two lists of one contributor each: the same one twice, or in falling order. */
 static inline void
 noted_two(struct forge *s, unsigned long which)
 {
@@ -510,7 +510,7 @@ long_provenance(struct forge *s, unsigned long n)
 	free(p);
 }
 
-/* Replace the shard's key/values, which are at its end after their length. */
+/* Replace the key/values at the end of SHRD, and their length. */
 static inline void
 shard_kv(struct forge *s, unsigned long which)
 {
@@ -708,7 +708,7 @@ data(struct forge *s, unsigned long which)
 	bytes_set64(s->f[SEND].p + 24, d[which].bodies);
 }
 
-/* Carry a tensor of u8 as f16. */
+/* Give the tensor this dtype, and carry its values in codec f16. */
 static inline void
 exact(struct forge *s, unsigned long dtype)
 {

@@ -101,7 +101,7 @@ die(void)
 	(void)syscall(SYS_exit_group, 128 + SIGKILL);
 }
 
-/* Return 1, with errno set, when this call must fail. */
+/* Kill or stop the process if asked. Return 1, with errno set, when this call must fail. */
 static int
 hit(enum clip_call call, const char *what)
 {
@@ -531,7 +531,7 @@ access(const char *path, int how)
 
 /* ---- names ---- */
 
-/* Write a name in a folder as the log has it. */
+/* Return a name in a folder as the log has it; out: room for the name. */
 static const char *
 name_in(int dir, const char *path, char out[2 * PATH_MAX])
 {

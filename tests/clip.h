@@ -12,7 +12,7 @@ enum clip_call {
 	CLIP_CLOSE, CLIP_FLOCK, CLIP_MALLOC, CLIP_UNLINK, CLIP_MKDIR,
 	CLIP_STAT, CLIP_SEEK, CLIP_OTHER, CLIP_NCALL
 };
-/* calls that change something */
+/* calls that count as changes */
 #define CLIP_CHANGES (1u << CLIP_WRITE | 1u << CLIP_OPEN | 1u << CLIP_FSYNC | \
 	1u << CLIP_RENAME | 1u << CLIP_LINK | 1u << CLIP_CLOSE | \
 	1u << CLIP_FLOCK | 1u << CLIP_UNLINK | 1u << CLIP_MKDIR)

@@ -141,8 +141,8 @@ cuts(struct job *j)
 	must(dynacomm_best(&layers, cut, &k, &e));
 }
 
-/* Make sums of four uniform numbers, in rows whose scales differ. The arithmetic
- * gives the same values with every mathematical library. */
+/* Set x to sums of four uniform numbers, in blocks of 4,096 whose scales differ. The
+ * arithmetic gives the same values with every mathematical library. */
 static void
 make(void)
 {

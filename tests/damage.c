@@ -487,7 +487,7 @@ report(const struct trial *t, const char *file)
 	bad |= t->failed != 0 || t->tried == 0;
 }
 
-/* Make the stream of a device at one step. At step 0 make the state, too. */
+/* Make the input of a program at one step: a receipt, or the good stream at that step. */
 static unsigned char *
 input_at(const struct prog *g, const unsigned char *good, size_t n,
     uint64_t step, size_t *len)

@@ -260,7 +260,7 @@ worlds(void)
 	return passes(r) || passes(unshare(CLONE_NEWUSER));
 }
 
-/* Ask the kernel for a signal when input arrives. */
+/* Name the parent as the process that the kernel signals when input arrives. */
 static int
 owns(void)
 {
@@ -349,7 +349,7 @@ intrude(void)
 	says("erases", erases());
 }
 
-/* Try these calls in a process that one of our programs started. */
+/* Make the attempts also in a child of our program, which ends by _exit. */
 void
 _exit(int status)
 {

@@ -1,7 +1,7 @@
 /*
- * mkprofile NAME: prints a network's layers as a table for ace-advise dynacomm. The
+ * mkprofile NAME: print a network's layers as a table for ace-advise dynacomm. The
  * times are those of a batch of 32 at 4 TFLOP/s; a backward pass takes twice as
- * long as a forward pass. Without NAME it lists the networks with their totals.
+ * long as a forward pass. Without NAME: list the networks with their totals.
  */
 #include <stdio.h>
 #include <string.h>

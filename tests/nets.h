@@ -82,7 +82,7 @@ net_googlenet(struct net *x)
 	net_conv(x, 1, c, 1000, 1, 1);
 }
 
-/* A block: windows, channels from and to, all with one side and batch norm. */
+/* Add n convolutions with one side and batch norm; w: windows, channels from and to. */
 static inline void
 net_block(struct net *x, const int (*w)[3], int n, int side)
 {

@@ -275,8 +275,8 @@ crash(const struct scene *s, size_t k, int how, size_t j)
 
 	if (turn++ % every != 0)
 		return;
-	/* nobody accepts a part of the output, so it counts only when
-	 * whole; without output the program's end counts */
+	/* left: all output was written before the cut; a program without
+	 * output must have ended */
 	for (i = 0; i < nops; i++)
 		left = ops[i].op == CLIP_OP_OUT ? i < k : left;
 	build(k, how, j);
@@ -332,7 +332,7 @@ cuts(const struct scene *s, size_t k, int all)
 	crash(s, k, NO_NAMES, 0);
 }
 
-/* Run the program without a kill, then cut before each change. Return the number of cuts. */
+/* Run the program, cut before each change and at the end. Return the number of changes. */
 static size_t
 whole(const struct scene *s, const char *log)
 {

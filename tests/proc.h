@@ -121,7 +121,7 @@ proc_end(void)
 	proc_must(chdir("/") == 0 && system(command) == 0, command);
 }
 
-/* Set up the child process. */
+/* In the child process: run a program with these descriptors, standard error to log. */
 static inline void
 proc_exec(char **word, int in, int out, const char *log)
 {

@@ -210,7 +210,7 @@ __wrap_close(int fd)
 	return -1;
 }
 
-/* Note a call of exit in a child, which make coverage causes. */
+/* Let no call fail after exit, which a child calls in make coverage to write its counts. */
 void __real_exit(int status) __attribute__((noreturn));
 void __wrap_exit(int status) __attribute__((noreturn));
 void
@@ -254,7 +254,7 @@ crashed(int sig)
 	(void)raise(sig);
 }
 
-/* Reset the process to its state before the call. */
+/* Empty the file fd, and make it descriptor `as', too. */
 static void
 again(int fd, int as)
 {
@@ -296,8 +296,8 @@ call(const struct fault_case *c)
 	return r;
 }
 
-/* Return 1 when a sanitizer finds a leak since the last check; its report is on
- * standard error. */
+/* Return 1 when a sanitizer finds the first leak, which it reports on standard error; 0
+ * after that. */
 static unsigned long
 leaks(void)
 {

@@ -1,4 +1,4 @@
-/* Random numbers that are the same each time: the user sets the seed, rnd_seed. */
+/* Random numbers that are the same each time: the test sets the seed, rnd_seed. */
 #ifndef ACE_TEST_RND_H
 #define ACE_TEST_RND_H
 

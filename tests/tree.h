@@ -60,7 +60,7 @@ tree_add(struct tree *t, const char *dir)
 		(void)closedir(d);
 }
 
-/* Read dir and no other directory. */
+/* Set t to the files of dir. */
 static inline void
 tree_take(struct tree *t, const char *dir)
 {
@@ -135,7 +135,7 @@ tree_copy_file(const char *from, const char *to, mode_t mode)
 	(void)close(out);
 }
 
-/* Make `to' a copy of `from'. */
+/* Replace the directory `to' by a copy of `from'. */
 static inline void
 tree_copy(const char *from, const char *to)
 {

@@ -32,7 +32,7 @@ struct device {
 	uint64_t upto;		/* this round: steps next .. upto - 1 */
 	int away;		/* rounds for which the device is unreachable */
 	int todo, line;
-	unsigned mail;		/* copies of sent shards that were made */
+	unsigned mail;		/* files that start_away began */
 };
 
 struct world {

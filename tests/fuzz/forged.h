@@ -1,8 +1,8 @@
 /*
- * A mutator for streams.  It changes a payload, or a frame's type, flags or place, and
- * corrects every checksum, count and offset (tests/forge.h), so that the reader does not
- * stop at a wrong checksum before the change.  One change in eight is not
- * repaired, nor is input that is not one stream of at most FORGE_MAX frames.
+ * A mutator for streams.  It changes a payload, or a frame's type or flags; it removes,
+ * copies or swaps frames.  Then it corrects checksums, counts and offsets (tests/forge.h),
+ * so that the reader reaches the change.  One mutation in eight corrects nothing, nor does
+ * a mutation of input that is not one stream of fewer than FORGE_MAX frames.
  *
  * FORGED_AT, defined before inclusion: the offset of the stream in the input.
  */
@@ -100,7 +100,7 @@ forged_frame(struct forge *s, uint64_t *state)
 		forge_swap(s, a, b);
 }
 
-/* Leave the checksums if the payload is too short for them, or if they are right in a
+/* Let forge_seal keep the sums of a tail that is too short for them, and those inside a
  * packed payload. */
 static void
 forged_keep(struct forge *s)

@@ -1,6 +1,6 @@
 /*
- * libFuzzer: byte 0 is a codec, 1 its parameter, 2-3 the number of values, 4 the
- * row length; the rest is a body to decode, and then values to encode.  Coded values must
+ * libFuzzer: byte 0 is a codec, 1 its parameter, 2-3 the number of values, 4 one less than
+ * the row length; the rest is a body to decode, then values to encode.  Coded values must
  * decode to finite values within the bound.  Every kernel table of this machine must give
  * the same bits and the same bytes.  With 1 in the upper half of byte 0, codec exact is
  * tried, too.
@@ -43,7 +43,7 @@ number(uint8_t b)
 	return (b & 0x0f) == CODEC_ESCAPE ? CODEC_TCQ : b & 0x0f;
 }
 
-/* Try some of the plans, beginning with one: trying all with each input would be slow. */
+/* Try four plans, beginning with number `from': all plans with each input would be slow. */
 static void
 there_and_back(const struct codec_ctx *ctx, size_t from, const float *x, size_t n,
     float *y)
@@ -91,7 +91,7 @@ use(const char *table)
 static const char *const tables[] = { "avx2", "avx512", "neon" };
 enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
-/* want: what the fastest table decoded a body to, or its error. */
+/* was: the result of the default table; want[values]: what it decoded, if that is 0. */
 static void
 decodes_alike(const struct codec_ctx *ctx, const uint8_t *p, size_t n,
     const float *want, size_t values, int was)
@@ -159,8 +159,8 @@ bits_back(unsigned form, const unsigned char *old, const unsigned char *new,
 	buf_release(&b);
 }
 
-/* Take the rest as a body that is decoded with the same old words each time; as new
- * words, which must come back; and as changes of upper halves. */
+/* Treat p[n] as a body to decode with fixed old words; as new words, which must come back;
+ * and as new upper halves of bytes, which must come back, too. */
 static void
 bits(unsigned form, const uint8_t *p, size_t n, size_t want)
 {

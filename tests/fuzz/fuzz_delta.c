@@ -42,7 +42,6 @@ clear(void)
 	(void)rmdir(dir);
 }
 
-/* Make the model, once. */
 static void
 begin(void)
 {

@@ -58,7 +58,7 @@ receivers(struct err *e)
 	receivers_close(&b);
 }
 
-/* Read a file of the state. */
+/* Write p[n] as a file of a state, selected by `which', and read it. */
 static void
 kept(int which, const uint8_t *p, size_t n, struct err *e)
 {

@@ -52,7 +52,7 @@ nowhere(void)
 
 /* ---- a device's residual ---- */
 
-/* Treat every second pending shard as accepted, and then as sent again. */
+/* Make a receipt for every second pending shard, and copy the other ones to a new state. */
 static void
 judged(const struct pending *all, const struct statedir *s,
     const struct shard *of, struct err *e)
@@ -83,8 +83,8 @@ judged(const struct pending *all, const struct statedir *s,
 	writer_free(w);
 }
 
-/* Read all values of the pending shard twice: decoded, and as the starting point of
- * codecs that code a difference to it. */
+/* Read the first GROUPS groups of a pending shard twice: decoded, and as the previous body
+ * from which some codecs begin. */
 static void
 pending_read(const struct statedir *s, uint64_t step)
 {

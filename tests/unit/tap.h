@@ -29,7 +29,7 @@ tap_say(int good, const char *fmt, ...)
 	return good;
 }
 
-/* Evaluate the condition before the arguments, which may print its results. */
+/* The condition is evaluated before the arguments, which may use what it sets. */
 #define ok(good, ...) \
 	((good) ? tap_say(1, __VA_ARGS__) : tap_say(0, __VA_ARGS__))
 

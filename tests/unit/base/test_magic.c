@@ -109,7 +109,7 @@ TEST(test_tar)
 	ok(!magic_packed(p, sizeof(p)), "nor is a header without a name");
 }
 
-/* Make the head of a zip whose first name is this. */
+/* Return the name of the kind of a zip whose first entry is `first'; set *packed. */
 static const char *
 zip(const char *first, int *packed)
 {

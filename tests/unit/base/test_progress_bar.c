@@ -7,7 +7,7 @@ enum { AGO = 10000 };		/* seconds since the start */
 
 static FILE *said;
 
-/* Return the line for `done' of `all'; set *left to the seconds left that it shows, or -1. */
+/* Return the line for `done' of `all'; set *left to its seconds left, or to -1. */
 static const char *
 line(uint64_t done, uint64_t all, const char *unit, double *left)
 {

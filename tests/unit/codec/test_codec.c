@@ -123,7 +123,7 @@ is_exact(uint32_t codec)
 	    codec == CODEC_BF16 || codec == CODEC_LOSSLESS;
 }
 
-/* Data of each size and kind decode to finite values, some kinds with an NMSE below 1.05. */
+/* Data of each size and kind decode to finite values, of three kinds with NMSE < 1.05. */
 static void
 test_sizes(const char *spec)
 {
@@ -216,7 +216,6 @@ TEST(test_hard)
 	buf_release(&out);
 }
 
-/* All kernel tables give the same body. */
 static void
 test_tables(const char *spec)
 {

@@ -66,7 +66,6 @@ change(size_t n, size_t size, size_t m, int anything)
 	}
 }
 
-/* Count the words that differ. */
 static int
 differ(size_t size, size_t n)
 {
@@ -129,7 +128,7 @@ TEST(forms)
 	}
 }
 
-/* Code bf16 weights before and after normal changes of deviation `rate'. Return the bytes. */
+/* Code bf16 weights and normal changes of them, of deviation `rate'. Return the bytes. */
 static size_t
 step(double rate, size_t *changed)
 {

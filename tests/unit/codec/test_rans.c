@@ -22,7 +22,7 @@ count_all(uint32_t count[RANS_SYMBOLS], size_t n, double *bits)
 	return n;
 }
 
-/* Code n symbols skewed by shape; return the bits above the entropy. */
+/* Code and decode n symbols, skewed by shape. Return the bits above the entropy, or -1. */
 static double
 trip(size_t n, unsigned shape, double *entropy, size_t *guess)
 {

@@ -175,7 +175,7 @@ save(const struct statedir *s, const char *name, float x, uint64_t step,
 	return r;
 }
 
-/* Load that number; -1 if it is absent. */
+/* Return the number of the history `name'; -1 if it is absent. */
 static float
 load(const struct statedir *s, const char *name)
 {
@@ -189,7 +189,7 @@ load(const struct statedir *s, const char *name)
 	return x;
 }
 
-/* Load the number before that step. */
+/* Return the number that the history had before `step'; -1 if there was none. */
 static float
 before(const struct statedir *s, const char *name, uint64_t step)
 {

@@ -1,4 +1,4 @@
-/* Every file format reads back what it wrote, bit for bit. */
+/* The file formats that ace writes: values read back are those written, bit for bit. */
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -142,7 +142,7 @@ TEST(test_round_trips)
 	schema_release(&ints);
 }
 
-/* The same values always give the same file. */
+/* The same values give the same npz file in every time zone. */
 TEST(test_same)
 {
 	static unsigned char a[1 << 20], b[1 << 20];
@@ -201,7 +201,7 @@ TEST(test_refused)
 	schema_release(&m);
 }
 
-/* Standard input is read from its current position, also by formats that seek. */
+/* Raw values on standard input are read from its current position. */
 TEST(test_middle)
 {
 	static const float v[4] = { 1, 2, 3, 4 };

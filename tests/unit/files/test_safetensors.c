@@ -191,7 +191,7 @@ TEST(test_length)
 	}
 }
 
-/* Repeat text n times inside a header. */
+/* Check that a header of head, n times `again', and tail is refused. */
 static void
 test_large(const char *head, const char *again, size_t n, const char *tail,
     const char *word, const char *about)
@@ -245,7 +245,7 @@ TEST(test_window)
 	format_close(s);
 }
 
-/* Sixteen metadata entries with values of up to 256 bytes are kept. */
+/* The first sixteen metadata entries with values of up to 256 bytes are kept. */
 TEST(test_metadata)
 {
 	char text[4096], key[32], value[258];

@@ -154,7 +154,7 @@ annotated(int fd, int n)
 	ok(r == 0, "a stream with annotations: %s", e.text);
 }
 
-/* A reader keeps frames before the first shard for a later writer, up to a limit. */
+/* A reader keeps 900 kB of frames before the first shard for a later writer, not 1.2 MB. */
 static void
 held(int fd)
 {
@@ -185,7 +185,7 @@ short_of(const struct ace_error *e)
 	    STARVED_SAID : STARVED_WRONG;
 }
 
-/* Write a model, two shards of it, and another model. */
+/* Write a model with two shards, and another model with one. */
 static enum starved
 without_writing(void)
 {
@@ -206,7 +206,7 @@ without_writing(void)
 	return r ? short_of(&e) : STARVED_NOT;
 }
 
-/* Read the shards of that stream. */
+/* Read the shards and groups that without_writing wrote. */
 static enum starved
 without_reading(void)
 {

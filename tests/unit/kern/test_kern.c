@@ -1,5 +1,5 @@
 /*
- * Every kernel table gives the bits of kern_ref: lengths 0 to 300 at offsets 0 to 8,
+ * Every kernel table gives the bits of kern_ref: lengths up to 300 at offsets 0 to 8,
  * between inaccessible pages, with values of every kind.
  */
 #include "guard.h"

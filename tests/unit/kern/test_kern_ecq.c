@@ -1,6 +1,6 @@
 /*
- * The kernels of ECQ: every table gives the results of the scalar passes, for lengths 0
- * to 300 at some of the offsets 0 to 9, in every mode and with every number of states,
+ * The kernels of ECQ: every table gives the results of the scalar passes, for lengths up
+ * to 300 at some of the offsets 0 to 8, in every mode and with every number of states,
  * between inaccessible pages.
  */
 #include "guard.h"
@@ -190,7 +190,7 @@ one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	return good && k->ecq_get(&again, &g, code, n) == -1;
 }
 
-/* Return a state at which a quotient or the shed bits are even, or one less. */
+/* Return a state: often a multiple of the frequency f or a limit, or one less. */
 static uint32_t
 edge(uint32_t f, const uint32_t r[4])
 {

@@ -42,7 +42,7 @@ same(const void *a, const void *b, size_t n)
 	return n == 0 || memcmp(a, b, n) == 0;
 }
 
-/* Fill with mostly small steps, and a few beyond the last level. */
+/* Fill x: most values below 8 steps, some zeros, and a few beyond the last level. */
 static void
 fill(float *x, size_t n, uint32_t from)
 {
@@ -93,7 +93,7 @@ costs(struct kern_tcq_walk *w, uint32_t seed)
 	}
 }
 
-/* Levels, decisions, and the decoded levels; t->q keeps them. */
+/* Compare the levels that the walk chooses, kept in t->q, and their codes. */
 static int
 one_walk(const struct kern *k, struct try *t, const struct way *way, size_t n,
     size_t off)

@@ -35,7 +35,7 @@ sends(size_t k, uint64_t step, float sign)
 		x[k][j] = sign + (r[j] >> 31 ? 2.0f : -2.0f);
 }
 
-/* Run a step of k devices; the scales are in t->one. */
+/* Run the step `at' of k devices; each device's scale is then in t->one. */
 static int
 step(struct center *p, struct robust_step *t, const struct robust_rule *q, size_t k,
     uint64_t at)

@@ -96,7 +96,7 @@ make_file(struct err *e)
 	return k;
 }
 
-/* Return a hash of the current shard's head, without flags, and values. */
+/* Set *hash to a hash of the current shard's device, step and values. */
 static int
 shard_hash(struct reader *r, struct values *v, uint64_t *hash, struct err *e)
 {

@@ -1,6 +1,6 @@
 /*
- * Does a step have an aggregate, will it have one, or never?  Programs wait by this
- * answer, so a wrong one makes them wait endlessly.
+ * Whether a step has an average, will have one, or never gets one.  Programs wait by this
+ * answer, so a wrong answer makes them wait endlessly.
  */
 #include <sys/stat.h>
 

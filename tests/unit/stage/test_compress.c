@@ -106,10 +106,10 @@ group(struct stage *s, uint32_t g, struct err *e)
 	return stage_values(s, g, x[g], SIZE, &seen, 1, e);
 }
 
-/* Feed events in order: "0" to "5" a group's values; "p" the plan, "q" and "r" its
- * halves, "Q" and "R" the same with different budgets; "P" a plan with one group too
- * many; "f" a plan with q8, which has no rate, for every second group, "c" the same with
- * sign for group 0; "s" scores that favour group 2. */
+/* Feed events in order: "0" to "5" a group's values; "p" the plan, "q" and "r" its halves,
+ * "Q" the first with another budget, "R" the second with none; "P" a plan with one group
+ * too many; "f" a plan with q8, which has no rate, for every second group, "c" the same
+ * with sign for group 0; "s" scores that favour group 2. */
 static int
 run(const char *what, size_t *len, struct err *e)
 {

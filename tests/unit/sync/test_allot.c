@@ -72,7 +72,7 @@ count(uint32_t codec)
 	return n;
 }
 
-/* For each codec that may share a step. */
+/* Check plans for budgets of 2 to 64 kB with one step of codec `shared' for all. */
 static void
 steps(void)
 {
@@ -215,8 +215,8 @@ told(const struct allot *a, uint32_t g, const struct codec_plan *p,
 	return (double)a->weight[g] * error;
 }
 
-/* Groups of a dozen values, and of one value on the verge of being sent: an exception
- * must gain 6 % and 8 bytes, and no group is left out. */
+/* Groups of 6 to 33 values, and of zeros and one value on the verge of being sent: an
+ * exception must gain 6 % and 8 bytes, and no group is left out. */
 TEST(test_margin)
 {
 	static float x[SIZE];

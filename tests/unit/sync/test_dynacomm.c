@@ -51,8 +51,8 @@ TEST(test_known)
 	}
 }
 
-/* Simulate layers one by one from the top, event by event, without the library's
- * formulas. */
+/* Simulate the backward pass layer by layer from the top, without the library's formulas.
+ * Return its time. */
 static int64_t
 events_backward(const int64_t *gt, const int64_t *bc, size_t n, int64_t dt,
     const size_t *cuts, size_t k)

@@ -211,7 +211,7 @@ TEST(test_price)
 	ok(t.kc.v == d.kc, "values sent uncoded have no price");
 }
 
-/* Return the share below d that takes `more' times as long to the target. */
+/* Return the delta below the best one at which training takes `more' times as long. */
 static double
 worse(const struct deco *d, struct deco_plan p, double more)
 {

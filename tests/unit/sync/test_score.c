@@ -375,7 +375,7 @@ TEST(one_lesson)
 	score_free(s);
 }
 
-/* One of 40 groups is far from the others, and the learning rate is far too large. */
+/* Limits of z-scores and weights: one group differs from 39, and the rate is huge. */
 TEST(bounds)
 {
 	struct score *s = make(40);
