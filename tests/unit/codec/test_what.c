@@ -96,7 +96,7 @@ coded(const struct codec_plan *p)
 	return t.body.n;
 }
 
-/* A coarser plan takes fewer bytes and has more error, coded and estimated. */
+/* A coarser plan takes fewer bytes, coded and estimated, and its estimated error is larger. */
 static void
 test_turn(const char *spec)
 {

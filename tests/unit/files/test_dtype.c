@@ -227,8 +227,8 @@ TEST(test_text)
 	ok(strcmp(s, "-16777217") == 0, "i64 in words: %s", s);
 }
 
-/* All codes of the exactly represented types, to f32 and back; all NaNs of one sign are
- * the same. */
+/* Codes of types that f32 holds exactly, to f32 and back: all codes of one byte, and 256 of
+ * i16. NaNs are not compared. */
 static void
 test_exact(unsigned dtype, const char *name)
 {

@@ -95,8 +95,7 @@ TEST(test_cut)
 	ok(bad == 0, "every cut is truncated (%zu are not)", bad);
 }
 
-/* A flipped bit is refused unless it is in a date or a name: the values under an accepted
- * head never differ. */
+/* A file with a flipped bit is refused, or read with the right values. */
 TEST(test_flip)
 {
 	unsigned char b[sizeof(numpy)];

@@ -86,7 +86,7 @@ TEST(who_is_bad)
 	    t.one[4].scale);
 	ok(t.one[0].fate == ROBUST_CLIPPED && t.one[4].fate == ROBUST_COUNTS,
 	    "which is said");
-	/* honest as well */
+	/* device K, which is new and honest */
 	r |= step(&p, &t, &q, K + 1, s++);
 	ok(r == 0 && t.one[K].scale < 0.7, "a new device counts less: %g",
 	    t.one[K].scale);
@@ -131,7 +131,7 @@ TEST(memory_continues_from_its_files)
 
 	(void)robust_parse(&q, "center:2", &e);
 	for (s = 0; s < 20 && r == 0; s++) {
-		/* a step that is made again begins from the same memory */
+		/* other begins each step from the files of p */
 		if ((r = restart(&other)) == 0)
 			r = step(&other, &u, &q, K, s) | step(&p, &t, &q, K, s);
 		for (i = 0; i < K && r == 0; i++)

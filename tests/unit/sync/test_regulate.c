@@ -98,7 +98,6 @@ random_shard(void)
 	return shard_of(GROUPS, SIZE);
 }
 
-/* Ten thousand small shards. */
 TEST(test_never_over)
 {
 	unsigned i, over = 0;

@@ -289,7 +289,7 @@ least(struct robust_step *t)
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED, "trim:2 of four leaves nothing");
 }
 
-/* With center:F large weights count like the others. */
+/* With center:F all devices have the same influence, whatever their weights. */
 static void
 even(struct robust_step *t)
 {

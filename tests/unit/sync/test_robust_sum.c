@@ -8,8 +8,8 @@
 
 enum { N = 1000 };
 
-/* Adding only the nonzero values gives the same bits as adding all: with any weight, the
- * smallest values, and zeros of both signs. */
+/* Adding a list of values gives the same bits as adding all values, if those not listed are
+ * 0: with several weights, the smallest values, and listed zeros of both signs. */
 static void
 test_some(struct robust_sum *c)
 {

@@ -23,7 +23,7 @@ brute(const struct select_level *l, size_t n, size_t m, int64_t budget)
 	return best;
 }
 
-/* ---- a hundred thousand small problems ---- */
+/* ---- 120,000 small problems ---- */
 
 enum { SMALL_N = 7, SMALL_M = 4 };
 
