@@ -5,7 +5,7 @@
  *
  *   ACE_INTRUDER_READ   a file to read
  *   ACE_INTRUDER_WRITE  a file to make
- *   ACE_INTRUDER_CHANGE a file to write into
+ *   ACE_INTRUDER_CHANGE a file to open for writing and to truncate
  *   ACE_INTRUDER_FOLDER a folder to make
  */
 #include <arpa/inet.h>

@@ -145,7 +145,7 @@ give(struct late *x)
 	free(q);
 }
 
-/* Wait once and handle the result. Return 0 at the end. */
+/* Wait for input or a due piece, and handle both. Return 0 once the input has ended. */
 static int
 turn(struct late *x, int open)
 {

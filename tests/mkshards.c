@@ -119,8 +119,8 @@ gauss(uint64_t seed, uint64_t step, uint64_t i)
 	return (float)normal(seed, step, (uint32_t)(i >> 32), (uint32_t)i);
 }
 
-/* Return the scale of the column of value i of group g: 2^-7 to 4. Every 8 rows it
- * doubles or halves. */
+/* Return the scale of value i of group g: 2^-7 to 4 by column, and twice that in every
+ * second block of 8 rows. */
 static float
 column(const struct schema *sc, uint32_t g, size_t i)
 {

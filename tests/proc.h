@@ -144,7 +144,7 @@ proc_exec(char **word, int in, int out, const char *log)
 
 /*
  * proc_start("ace-a ARGS < FILE | ace-b ARGS > FILE"): start a pipeline and return its
- * number.  Blanks separate words; `< FILE' may come first.  Standard error goes to
+ * number.  Blanks separate words; `< FILE' may come earlier.  Standard error goes to
  * `log'.
  */
 static inline int __attribute__((format(printf, 1, 2)))

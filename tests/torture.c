@@ -264,8 +264,7 @@ try(int with_kills)
 		}
 }
 
-/* Make all devices known to the spool before their first shards, since a new device is
- * refused if the others are some steps ahead. */
+/* Let every device join the run by ace-recv --join, after the first round. */
 static void
 everybody_joins(void)
 {

@@ -87,7 +87,7 @@ tree_has(const struct tree *t, const struct tree_file *f)
 	return g != NULL && g->sum == f->sum;
 }
 
-/* Return 1 when everything is as expected; old files that are not needed may stay. */
+/* Return 1 when all files of `will' are there, and no others except files of `was'. */
 static inline int
 tree_done(const struct tree *now, const struct tree *was,
     const struct tree *will)
@@ -103,7 +103,7 @@ tree_done(const struct tree *now, const struct tree *was,
 	return 1;
 }
 
-/* Return 1 when every file is the old one or the new one. */
+/* Return 1 when every file is the old one or the new one, and no file of both is missing. */
 static inline int
 tree_between(const struct tree *now, const struct tree *was,
     const struct tree *will)

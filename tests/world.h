@@ -426,7 +426,7 @@ check_sum(const char *dir, uint64_t step)
 	sums++;
 }
 
-/* Check that each shard accepted for a step, up to the last one, is in exactly one average. */
+/* Check that each shard accepted up to the last closed step is in exactly one average. */
 static void
 check_sums(void)
 {
