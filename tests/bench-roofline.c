@@ -46,7 +46,7 @@ static const struct kern *kern;
 static double bound[NBOUNDS];		/* ns */
 static volatile uint64_t sink;		/* stores results, so that compilers keep the work */
 
-/* Return the least time of many runs, in ns per value of n. */
+/* Set result to the least time of TURNS runs, in ns per value of n. */
 #define LEAST(result, n, work) do { \
 	double least_ = 1e9, t_; \
 	int k_; \

@@ -88,7 +88,7 @@ lz4_block(struct forge *s, unsigned long arg)
 	f->raw = arg;
 }
 
-/* Store as LZ4 a payload that must not be LZ4; it compresses, or is made longer. */
+/* Store as LZ4 a payload that must not be LZ4. */
 static inline void
 lz4_frame(struct forge *s, unsigned long at)
 {
@@ -485,7 +485,7 @@ nothing(struct forge *s, unsigned long arg)
 	(void)arg;
 }
 
-/* Insert provenance without a line, and then frames that must not follow it. */
+/* Empty the provenance; then: PROV adds another frame of it, SCHM puts it before SCHM. */
 static inline void
 no_provenance(struct forge *s, unsigned long then)
 {

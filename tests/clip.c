@@ -163,8 +163,8 @@ record_fd(uint32_t op, int fd, uint64_t at, const void *data, size_t n)
 
 	if (log_fd >= 0 && fstat(fd, &st) == 0) {
 		path_of(fd, path);
-		/* output of the program is recorded wherever it
-		 * goes, everything else only when it goes to a regular file */
+		/* writes to standard output are recorded wherever they go,
+		 * other writes only when they go to a regular file */
 		if (op == CLIP_OP_WRITE && (fd == 1 || !S_ISREG(st.st_mode)))
 			op = CLIP_OP_OUT;
 		if (op == CLIP_OP_SYNC && S_ISDIR(st.st_mode))

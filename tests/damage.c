@@ -181,7 +181,7 @@ accepted(const unsigned char *p, size_t n)
 
 /* ---- the state directory ---- */
 
-/* Call a function for each entry of dir. */
+/* Call a function for each entry of dir that is not hidden. */
 static void
 dir_each(const char *dir, void (*each)(const char *path, const char *name,
     void *arg), void *arg)
@@ -199,7 +199,7 @@ dir_each(const char *dir, void (*each)(const char *path, const char *name,
 	must(closedir(h) == 0, dir);
 }
 
-/* Add a hash of each file to *arg; directories themselves do not count. */
+/* Add to *arg a hash of the file, or of each file in the directory, with its name. */
 static void
 dir_add(const char *path, const char *name, void *arg)
 {
@@ -358,7 +358,7 @@ bytes(struct trial *t, unsigned char *b, size_t end)
 	}
 }
 
-/* Reorder frames without changing their headers. */
+/* Drop, double, swap and replace frames without changing their headers. */
 static void
 frames(struct trial *t, unsigned char *b, const unsigned char *other,
     size_t nother, size_t end)

@@ -30,7 +30,7 @@ enum {
 
 struct forge_frame {
 	unsigned char head[64];
-	unsigned char *p;	/* payload, compressed only if lz4 is kept */
+	unsigned char *p;	/* payload; packed only if head has FRAME_LZ4 */
 	size_t n, raw;		/* bytes of the payload; raw: raw_len with FRAME_LZ4 */
 	unsigned char pad;	/* byte that the padding consists of */
 	unsigned keep;

@@ -49,7 +49,7 @@ struct hop {
 	int tries;
 };
 
-/* The part of the output that -w needs. */
+/* The output of CMD, kept for the command of -w. */
 static unsigned char *kept;
 
 static void

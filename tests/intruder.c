@@ -165,7 +165,7 @@ passes(long r)
 	return r >= 0 || errno != EPERM;
 }
 
-/* Type into the descriptor that may be the terminal of the shell that started the program. */
+/* Try the two ioctls that type into a terminal, here on a pipe. */
 static int
 types(void)
 {
@@ -269,7 +269,7 @@ owns(void)
 	return pipe(fd) < 0 || passes(fcntl(fd[0], F_SETOWN, getppid()));
 }
 
-/* Erase what was printed: standard error may be a log file. */
+/* Try calls that could erase what was printed: standard error may be a log file. */
 static int
 erases(void)
 {

@@ -71,7 +71,7 @@ header(struct late *x)
 	x->free += x->cost;
 }
 
-/* Send n bytes over the link and find the frames in them. */
+/* Add the time that n bytes take on the link, and find the frames in them. */
 static void
 pass(struct late *x, const unsigned char *p, size_t n)
 {

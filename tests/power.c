@@ -26,7 +26,7 @@ struct scene {
 	const char *arrives;	/* command to run if the program has sent something */
 	const char *again;	/* command to run everything once more */
 	const char *before;	/* program that is killed; NULL: the command */
-	const char *ready;	/* test whether the command can end */
+	const char *ready;	/* file without which the killed program is passed over */
 	enum { ALWAYS, AT_END, NEVER } balance;	/* when the balance of the values is checked */
 };
 
@@ -65,7 +65,7 @@ struct scene {
 	"mkdir -m 700 D; cp m0 D/m; mv m0 old; mv m1 new; ace-diff old new >p; " \
 	"ace-diff m2 m3 >q; rm -f m2 m3; "
 
-/* A run's patches from m0 to m1, and the files sent to its receiver r, which has m0. */
+/* A stored patch from m0 to m1, and a receiver r that has m0 and has reported it. */
 #define STORED "for i in 0 1 2; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
 	"ace-diff -S D -s 1 m0 m1; cp m0 r; ace-diff -S D --to edge1 >ask; " \
 	"ace-patch --receipt edge1 r <ask >said; ace-ack -S D said >rest; " \
@@ -78,7 +78,7 @@ struct scene {
 
 #define STEP "ace-step -S S --bits 16 in1"
 
-/* Large enough that the residual overwrites the file before the last one. */
+/* Large enough that a new residual overwrites the file of the one before the last. */
 #define LARGE "mkshards -n 72k -k ramp -s "
 #define LARGE_STEP "ace-compress -S S -c topk:0.01 --window 4 in"
 #define LARGE_SENT " | ace-recv --spool D | ace-ack -S S >rest; "
@@ -312,7 +312,7 @@ play(const char *command, const char *log, int64_t n)
 	return proc_status(0);
 }
 
-/* Simulate a power cut before change k. */
+/* Simulate power cuts before change k; all: also one after which nothing is lost. */
 static void
 cuts(const struct scene *s, size_t k, int all)
 {

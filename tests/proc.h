@@ -2,7 +2,7 @@
  * Functions for tests in C that start pipelines with clip.so, wait for them with a time limit,
  * and kill them.
  *
- * CLIP_PRELOAD: their LD_PRELOAD; BUILD: the directory that holds the programs.
+ * CLIP_PRELOAD: LD_PRELOAD of the pipelines; BUILD: the directory that holds the programs.
  */
 #ifndef TESTS_PROC_H
 #define TESTS_PROC_H

@@ -348,7 +348,7 @@ TEST(lies)
 	    "more changes than words of a level");
 }
 
-/* Exponents in more places than there are levels: the first level covers all below it. */
+/* More exponents than levels: the first level covers all lower exponents. */
 TEST(more_exponents_than_levels)
 {
 	weights(EXACT_INT64, N, 0);	/* any bits */
@@ -395,7 +395,7 @@ TEST(as_a_codec)
 	    "nobody asks for it by name");
 }
 
-/* Put bits beyond the room, and get bits beyond the end. */
+/* Put bits beyond the end of a buffer, and get bits beyond the end of a body. */
 TEST(bits_beyond)
 {
 	unsigned char bits[24] = { [12] = 0xee, [14] = 0xff, [15] = 0xff, [16] = 0x0f };

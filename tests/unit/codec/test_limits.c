@@ -14,7 +14,7 @@ static const struct limit {
 	struct {
 		unsigned char at, byte;
 	} set[5];		/* entries of 0 change nothing */
-	const char *good, *bad;	/* expected result */
+	const char *good, *bad;	/* what is accepted, or what is refused */
 } limits[] = {
 	{ CODEC_F32, 0, 0, 0, { { 0, 0 } }, "no values are no bytes", NULL },
 	{ CODEC_F32, 0, 0, 1, { { 0, 0 } }, NULL, "no values, a byte" },

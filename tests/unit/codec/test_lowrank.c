@@ -165,7 +165,6 @@ test_warm(const char *spec)
 	    "turns: NMSE %.4f warm, %.4f cold", spec, STEPS - 1,
 	    warm / (STEPS - 1), cold / (STEPS - 1));
 	ok(same, "the same bytes after the same body");
-	/* an invalid body is not used as a warm start */
 	(void)after(spec, M, NULL, &now);
 	was.n--;
 	(void)after(spec, M, &was, &again);

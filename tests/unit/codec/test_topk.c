@@ -72,8 +72,8 @@ TEST(test_bound)
 	}
 }
 
-/* Half the positions of every 16th row of 256, none elsewhere: 2 bits and a sign with
- * full knowledge. */
+/* Half the positions of every 16th row of 256, none elsewhere: 2 bits and a sign if the
+ * rows are known. */
 TEST(test_clusters)
 {
 	size_t i, k = 0;

@@ -96,7 +96,7 @@ coded(const struct codec_plan *p)
 	return t.body.n;
 }
 
-/* A coarser plan takes fewer bytes, coded and estimated, and has a larger estimated error. */
+/* A coarser plan takes fewer bytes, coded and estimated; its estimated error is larger. */
 static void
 test_turn(const char *spec)
 {

@@ -259,7 +259,7 @@ again(const struct statedir *s)
 	remove_file(s, "memory");
 }
 
-/* Values saved later are written completely or not at all. */
+/* Histories saved with t.later set are written by memory_flush, all or none. */
 static void
 later(const struct statedir *s)
 {

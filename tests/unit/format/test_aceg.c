@@ -83,7 +83,7 @@ read_two(int fd)
 	ace_reader_free(r);
 }
 
-/* A flushed tensor is readable before the next one is written. */
+/* A flush writes the values of a whole tensor before the next tensor is given. */
 static void
 flush(int fd)
 {
@@ -326,7 +326,7 @@ bounds(int fd)
 }
 
 /* Write two shards with fields unknown to the interface: a device name of 200 bytes and a
- * policy; the second shard is aborted. */
+ * policy; the second shard has no values. */
 static void
 more_than_known(int fd, const char *name)
 {

@@ -1,5 +1,5 @@
 /*
- * Attackers hidden in the noise of one step are detected over many, from the stored
+ * Attackers that the noise of one step hides are detected over many steps, from the stored
  * history.
  */
 #include <math.h>

@@ -91,7 +91,7 @@ events_forward(const int64_t *pt, const int64_t *fc, int64_t dt,
 
 struct brute {
 	int64_t forward, backward;
-	size_t k, cuts[MOST];	/* the set with the longest first segments */
+	size_t k, cuts[MOST];	/* fewest cuts, then longest first segments */
 	int wrong;
 };
 
