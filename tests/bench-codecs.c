@@ -24,7 +24,7 @@
 
 struct row {
 	const char *spec;
-	const char *peer;	/* the peer's published figures: gauss; layered; speed */
+	const char *peer;	/* the peer's figures: gauss, layered, speed */
 };
 
 /* Figures of the peers (ggml, GRACE, BytePS and others) in a shared benchmark on one core of

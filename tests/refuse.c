@@ -262,7 +262,7 @@ again(int fd, int as)
 	    dup2(fd, as) == as, "output");
 }
 
-/* Run a case's program in the directory work, with the failure in *asked. Return its status. */
+/* Run a case in the directory work, with the failure in *asked. Return its status. */
 static int
 call(const struct fault_case *c)
 {

@@ -23,7 +23,7 @@ struct tree {
 	size_t half;	/* files that were being written */
 };
 
-/* Add all files of dir except locks. */
+/* Add all files below dir, except hidden files, locks, hints, and those being written. */
 static inline void
 tree_add(struct tree *t, const char *dir)
 {

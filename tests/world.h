@@ -28,7 +28,7 @@ struct device {
 	const char *code;	/* options of the coder */
 	int history;		/* 1: sends differences, one receipt after another */
 	float h[N];		/* the receiver's history */
-	uint64_t next;		/* first step without an average */
+	uint64_t next;		/* first step that is not yet sent */
 	uint64_t upto;		/* this round: steps next .. upto - 1 */
 	int away;		/* rounds for which the device is unreachable */
 	int todo, line;
@@ -187,7 +187,7 @@ roomy(int d)
 	return room;
 }
 
-/* Call a function for each name in a directory. */
+/* Call a function for each name in a directory that is not hidden. */
 static void
 names(const char *dir, void (*each)(const char *dir, const char *name,
     void *arg), void *arg)

@@ -7,7 +7,7 @@
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* Make every m-th value one of these. */
+/* Set every m-th of n values to one of odd[], and all others to 0. */
 static void
 fill(size_t n, size_t m)
 {

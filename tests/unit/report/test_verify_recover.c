@@ -151,7 +151,7 @@ struct wound {
 	size_t from, to;
 };
 
-/* Apply damage t: overwrite, remove or repeat bytes. */
+/* Make hurt: the file with bytes overwritten, removed or repeated. Return its length. */
 static size_t
 wound(uint32_t t, struct wound *w)
 {

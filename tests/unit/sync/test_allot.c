@@ -156,7 +156,7 @@ TEST(test_dense)
 		group((uint32_t)g, 96, 1e-3);
 		dense[g] = 1;
 	}
-	a = of(60e3);		/* 4 * 102 plus entries */
+	a = of(60e3);		/* four norms take 102 bytes each, plus entries */
 	(void)allot_plan(&a, NULL);
 	ok(a.floor && codec_dense(&plan[0]) && codec_dense(&plan[3]),
 	    "norms stay dense if they take less than a fiftieth of the budget");

@@ -28,7 +28,7 @@ target(enum compensate_kind kind, const char *name, const float want[N])
 	    "%s: the residual by gamma, what was rejected as it was", name);
 }
 
-/* Momentum is reset for values that are sent, and kept for the others. */
+/* Momentum is reset for values that are sent, and kept for values that are not. */
 TEST(mask)
 {
 	static const float dec[N] = { 2, 0, -1, 0, 4 };

@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "sync/deco.h"
 
-/* 350 million f32; the numbers follow from the formulas in the header. */
+/* 350 million f32; the numbers follow from the formulas in sync/deco.h. */
 static const struct {
 	double compute, mbit, ms, serial;
 	struct deco_plan bubbles, best;

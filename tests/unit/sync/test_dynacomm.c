@@ -6,7 +6,7 @@
 
 enum { MOST = 14, CASES = 1500 };
 
-/* Hand-made profiles; the values follow the model in the header. */
+/* Hand-made profiles; the values follow the model in sync/dynacomm.h. */
 static const struct {
 	const char *name;
 	size_t n;

@@ -1,4 +1,4 @@
-/* Sketches preserve angles, and clusters follow from them. */
+/* Sketches preserve the angles between updates, and devices are clustered by them. */
 #include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
