@@ -26,7 +26,7 @@ struct scene {
 	const char *arrives;	/* command to run if the program has sent something */
 	const char *again;	/* command to run everything once more */
 	const char *before;	/* program that is killed; NULL: the command */
-	const char *ready;	/* file without which the killed program is passed over */
+	const char *ready;	/* kills that leave no such file are skipped; NULL: none */
 	enum { ALWAYS, AT_END, NEVER } balance;	/* when the balance of the values is checked */
 };
 

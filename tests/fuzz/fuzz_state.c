@@ -52,7 +52,7 @@ nowhere(void)
 
 /* ---- a device's residual ---- */
 
-/* Make a receipt for every second pending shard, and copy the other ones to a new state. */
+/* Make a receipt for every second pending shard, and copy those that are still open. */
 static void
 judged(const struct pending *all, const struct statedir *s,
     const struct shard *of, struct err *e)

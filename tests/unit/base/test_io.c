@@ -259,8 +259,8 @@ TEST(make_long)
 		(void)fclose(f);
 }
 
-/* Write n bytes of c over path, and sync them if `commit'; spare: the name that keeps the
- * old file. Return 0 or an error. */
+/* Write n bytes of c and, with `commit', replace path by them; spare: the name under which
+ * the old file stays. Return 0 or an error. */
 static int
 over(const char *path, const char *spare, char c, size_t n, int commit)
 {

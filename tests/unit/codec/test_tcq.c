@@ -52,7 +52,7 @@ TEST(test_matrix)
 }
 
 /* 1 to 40 values, some zero and some large, in rows of several lengths: the encoder reports
- * the decoded values, and no error exceeds four steps. */
+ * the decoded values, and no error exceeds four steps but for rounding. */
 TEST(test_sizes)
 {
 	static const double step[] = { 3, 0.7, 0.05, 1e-4, 1e-7 };
