@@ -35,8 +35,8 @@ enum {
 #define TWICE CLOSED "ace-recv --spool D sent1 >rcpt1; " \
 	"ace-aggregate --spool D --rounds 1 >agg1; "
 
-/* Two models, a patch between them, and the patches kept for a receiver that
- * reported its model. A model's directory and the list of receivers contain times. */
+/* MODELS: two models and a patch between them.  ASKED: also the patches kept for a receiver
+ * that reported its model.  A model's directory and the list of receivers contain times. */
 #define MODELS "for i in 0 1; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
 	"mkdir -m 700 D; cp m0 D/m; ace-diff -s 1 --base-version 0 m0 m1 >p; "
 #define ASKED MODELS "ace-diff -S S -s 1 m0 m1; ace-diff -S S --to edge1 | " \
