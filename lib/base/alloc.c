@@ -9,8 +9,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 
-/* For tests: number of allocations that still succeed. This is the library's only global
- * state; it is read only in tests. */
+/* For tests: number of allocations that still succeed, if alloc_starve was called. */
 static long alloc_left;
 static int alloc_counted;
 

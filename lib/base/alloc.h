@@ -1,4 +1,4 @@
-/* All memory is allocated here, so that a test can make any allocation fail. */
+/* Our code allocates all memory here, so that a test can make any allocation fail. */
 #ifndef ACE_ALLOC_H
 #define ACE_ALLOC_H
 
@@ -26,8 +26,8 @@ void *alloc_get(size_t n, size_t size, struct err *e);
  * may take as long as the work itself. */
 void *alloc_raw(size_t n, size_t size, struct err *e);
 
-/* Make room for `need' elements in the array *p of *cap elements, growing by half.
- * Return 0 or -ERR_SYS; on failure *p and *cap are unchanged. */
+/* Make room for `need' elements in the array *p of *cap elements, growing by at least
+ * half. Return 0 or -ERR_SYS; on failure *p and *cap are unchanged. */
 int alloc_grow(void *p, size_t *cap, size_t need, size_t size, struct err *e);
 
 /* Return a copy of the string s, to be freed by alloc_free; NULL with ERR_SYS if there is
@@ -37,8 +37,8 @@ char *alloc_path(const char *dir, const char *name, struct err *e);
 
 void alloc_free(void *p);
 
-/* Advise that all n bytes at p will be used, so that they get large pages if the system
- * has them. */
+/* Advise that all n bytes at p will be used, so that 4 MiB or more get large pages if the
+ * system has them. */
 void alloc_whole(void *p, size_t n);
 
 /* A growing byte buffer that encoders write to. */

@@ -40,15 +40,15 @@ struct arc {
 	uint64_t took, gave;	/* took: packed bytes read; gave: unpacked bytes */
 	int64_t place;		/* last position in the filter's output */
 	uint64_t ahead;		/* bytes read while the output stood at `place' */
-	uint64_t past;		/* in a tar: position of the last entry's end */
+	uint64_t past;		/* unpacked position at which the entry ends */
 	uint64_t *seen;		/* hash table of the names seen, open addressing */
 	size_t nseen, room;
 	char what[ARC_WHAT];	/* the entry, for messages */
 	unsigned char block[ARC_BLOCK];
 };
 
-/* libarchive converts names to the locale's character set and back, and only UTF-8
- * preserves all names. So use a UTF-8 locale in this thread during one call. */
+/* libarchive converts names to the locale's character set and back; only UTF-8 preserves
+ * all names. Return a UTF-8 locale, or 0 if none is needed or installed. */
 static locale_t
 arc_locale(void)
 {
@@ -162,7 +162,7 @@ arc_in_seek(struct archive *la, void *arg, la_int64_t to, int whence)
 	return from + to;
 }
 
-/* Set the error from libarchive's message. Data errors have no errno. */
+/* Set the error from libarchive's message. */
 static int
 arc_fail(const struct arc *a, const char *what, struct err *e)
 {
@@ -308,8 +308,8 @@ arc_whole(const struct arc *a, struct err *e)
 	    "blocks", io_name(a->io));
 }
 
-/* Check that the output is not thousands of times as large as the input. A seekable
- * file whose entries overlap is read repeatedly. */
+/* Check that the output is at most ARC_RATIO times the input. Entries that overlap in a
+ * seekable file are read repeatedly: count at most the file's size as input. */
 static int
 arc_bomb(const struct arc *a, struct err *e)
 {
@@ -325,7 +325,6 @@ arc_bomb(const struct arc *a, struct err *e)
 	    "if that is intended, unpack it first", a->what, ARC_RATIO);
 }
 
-/* Read the rest of the entry. */
 static int
 arc_rest(struct arc *a, struct err *e)
 {
@@ -343,7 +342,7 @@ arc_rest(struct arc *a, struct err *e)
 }
 
 /* Skip the rest of an entry. libarchive's own function would unpack any amount in one
- * call, so use it only for seekable input. */
+ * call, so use it only if the input can seek and is neither packed nor a 7z. */
 static int
 arc_pass(struct arc *a, struct err *e)
 {

@@ -26,8 +26,8 @@ struct arc_entry {
 	int second;
 };
 
-/* Open the archive in io, which stays the caller's. If io can seek, zip and 7z are read
- * by their directory, else sequentially. ARC_ZIP: accept only a zip in seekable io. */
+/* Open the archive in io, which stays the caller's. If io can seek, a zip is read by its
+ * directory; a 7z needs such an io. ARC_ZIP: accept only a zip in seekable io. */
 enum arc_how { ARC_ANY, ARC_ZIP };
 int arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e);
 /* Return 1 and the next entry, 0 at the end. */
@@ -35,15 +35,15 @@ int arc_next(struct arc *a, struct arc_entry *en, struct err *e);
 /* Refuse an entry that would be unpacked outside its folder, is a link or a device, is
  * encrypted, or repeats a name. Call it for each entry. */
 int arc_safe(struct arc *a, const struct arc_entry *en, struct err *e);
-/* Read n bytes of the entry; *got is less only at its end. An entry thousands of times
- * larger than its packed form is refused as a bomb. */
+/* Read n bytes of the entry; *got is less only at its end. -ERR_DATA if the archive has
+ * unpacked to over 256 MiB and 4000 times its size. */
 int arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e);
 /* Read the rest of a zip entry to check its checksum. Entries of 7z are read to the end
- * anyway; other formats have no checksums. */
+ * anyway; other formats have no checksum of an entry's contents. */
 int arc_verify(struct arc *a, struct err *e);
 void arc_free(struct arc *a);
 
-/* Return 1 if a file of this name would be unpacked outside the target folder. */
+/* Return 1 if the name begins with a slash or has a part "..", or the same with \. */
 int arc_leaves(const char *name);
 
 /* Write an archive into io, which stays the caller's. Time, owner and mode of entries

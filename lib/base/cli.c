@@ -111,7 +111,6 @@ cli_help_one(const struct opt *o)
 	cli_wrap(text, 31, 31);
 }
 
-/* Print the two examples at the end of --help. */
 static void
 cli_help_examples(const char *s)
 {
@@ -244,7 +243,7 @@ cli_too_large(int sig)
 
 /* ---- the sandbox ---- */
 
-/* Allow the path that is an option's value. */
+/* Note the path in an option's value, for the sandbox to allow. */
 static void
 cli_path(struct cli_line *l, enum opt_right right, const char *path)
 {
@@ -368,8 +367,8 @@ cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
 	    l->c->heard(l->c->own, o, val, e) : 0;
 }
 
-/* Parse "--name" and "--name=value". Abbreviations are refused, because a new option
- * could make them ambiguous in scripts. Return the number of words used. */
+/* Parse "--name" and "--name=value". Refuse abbreviations: a new option could make them
+ * ambiguous. Return the number of words used; 0 if the program ends now. */
 static int
 cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
 {
@@ -430,8 +429,8 @@ cli_behind(char **words, int n, int r)
 	}
 }
 
-/* Parse options up to the first operand. Return 0 when all are parsed, 1 if an option has
- * completed the program's work. */
+/* Parse options up to the first operand (if c->mixed, up to "--"). Return 0 when all are
+ * parsed, 1 if an option has completed the program's work. */
 static int
 cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 {

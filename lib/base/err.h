@@ -34,7 +34,7 @@ struct err {
 	int upstream;		/* 1: an earlier program in the pipe failed and said why */
 	int has_byte;		/* 1: `byte' is known */
 	uint64_t byte;		/* offset in the stream */
-	uint64_t shard, step;	/* number in the stream, from 1; 0: unknown */
+	uint64_t shard, step;	/* shard: number in the stream, from 1; 0: unknown */
 	char device[84];	/* device of that shard */
 	char file[152];		/* "": not known */
 	char text[400];		/* message without kind and place */
@@ -43,8 +43,8 @@ struct err {
 #define ERR_INIT { .code = ERR_OK }
 
 /* Set the error and return -code, so that `return err_set(e, ERR_DATA, ...)' is a whole
- * error path. A kind is the format's first word, as in "corrupt: ...". The first error
- * stays: later ones do not overwrite it. e may be NULL in all functions here. */
+ * error path. A kind is the format's first word, as in "corrupt: ...". The first error is
+ * kept. e may be NULL in all functions that change it. */
 int err_set(struct err *e, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -67,7 +67,7 @@ int err_shard(struct err *e, int r, uint64_t shard, const char *device,
     uint64_t step, uint64_t byte);
 int err_file(struct err *e, int r, const char *file);	/* NULL: none */
 
-/* Make `from', the error of one of several tries, the final error. Return its -code. */
+/* Copy `from', the error of one of several tries, unless e has one. Return its -code. */
 int err_move(struct err *e, const struct err *from);
 /* Clear an error before trying another way. */
 void err_clear(struct err *e);
@@ -75,9 +75,9 @@ void err_clear(struct err *e);
 /* Return the error's kind as a word: "corrupt" and so on; "upstream" if an upstream program
  * failed; "" for a message without a kind. */
 const char *err_kind_name(const struct err *e);
-/* Format "kind: text, shard 3 'edge1/42', at byte 18112, of 'file'", without unknown
- * parts; "" if there is no error. Bytes that a terminal would obey become '?'. ERR_MSG
- * is for arguments. */
+/* Format "kind: text, shard 3 'edge1/42', at byte 18112, file 'NAME'", without unknown
+ * parts; "" if there is no error. Bytes that a terminal would obey become '?'. ERR_MSG is
+ * for arguments. */
 const char *err_format(const struct err *e, char buf[ERR_LINE]);
 #define ERR_MSG(e) err_format((e), (char[ERR_LINE]){ 0 })
 

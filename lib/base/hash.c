@@ -6,9 +6,9 @@
 #include "base/err.h"
 #include "base/hash.h"
 
-/* XXH3 with the vector instructions of this processor, if the library was built so
- * (xxh_x86dispatch.h is often not installed); else with those of the baseline. The
- * checksums are equal. */
+/* Functions of libxxhash that choose the vector instructions of this processor. Not all
+ * builds of libxxhash have them, and their header is often missing. The checksums are the
+ * same without them. */
 XXH64_hash_t XXH3_64bits_dispatch(const void *, size_t) __attribute__((weak));
 XXH128_hash_t XXH3_128bits_dispatch(const void *, size_t) __attribute__((weak));
 XXH_errorcode XXH3_128bits_update_dispatch(XXH3_state_t *, const void *,

@@ -69,7 +69,6 @@ io_pipe_small(const struct io *io)
 	fd_pipe_size(io->fd, IO_BUF);
 }
 
-/* Make an io; the members that io_open or io_create set are not set. */
 static int
 io_new(struct io **out, const struct io_kind *kind, int fd, const char *name,
     struct err *e)
@@ -90,7 +89,6 @@ io_new(struct io **out, const struct io_kind *kind, int fd, const char *name,
 	return 0;
 }
 
-/* Make room for n bytes in the buffer. */
 static int
 io_room(struct io *io, size_t n, struct err *e)
 {
@@ -505,7 +503,7 @@ io_asks(const struct io *io, size_t n)
 	return n <= IO_LITTLE && (io->skipped || io->sparse) ? IO_LITTLE : IO_BUF;
 }
 
-/* Read some more into the buffer. */
+/* Read at most n more bytes into the buffer. */
 static int
 io_fill(struct io *io, size_t n, size_t *got, struct err *e)
 {

@@ -160,9 +160,9 @@ uint64_t io_bytes(const struct io *io);		/* read or written so far */
 const char *io_name(const struct io *io);	/* for messages: "<stdin>" */
 void io_free(struct io *io);
 
-/* Pipes that io opens ask for 1 MiB at both ends, four times as fast as the default.
- * io_pipe_small: limit the output pipe to 64 KiB, for callers that need to know when
- * data is read. */
+/* io asks the system for 1 MiB in each pipe that it reads or writes, to be faster.
+ * io_pipe_small: limit the output pipe to 64 KiB, for callers that need to know when data
+ * is read. */
 void io_pipe_small(const struct io *io);
 
 /* Copy all of in to a file without a name (temp_open); *fd is at its start. */

@@ -22,7 +22,7 @@ memlimit_text(const char *path, char *text, size_t n)
 		(void)close(fd);
 }
 
-/* Return the limit of one cgroup: a number, or "max". */
+/* Return memory.max of one cgroup, or UINT64_MAX if it is "max" or cannot be read. */
 static uint64_t
 memlimit_max(const char *dir)
 {

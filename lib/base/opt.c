@@ -44,7 +44,7 @@ opt_measure(const struct opt *o, double *v, const char *val, const char *what,
 	return 0;
 }
 
-/* Assign a value that needs no further action. */
+/* Store a value as the row's type says; do nothing for OPT_IS_CALL. */
 static int
 opt_assign(const struct opt *o, void *to, const char *val, const char *what,
     struct err *e)
@@ -161,7 +161,7 @@ opt_add(char *text, size_t n, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Format the limits of a number if they are narrow enough to matter. */
+/* Format the limits of a number if the upper one is at most 100. */
 static void
 opt_limits(const struct opt *o, char *text, size_t n)
 {

@@ -30,7 +30,7 @@ enum opt_type {
 	OPT_IS_U64, OPT_IS_UINT,	/* uint64_t or unsigned, lo to hi */
 	OPT_IS_F64,		/* double, lo to hi */
 	OPT_IS_SIZE,		/* uint64_t, bytes */
-	OPT_IS_TIME,		/* double, seconds; at least lo */
+	OPT_IS_TIME,		/* double, seconds; lo to hi */
 	OPT_IS_RATE,		/* double, bit/s; lo to hi */
 	OPT_IS_WORD,		/* int or enum: index into words */
 	OPT_IS_CALL		/* set stores the value */

@@ -46,7 +46,7 @@ progress_bar_show(struct progress_bar *b, uint64_t done, uint64_t all, const cha
 		if (secs < 1e6)
 			(void)snprintf(left, sizeof(left), ", %.0f s left", secs);
 	}
-	/* the line fits 40 columns; the rest of the old line is cleared */
+	/* clear the rest of the old line */
 	(void)fprintf(stderr, "\r%s%s%s\033[K", now, of, left);
 	(void)fflush(stderr);
 }

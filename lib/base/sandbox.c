@@ -33,8 +33,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* Landlock's interface, which the headers of many systems lack: the numbers of its calls,
- * the same on all machines but Alpha and MIPS, and its rights, each with its version. */
+/* Landlock's interface, which the headers of many systems lack: the numbers of its calls
+ * (not those of Alpha, MIPS and Itanium), and its rights, each with its version. */
 enum { LL_CREATE = 444, LL_ADD, LL_RESTRICT };
 enum { LL_PATH_BENEATH = 1, LL_GET_VERSION = 1 };
 enum {
@@ -47,8 +47,8 @@ enum {
 	LL_IOCTL_DEV = 1 << 15,	/* version 5 */
 	LL_OF_FILE = LL_EXECUTE | LL_WRITE | LL_READ | LL_TRUNCATE | LL_IOCTL_DEV
 };
-enum { LL_TCP = 3, LL_SCOPE = 3 };	/* 4: bind and connect; 6: abstract
-					 * sockets and signals */
+enum { LL_TCP = 3, LL_SCOPE = 3 };	/* version 4: bind, connect; 6: abstract sockets,
+					 * signals */
 struct ll_rules {
 	uint64_t fs, net, scope;
 };
@@ -252,7 +252,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ANY(madvise), ANY(futex), ANY(set_robust_list), ANY(gettid),
 	ANY(sched_yield), ANY(sched_getaffinity), ANY(getcpu), ANY(exit),
 	ANY(exit_group), ANY(membarrier),
-	/* clone without new namespaces */
+	/* threads only, without new namespaces */
 	{ SYS_clone, 0, 0, CLONE_THREAD | SANDBOX_WORLDS, CLONE_THREAD },
 #ifdef SYS_rseq
 	ANY(rseq),
@@ -312,8 +312,8 @@ sandbox_line(struct sock_filter *f, size_t n, unsigned code, uint32_t k,
 #define SANDBOX_REFUSE (SECCOMP_RET_ERRNO | EPERM)
 
 /* Write the instructions of one row from the n-th on, which return `then' for its calls;
- * before and after them the call's number is loaded. Only an argument's lower half is
- * checked; the kernel uses no more of these arguments. */
+ * the accumulator has the call's number before and after them. Only an argument's lower
+ * half is checked; the kernel uses no more of these arguments. */
 static size_t
 sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
     uint32_t value, uint32_t then)

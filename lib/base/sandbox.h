@@ -47,8 +47,8 @@ struct sandbox {
  * or refuses it. */
 void sandbox_begin(struct sandbox *s);
 
-/* Allow path. A missing file, or one outside file systems such as a pipe, needs no
- * rule. -ERR_SYS: no memory. */
+/* Allow path. A missing file, or one outside file systems such as a pipe, needs no rule.
+ * -ERR_SYS: no memory or descriptor, or the path is too long. */
 int sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
     struct err *e);
 

@@ -38,8 +38,8 @@ struct splice {
 	int off;		/* 1: the system refused */
 };
 
-/* Open the pipe that keeps shared bytes.  It must be large, because frames are a quarter
- * of a MiB. */
+/* Open the pipe that keeps shared bytes. It must be large, because DATA frames have about
+ * a quarter of a MiB. */
 static void
 splice_open(struct splice *s)
 {

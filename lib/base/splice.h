@@ -1,8 +1,8 @@
 /*
  * Pass bytes on without copying them. While a filter reads from one pipe what it will
- * write unchanged to another, tee(2) keeps the same pages in a pipe of our own, and
- * after inspection splice(2) moves them to the output. If the system refuses or they do
- * not fit, nothing is lost: the caller has the bytes in memory and writes them.
+ * write unchanged to another, tee(2) keeps the same pages in a pipe of our own, and after
+ * inspection splice(2) moves them to the output. If the system refuses or the bytes do
+ * not fit, nothing is lost: the caller has the bytes in memory and writes them. /
  */
 #ifndef ACE_SPLICE_H
 #define ACE_SPLICE_H
@@ -12,7 +12,7 @@
 struct err;
 struct splice;
 
-/* Return NULL if not both are pipes or the system has no tee; then bytes are copied. */
+/* Return NULL if not both are pipes or there is no memory; then bytes are copied. */
 struct splice *splice_new(int from, int to);
 void splice_free(struct splice *s);
 

@@ -43,8 +43,8 @@ int statedir_lock(struct statedir *s, struct err *e);
 int statedir_lock_as(struct statedir *s, const char *name, int wait, struct err *e);
 void statedir_close(struct statedir *s);
 
-/* Remove files of steps, such as "history.12", except the names `keep' and `too', which
- * may be NULL.  Needs statedir_lock. */
+/* Remove the files history.STEP, except the names `keep' and `too', which may be NULL.
+ * Needs statedir_lock. */
 void statedir_prune(const struct statedir *s, const char *keep, const char *too);
 
 /* Return the path dir/name, allocated. */

@@ -1,7 +1,7 @@
 /*
- * The value codecs turn an f32 array into the body of one group's record, and back.
- * Each codec has a file of its own and one row in the table below. The rest of the
- * program asks the functions below about a codec and never compares codec numbers.
+ * The value codecs turn an f32 array into the body of one group's record, and back. Each
+ * codec has a file of its own and one row in the table below. The rest of the program
+ * asks the functions below about the properties of a codec. /
  */
 #ifndef ACE_CODEC_H
 #define ACE_CODEC_H
@@ -113,7 +113,7 @@ int codec_register(const struct codec_impl *row, uint32_t id, struct err *e);
  * codec_dense(plan)    every value takes 8 bits or more
  * codec_sparse(plan)   most values, or all small ones, become 0
  * codec_fixed(plan)    the size depends only on the group's shape, so that
- *                      codec_size and the estimate are exact
+ *                      codec_size and the estimated bytes are exact
  */
 int codec_dense(const struct codec_plan *plan);
 int codec_sparse(const struct codec_plan *plan);
@@ -155,9 +155,9 @@ struct codec_plan codec_contracting(const struct codec_plan *plan);
  * Append the body of x f32[n] to out and set the record's parameter byte. If a value is
  * not finite, return -ERR_DATA and append nothing.
  *
- * For f32, f16, bf16 and lossless the difference between x and its decoded value is
- * exact in f32: a value too large for the codec becomes the largest value whose
- * difference is exact (0 for f16 and |x| >= 2^40).
+ * For f32, f16, bf16 and lossless the difference between x and its decoded value is exact
+ * in f32: a value too large for the codec becomes the largest value whose difference is
+ * exact (0 for f16 and |x| >= 2^39). /
  */
 int codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e);
@@ -187,7 +187,7 @@ int codec_encode_after(const struct codec_plan *plan,
 
 /* Decode exactly len bytes to exactly n values. Return 0, or -ERR_DATA with a message
  * that begins with "corrupt" or "unsupported". Values that are not finite are corrupt,
- * except in F32, F16, BF16 and LOSSLESS, which may have any value. */
+ * except in F32, F16, BF16, LOSSLESS and EXACT, which may have any value. */
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
 

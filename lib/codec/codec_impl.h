@@ -98,7 +98,7 @@ struct codec_impl {
 	/* if not 0, encode chooses the parameter, at most this one */
 	uint8_t open;
 	uint8_t after;		/* 1: encode uses the last body */
-	/* 1: encode calls codec_seen, so the caller need not compute max_bits */
+	/* 1: encode uses in->seen; max_bits is then taken from it */
 	uint8_t sums;
 	/* 1: encode sets y[n], unless it is NULL, to exactly the decoded values */
 	uint8_t gives_y;

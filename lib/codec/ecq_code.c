@@ -75,7 +75,7 @@ fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
 	return sum > k ? bits_length((uint32_t)(sum / k)) - 1 : 0;
 }
 
-/* Count the codes per context; their symbols are top at most. */
+/* Count how often each code occurs; no symbol is above top. */
 static void
 counts(const uint16_t *code, size_t n, unsigned top,
     uint32_t count[KERN_ECQ_SYMBOLS << 6])
@@ -194,9 +194,9 @@ trials(struct work *w, const struct ecq_in *in, unsigned level,
 	return modes;
 }
 
-/* Try levels below that of the values. A context adds the level's mean to the row above,
- * and where the row's values are small beside that mean, they count for little. So if
- * columns differ, a lower level takes fewer bits (up to 7 % at 4 bits per value of a real
+/* Try levels below that of the values. The level's mean is added to the mean of each
+ * column. If the level is high, columns that differ then get nearly the same level. So a
+ * lower level may take fewer bits (up to 7 % fewer at 4 bits per value of a real
  * gradient). *bits and t[KERN_ECQ_ABOVE] belong to s->level; the rest of t is scratch. */
 static void
 lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
@@ -226,8 +226,8 @@ lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 }
 
 /* Choose the number of states, and the mode and level with the fewest bits for a sample.
- * w has room. *best becomes the chosen mode's codes and model. Return the sample's
- * size. */
+ * w has room. *best becomes the chosen mode's codes and greatest symbol. Return the
+ * sample's size. */
 static size_t
 pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
     struct kern_ecq_sorted *best)
@@ -341,7 +341,7 @@ ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j)
 static void
 centroids(const struct ecq_in *in, int8_t delta[ECQ_CENTROIDS])
 {
-	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integers: any order is exact */
+	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integers: the order does not matter */
 	uint32_t count[ECQ_CENTROIDS] = { 0 };
 	unsigned j;
 

@@ -2,7 +2,7 @@
  * The coded part of an ECQ body (ecq.c): rANS words from its start, bits from its end.
  *
  * Magnitudes become symbols (kern/kern_ecq.h), and symbols become rANS words; the number
- * of coder states depends on the length. The rest is plain bits. A chunk of 32 values has
+ * of coder states depends on the length. The rest is plain bits. A chunk of 16 values has
  * first the signs of its non-zero symbols, then for each value
  *
  *   the escape, where the symbol is 15:  with e = (|q| >> shift) - 15, the number

@@ -114,8 +114,8 @@ estimate_bin(struct estimate *m, double lo, double bits, double count, double sl
 	m->points += ESTIMATE_PIECES;
 }
 
-/* Scale all points except the largest so that the points have the known sum of
- * squares. */
+/* Scale all points except the largest so that the points have the known sum of squares.
+ * The squares change by a factor of at most 2. */
 static void
 estimate_meet(struct estimate *m)
 {

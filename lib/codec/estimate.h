@@ -4,8 +4,8 @@
  * our own. The histogram has one bin per octave of magnitude; within a bin the density is
  * a power of x that fits the neighbouring bins. The positions of values are unknown, so
  * the most expensive case is assumed: uniform positions, and independent blocks and rows.
- * Estimates that depend on it are upper bounds. For example, lowrank's estimate assumes
- * that no direction of the matrix dominates.
+ * Estimates that depend on this assumption are often too high. For example, lowrank's
+ * estimate assumes that no direction of the matrix dominates. /
  */
 #ifndef ACE_ESTIMATE_H
 #define ACE_ESTIMATE_H
@@ -48,14 +48,14 @@ void estimate_coding(const struct estimate *m, const struct codec_plan *plan,
 /* Return log2(x), x > 0, to nine digits, the same on every machine. */
 double estimate_log2(double x);
 
-/* Return the bits that rice_put_positions takes for k uniform positions in a group of
+/* Estimate the bits that rice_put_positions takes for k uniform positions in a group of
  * m->n: their entropy and at most 0.25 bit per gap. */
 double estimate_positions(const struct estimate *m, double k);
 
 /* Return the index of the first point below x, m->points if there is none. */
 unsigned estimate_below(const struct estimate *m, double x);
 
-/* Return the bytes of the rANS code (codec/rans.h) of n symbols: count[0] zeros and
+/* Estimate the bytes of the rANS code (codec/rans.h) of n symbols: count[0] zeros and
  * count[l] of +-l, l <= levels. */
 double estimate_coded(const struct estimate *m, const double *count, unsigned levels);
 

@@ -110,8 +110,8 @@ get_whole(const struct form *f, struct bytes *in, unsigned char *new, size_t n,
 
 /* ---- half bytes ---- */
 
-/* Return 1 if the two halves of bytes change independently, as in pairs of 4-bit values.
- * In a byte that is one value, a change seldom affects only the upper half. */
+/* Return 1 if the two halves of bytes seem to change independently, as in pairs of 4-bit
+ * values. In a byte that is one value, a change seldom affects only the upper half. */
 static int
 by_halves(const unsigned char *old, const unsigned char *new, size_t n)
 {

@@ -145,7 +145,7 @@ list_changes(const uint64_t *mark, size_t words, uint32_t *list)
 }
 
 /* Choose which exponents are levels. The first level also takes all smaller exponents,
- * which have about one in 64 of the changes; the last is the greatest exponent that
+ * and has at least one in 64 of the changes; the last is the greatest exponent that
  * changed. count: changes per exponent. */
 static void
 choose_levels(const uint32_t *count, struct changes *c)
@@ -194,8 +194,8 @@ cost(size_t n, size_t c)
 	    c * rans_log2((uint32_t)c) - (n - c) * rans_log2((uint32_t)(n - c));
 }
 
-/* Return the block size as a power of 2, or 0 if marking the blocks without a change
- * saves no bits. any[(n + 63) / 64] is scratch memory. */
+/* Return the binary logarithm of the block size, or 0 if marking the blocks without a
+ * change saves no bits. any[(n + 63) / 64] is scratch memory. */
 static unsigned
 choose_blocks(const struct changes *c, size_t n, unsigned char *any)
 {
@@ -291,7 +291,7 @@ room_get(struct room *r, size_t n, struct err *e)
 	return 0;
 }
 
-/* Make room in r->by for c changes and for the bits of a body of words with this size. */
+/* Make room in r->by for writing c changes of words that take `bytes' bytes in all. */
 static int
 room_put(struct room *r, size_t c, size_t bytes, struct err *e)
 {
@@ -338,7 +338,7 @@ less(size_t a, size_t b)
 }
 
 /* Set for each change the length of its distance in bits (less 1), and the distance's
- * lower bits followed by the direction. f is constant where speed matters. */
+ * lower bits above one bit for the direction. f is constant where speed matters. */
 static inline __attribute__((always_inline)) void
 look(const struct form *f, const struct room *t, const unsigned char *from,
     const unsigned char *to, const uint32_t *list, size_t c)
@@ -421,8 +421,8 @@ put_blocks(struct out *o, const struct changes *c, const struct room *t, unsigne
 	leave_blocks(t->level, o->n, k, list, m);
 }
 
-/* Append the body, which has at least one change; out has room. Return -1 if the body
- * would be longer than the words. */
+/* Append the body, which has at least one change; out has room. Return -1 if one of its
+ * two parts would be longer than the words. */
 static int
 put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 {

@@ -19,8 +19,8 @@ find_bin(const uint32_t *count, uint32_t bins, size_t *k)
 	return b;
 }
 
-/* Return the k-th largest magnitude (k from 1) among those x[at[]] whose bits above
- * `shift' equal `prefix'; set *k to its rank among equal magnitudes. */
+/* Return the k-th largest magnitude (k from 1) among those x[at[]] whose top TOP_BITS
+ * bits without the sign are `prefix'; set *k to its rank among equal magnitudes. */
 static uint32_t
 refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 {

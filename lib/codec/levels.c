@@ -104,7 +104,7 @@ eighth(double x)
 	return sqrt(sqrt(sqrt(x)));
 }
 
-/* Return x^(1/7), as 1/7 = 1/8 + 1/64 + ..., by square roots, which are the same on
+/* Return about x^(1/7), as 1/7 = 1/8 + 1/64 + ..., by square roots, which are the same on
  * every machine. */
 static double
 seventh(double x)

@@ -5,8 +5,8 @@
  * difference is a multiple of the last place of x and at most half a place of the short
  * format. For larger |x| the code is not infinity but the largest finite value, cut to a
  * multiple of x's last place. So the difference is less than 2^24 such places and also
- * exact; the residual keeps it. (F16 codes |x| >= 2^40 as 0 and does not suit such
- * values.)
+ * exact; the residual keeps it. (F16 codes |x| >= 2^39 as 0 and does not suit such
+ * values.) /
  */
 #include <math.h>
 #include <string.h>

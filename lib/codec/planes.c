@@ -1,4 +1,3 @@
-/* See planes.h. */
 #include <string.h>
 
 #include "base/bytes.h"
@@ -68,8 +67,6 @@ zero_whole(const unsigned char *s, size_t n, size_t planes)
 	return rest == 0;
 }
 
-/* Write the planes, s[n] each. If values whose first byte is 0 are 0 in all planes, the
- * other planes omit them. */
 unsigned char *
 planes_put(unsigned char *out, unsigned char *s, size_t n, size_t planes)
 {

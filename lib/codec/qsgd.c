@@ -15,8 +15,8 @@
  * ||g||_2. It is biased, but makes the residual of error feedback smaller for any number
  * of levels.
  *
- * The paper codes the levels with Elias's code for integers. rANS takes at most 1 % more
- * than their entropy; Elias's code takes more.
+ * The paper codes the levels with Elias's code for integers. rANS takes fewer bytes,
+ * close to the entropy of the levels. /
  */
 #include <math.h>
 #include <string.h>

@@ -25,8 +25,8 @@ uint64_t rans_log2(uint32_t v);
 /* Count how often each symbol occurs. */
 void rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS]);
 
-/* Estimate the bytes of n symbols with these counts, to within a few bytes. The estimate
- * is never below their entropy. */
+/* Estimate the bytes of the code of n symbols with these counts, from their entropy and
+ * the size of the table. */
 size_t rans_estimate(const uint32_t count[RANS_SYMBOLS], size_t n);
 
 /* Return the largest size in bytes of the code of n symbols. */

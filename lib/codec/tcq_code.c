@@ -42,7 +42,7 @@ center(uint32_t k)
 struct tally {
 	uint32_t n[2][KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS];
 	uint32_t count[2][KERN_TCQ_CENTERS];
-	int64_t sum[2][KERN_TCQ_CENTERS];	/* integers: any order is exact */
+	int64_t sum[2][KERN_TCQ_CENTERS];	/* integers: the order does not matter */
 };
 
 /* Compute each symbol's cost from the counts, in units of 2^-10 squared steps. A context

@@ -36,7 +36,7 @@
 enum {
 	TOPK_F16 = 0, TOPK_Q4 = 1, TOPK_Q2 = 2, TOPK_MAG = 3,	/* form of values */
 	TOPK_KIND = 3,		/* mask */
-	/* shift of the chunk size's binary logarithm; 0: the group is one chunk */
+	/* lowest bit of the chunk size's binary logarithm, which is 0 for one chunk */
 	TOPK_CHUNK = 2
 };
 

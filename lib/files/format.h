@@ -58,8 +58,8 @@ struct format_source;
 int format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e);
 const struct schema *format_schema(const struct format_source *s);
-/* Return the file's key=value metadata (__metadata__ in safetensors), without pairs that are
- * too long or whose key a stream cannot hold. */
+/* Return the file's key=value metadata (__metadata__ in safetensors), without the pairs
+ * that format_unnoted counts. */
 const struct text_kv *format_note(const struct format_source *s);
 /* Return the number of metadata pairs not in format_note, because no shard can hold them. */
 uint64_t format_unnoted(const struct format_source *s);
@@ -94,11 +94,11 @@ struct format_sink_opts {
 
 struct format_sink;
 /*
- * The caller still owns io (and commits and frees it) and the schema, which
- * must last as long as the sink.  o may be NULL.  Values are written in the
- * dtypes of the schema, rounded to nearest even, except that raw files are
- * always f32, and that bf16, which numpy does not have, becomes f32 in npz and
- * npy.  A finite value outside the range of its dtype is refused.
+ * The caller still owns io (and commits and frees it) and the schema, which must last as
+ * long as the sink. o may be NULL. Values are written in the dtypes of the schema,
+ * rounded to nearest even, except that raw files are always f32, and that bf16 and f8,
+ * which numpy does not have, become f32 in npz and npy. A finite value outside the range
+ * of its dtype is refused. /
  */
 int format_create(struct format_sink **out, enum format_id f, struct io *io,
     const struct schema *s, const struct format_sink_opts *o, struct err *e);

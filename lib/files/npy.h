@@ -39,8 +39,8 @@ int npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
 
 /* Return 1 if NumPy has this type; otherwise f32 is written. */
 int npy_has(unsigned dtype);
-/* Append a whole head, version 1.0, as numpy writes it. dtype cannot be bf16, which numpy
- * lacks. */
+/* Append a whole head, version 1.0, as numpy writes it. dtype is one that numpy has
+ * (npy_has). */
 int npy_make(struct buf *out, const struct schema_tensor *t, unsigned dtype,
     struct err *e);
 

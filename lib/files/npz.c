@@ -44,9 +44,9 @@ npz_free(struct npz *z)
 /*
  * ---- the end of the file ----
  *
- * It is checked before libarchive reads it, because libarchive does not notice that an
- * archive was cut inside its directory, and keeps the directory in memory, however large
- * it is.  PKWARE, APPNOTE.TXT 6.3.10: 4.3.14 to 4.3.16.
+ * The end is checked before libarchive reads it, because libarchive does not notice that
+ * an archive was cut inside its directory, and keeps the directory in memory, however
+ * large it is. PKWARE, APPNOTE.TXT 6.3.10: 4.3.14 to 4.3.16. /
  */
 enum {
 	NPZ_MAX_DIRECTORY = 16 << 20,	/* bytes: some 150,000 entries */
@@ -154,7 +154,7 @@ npz_start(struct format_source *s, struct err *e)
 	return arc_open(&z->a, z->io, ARC_ZIP, e);
 }
 
-/* Return 1 unless macOS added the entry: it adds ._NAME to each NAME. */
+/* Return 1 unless the entry is excluded, or macOS added it as ._NAME to NAME. */
 static int
 npz_wants(const struct format_source *s, const char *entry, size_t n)
 {
@@ -166,7 +166,7 @@ npz_wants(const struct format_source *s, const char *entry, size_t n)
 	return strncmp(base, "._", 2) != 0 && format_wants(s, name);
 }
 
-/* Return the next entry's name without ".npy"; "" at the end. */
+/* Set name to the next entry's name without ".npy"; "" at the end. */
 static int
 npz_entry(struct format_source *s, char *name, size_t cap, struct err *e)
 {

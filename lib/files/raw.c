@@ -59,7 +59,6 @@ const struct backend_in raw_in = {
 	raw_open, NULL, format_take, NULL, format_last, NULL
 };
 
-/* Set all types to f32, whatever the tensors' dtypes. */
 static int
 raw_create(struct format_sink *s, struct err *e)
 {

@@ -1,8 +1,8 @@
 /*
  * safetensors: a length, a JSON header, the data of all tensors without holes or
  * overlaps. The header is read in pieces and passed to jansson entry by entry, so that a
- * long or hostile header takes no memory. lib/front/tell.c, which reads events, also
- * includes jansson.h.
+ * long or hostile header takes little memory. lib/front/tell.c, which reads events, also
+ * includes jansson.h. /
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -186,7 +186,7 @@ safetensors_key(struct safetensors_text *t, int first, json_t **key, struct err 
 	return r;
 }
 
-/* Call fn for each text pair of an object, up to max bytes. */
+/* Call fn for each pair of texts in an object. A value has at most max bytes. */
 static int
 safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
     void *arg, struct err *e)
@@ -419,8 +419,8 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 	return r;
 }
 
-/* Refuse a file of another format. The first 8 bytes suffice for most formats; if they
- * cannot be right, more is read. */
+/* Refuse a file of another format. If its first 8 bytes suggest one, or state an
+ * impossible length, read more to decide. */
 static int
 safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
     struct err *e)

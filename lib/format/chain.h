@@ -1,6 +1,6 @@
 /*
- * The chain of frames from HEAD to TAIL. Each frame is verified; none is lost, repeated,
- * swapped or inserted. format/reader.h interprets the frames.
+ * The chain of frames from HEAD to TAIL. Each frame is verified: one that is lost,
+ * repeated, swapped or inserted is an error. format/reader.h interprets the frames. /
  */
 #ifndef ACE_CHAIN_H
 #define ACE_CHAIN_H
@@ -65,8 +65,8 @@ struct chain {
 int chain_init(struct chain *c, struct io *io, struct err *e);
 void chain_release(struct chain *c);
 
-/* Return -ERR_DATA: the producer of the stream has given up. On a pipe the error is
- * quiet, so that only the producer's own message appears. */
+/* Return -ERR_DATA: the producer of the stream has given up. On a pipe set e->upstream,
+ * because the producer has printed its own message. */
 int chain_aborted(const struct chain *c, struct err *e);
 
 /* Return 1 if a stream begins (HEAD verified), 0 at the clean end of the file; an empty

@@ -75,7 +75,7 @@ int reader_to_shard(struct reader *r, struct err *e);
 typedef int reader_loose_fn(void *arg, const struct reader *r, struct err *e);
 void reader_loose(struct reader *r, reader_loose_fn *fn, void *arg);
 
-const struct shard *reader_shard(const struct reader *r); /* NULL outside a shard */
+const struct shard *reader_shard(const struct reader *r); /* NULL before the first */
 const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
 /* Return the number of the shard's records read so far. */

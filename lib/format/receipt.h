@@ -47,8 +47,8 @@ receipt_is_accepted(const struct receipt *r)
 	return r->verdict == RECEIPT_ACCEPTED || r->verdict == RECEIPT_DUPLICATE;
 }
 
-/* Return 1 if the shard is in no average and never will be: the sender must act before
- * it continues. */
+/* Return 1 if the shard was refused for good, and the sender must act before it
+ * continues. */
 static inline int
 receipt_is_refused(const struct receipt *r)
 {

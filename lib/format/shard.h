@@ -129,7 +129,7 @@ shard_is_abreast(const struct shard *s)
 	return s->step != 0 && s->base_version == s->step;
 }
 
-/* Return 1 if the shard is an average of many devices' shards. */
+/* Return 1 for the kinds that combine shards of devices: mean, sum and delta. */
 static inline int
 shard_is_average(const struct shard *s)
 {

@@ -105,8 +105,8 @@ int writer_end(struct writer *w, enum io_sync sync, struct err *e);
 /* From now on, an aborted stream still creates the file, with its complete shards and an
  * end that says "aborted", because these shards are recorded as sent. */
 void writer_keeps(struct writer *w);
-/* End the stream with "aborted", which readers can tell from a truncation. On a pipe
- * without a stream, begin one for this. A created file does not appear. */
+/* End the stream as aborted, which readers can tell from a truncation. On a pipe without
+ * a stream, begin one for this. A created file appears only with writer_keeps. */
 void writer_abort(struct writer *w);
 
 #endif

@@ -6,8 +6,8 @@
 
 enum { TABLES = 4 };
 
-/* Every list that kern_list can return, indexed by what the machine has: bit 0 avx2, bit
- * 1 avx512. The lists are constant, so that choosing one needs no state. */
+/* The lists that kern_list returns on x86, indexed by what the machine has: bit 0 avx2,
+ * bit 1 avx512. The lists are constant, so that choosing one needs no state. */
 static const struct kern *const x86_list[4][TABLES] = {
 	{ &kern_ref, NULL },
 	{ &kern_ref, &kern_avx2, NULL },

@@ -45,7 +45,7 @@ struct kern {
 	/* return the index of the first value that is not finite, or n */
 	size_t (*first_nonfinite)(const float *x, size_t n);
 	/* store in `at' the rising positions of values whose bits without the sign are at
-	 * least t; `at' has room for n + 1 */
+	 * least t, and return their number; `at' has room for n + 1 */
 	size_t (*at_least)(uint32_t *at, const float *x, size_t n, uint32_t t);
 	/* acc[i] += w * x[i] in f64, the product rounded before the sum */
 	void (*axpy64)(double *acc, double w, const float *x, size_t n);
@@ -108,8 +108,8 @@ struct kern {
 	void (*marked)(uint32_t *rank, size_t c, const uint64_t *mark,
 	    const uint32_t *before, size_t n);
 
-	/* Passes of ECQ; kern_ecq.h explains the terms.  m has been started (kern_ecq_start);
-	 * all passes but ecq_sort also need its tables (kern_ecq_tables). */
+	/* Passes of ECQ; kern_ecq.h explains the terms. m has been started
+	 * (kern_ecq_start) and, except for ecq_sort, has tables (kern_ecq_tables). */
 	/* compute the code of each q[n] and the greatest symbol, for each of k = 1 to 3
 	 * models, which are independent of each other */
 	void (*ecq_sort)(struct kern_ecq_sorted *t, unsigned k,

@@ -233,7 +233,7 @@ struct kern_ecq_sorted {
 /* The words from which a code is decoded, and the states. */
 struct kern_ecq_get {
 	uint32_t *x;		/* [states] */
-	unsigned states;	/* 1, 2, 4, ... 32 */
+	unsigned states;	/* 1, 2, 4, 8 or 16 */
 	const unsigned char *p, *end;
 };
 
@@ -267,8 +267,8 @@ kern_ecq_symbol(struct kern_ecq *m, struct kern_ecq_get *g, uint32_t *x, unsigne
 	return (int)s;
 }
 
-/* Reset m to its initial state. above has room for one row; NULL unless the mode is
- * ABOVE. */
+/* Reset m to its initial state. above has room for n means; NULL if no levels are
+ * computed or the mode is not ABOVE. */
 void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 

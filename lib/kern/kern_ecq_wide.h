@@ -169,7 +169,7 @@ sort_columns(struct kern_ecq_expect *e, struct sort_pair mag)
 	return sort_sum(_mm256_add_epi32(old[0], old[1]));
 }
 
-/* Return the symbols of a chunk of a single level. */
+/* Code a chunk of a single level by one model. Return its symbols. */
 WIDE_INLINE __m256i
 sort_one(struct kern_ecq_expect *e, const struct sort_chunk *c, int level,
     uint16_t *code, int two)
@@ -396,7 +396,7 @@ kern_ecq_low_wide(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_
 		    _mm_loadu_si128((const void *)(code + 8 * i))), by, &n[i]);
 		v[i] = low_pairs(v[i], &n[i]);
 	}
-	/* the fours of values come in the order 0 2 1 3 */
+	/* the groups of four values come in the order 0 2 1 3 */
 	first = _mm256_unpacklo_epi64(n[0], n[1]);
 	v[0] = _mm256_or_si256(_mm256_unpacklo_epi64(v[0], v[1]), _mm256_sllv_epi64(
 	    _mm256_unpackhi_epi64(v[0], v[1]), first));

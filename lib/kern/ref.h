@@ -44,7 +44,7 @@ void kern_ref_join(float *x, const unsigned char *p, size_t i0, size_t n);
 void kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv,
     float dead, float r);
 
-/* Return the bf16 scale of a block, m / -codes. */
+/* Return the bf16 scale of a block, m / -codes, limited to top in magnitude. */
 uint16_t kern_ref_scale(float m, float codes, uint16_t top);
 /* Return the scale of a sign block of n values, given the lanes' partial sums of |x|. */
 uint16_t kern_ref_sign_scale(const double lane[KERN_LANES], size_t n);

@@ -23,9 +23,9 @@ filter_is(const char *word, char c, const char *name, int *two)
 	    strncmp(word + 2, name, n) == 0 && word[n + 2] == '=');
 }
 
-/* Write the options of a command line; bytes that are not plain text become '?'.
- * Operands, the output and the number of threads are omitted, because the result does
- * not depend on them. */
+/* Write the options of a command line; bytes that are not plain text become '?'. The
+ * output and the number of threads are omitted, because the result does not depend on
+ * them; callers leave out the operands. */
 void
 filter_line(const char *tool, int argc, char *const *argv, char out[FILTER_LINE])
 {
@@ -71,7 +71,7 @@ const struct opt filter_opts_file[] = {
 
 static const char *const filter_omits[] = { "provenance", "schema", NULL };
 
-/* Omit the options that a comma-separated list names. */
+/* Leave out what a comma-separated list names. */
 static int
 filter_omit(void *arg, const struct opt *row, const char *list, struct err *e)
 {
@@ -124,7 +124,7 @@ filter_release(struct filter *f)
 	schema_release(&f->schema);
 }
 
-/* Return the schema of the first stream in path that has one. */
+/* Set f->schema to the schema of the first shard in path. */
 int
 filter_schema(void *arg, const struct opt *row, const char *path, struct err *e)
 {

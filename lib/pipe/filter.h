@@ -52,8 +52,8 @@ void filter_release(struct filter *f);
 /* Set the schema of f, a struct filter, from the FILE of --schema. */
 int filter_schema(void *f, const struct opt *row, const char *path, struct err *e);
 
-/* Open the input. While it waits for input, the program also ends, silently with status
- * 4, if standard output is a pipe without a reader. */
+/* Open the input. While it waits for input, the program also ends, as by SIGPIPE, if
+ * standard output is a pipe without a reader. */
 int filter_in(struct filter *f, struct reader **r, const char *path, struct err *e);
 int filter_out(const struct filter *f, struct writer **w, struct err *e);
 /* Call filter_in and filter_out. If the input cannot be opened, write an aborted stream

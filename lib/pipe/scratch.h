@@ -17,7 +17,7 @@ struct scratch {
 	/* opens the file, whose bytes from *from on are ours; NULL: temp_open */
 	int (*file)(void *arg, int *fd, uint64_t *from, struct err *e);
 	void *arg;
-	const char *name;	/* for messages; NULL: "values that wait" */
+	const char *name;	/* for messages; NULL: values that wait for a plan */
 	/* private */
 	struct buf mem;
 	uint64_t n;		/* bytes stored, in memory and in the file */

@@ -15,7 +15,7 @@
 enum {
 	SIGN_SCHEME = 1,	/* Ed25519 over BLAKE2b of 64 bytes */
 	SIGN_HASH = 64,
-	SIGN_FILE = 1 << 20,	/* limit on the bytes of a key ring */
+	SIGN_FILE = 1 << 20,	/* a file of keys has fewer bytes */
 	SIGN_NAME = 1024
 };
 

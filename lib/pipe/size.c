@@ -63,7 +63,6 @@ size_cost(uint32_t codec, size_t len, int param)
 	return len == 0 ? 0 : len + size_entry(0, codec, param, len);
 }
 
-/* Count a record, as writer_record writes it. */
 void
 size_record(struct size *z, uint32_t group, uint32_t codec, uint8_t param,
     size_t len)

@@ -82,8 +82,8 @@ struct source_walk {
 
 static int source_folder(struct source *s, const char *dir, int depth, struct err *e);
 
-/* Return 1 if the file's name is that of a stream. So a stream with damaged first bytes
- * is not ignored as another kind of file. */
+/* Return 1 if path ends with `end'. So a stream with damaged first bytes is recognised by
+ * its name. */
 static int
 source_named(const char *path, const char *end)
 {
@@ -153,7 +153,7 @@ source_folder(struct source *s, const char *dir, int depth, struct err *e)
 	return scan(dir, 0, source_each, &w, e);
 }
 
-/* List the folder's files; a folder without files is an error. */
+/* List the folder's files, sorted. */
 static int
 source_list(struct source *s, struct err *e)
 {
@@ -476,8 +476,8 @@ source_join_free(void *arg)
 	alloc_free(j);
 }
 
-/* Call it before the first byte of a pipe is read: if the input is packed, let io read
- * the contents of its archive. */
+/* Call it before the first byte is read: if the input is packed, let io read the contents
+ * of its archive. */
 static int
 source_before(struct io *io, struct err *e)
 {

@@ -3,9 +3,9 @@
  * (spool, run, state), an archive of them, or a packed file (gzip, xz, zstd, ...). Its
  * files are returned one by one: those of a folder in the order of their names, with
  * numbers by value, so that a spool's files come by step and device; those of an archive
- * in the archive's order. From folders and archives, only files that begin as streams are
- * returned, without hidden files and files that are still being received. Links inside a
- * folder are not followed.
+ * in the archive's order. From folders and archives, only files that begin or are named
+ * as streams are returned, without hidden files and files that are still being received.
+ * Links inside a folder are not followed. /
  */
 #ifndef ACE_SOURCE_H
 #define ACE_SOURCE_H
@@ -16,8 +16,8 @@ struct err;
 struct io;
 struct source;
 
-/* Open an operand; NULL or "-" is standard input. A folder without streams is
- * -ERR_DATA. */
+/* Open an operand; NULL or "-" is standard input. In a folder without streams source_next
+ * returns -ERR_DATA. */
 int source_open(struct source **out, const char *path, struct err *e);
 /* Return 1 and the next file, or 0. The caller frees the file before the next call. */
 int source_next(struct source *s, struct io **io, struct err *e);
