@@ -63,10 +63,10 @@ struct cli {
 };
 
 /*
- * Set the defaults of c's options and parse the command line.  If several rows have the
- * option's name, all are set; -q -v -h -V are handled here.  Return 0, 1 if --help or
- * --version was printed (exit 0), or -ERR_USAGE.  Abbreviated long options are refused;
- * options end at the first operand.
+ * Set the defaults of c's options and parse the command line. If several rows have the
+ * option's name, all are set; -q -v -h -V are handled here. Return 0, 1 if --help or
+ * --version was printed (exit 0), or an error < 0. Long options cannot be abbreviated.
+ * Options end at the first operand unless c->mixed is set.
  *
  * When it has returned 0 the program is in its sandbox: it can open its operands, and the
  * files that options name with the rights given in the options' rows.

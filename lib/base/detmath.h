@@ -1,6 +1,6 @@
 /*
  * Logarithm and exponential from the four basic operations, floor and exact scaling only,
- * so that every machine computes the same bits; C libraries do not guarantee that. /
+ * so that every machine computes the same bits; C libraries do not guarantee that.
  */
 #ifndef ACE_DETMATH_H
 #define ACE_DETMATH_H

@@ -31,12 +31,12 @@ int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
     struct err *e);
 
 /*
- * fd_open: open a file for reading and set *st to its stat. FD_NAMED: the user named the
- * file, which may be a pipe; wait for its writer. FD_FILE: we found the file in a folder
- * or an index; -ERR_DATA unless it is a regular file. FD_OURS: the file is our own: like
- * FD_FILE, but it must not be a link, either. fd_input: set *st to the stat of fd.
- * -ERR_USAGE if fd is the same file as standard output: reading would never end. fd_open
- * does this check except for FD_OURS. /
+ * fd_open: open a file for reading and set *st to its stat.  FD_NAMED: the user named the
+ * file, which may be a pipe; wait for its writer.  FD_FILE: we found the file in a folder
+ * or an index; -ERR_DATA unless it is a regular file.  FD_OURS: the file is our own: like
+ * FD_FILE, but it must not be a link, either.
+ * fd_input: set *st to the stat of fd.  -ERR_USAGE if fd is the same file as standard
+ * output: reading would never end.  fd_open does this check except for FD_OURS.
  */
 enum fd_what { FD_NAMED, FD_FILE, FD_OURS };
 int fd_open(const char *path, enum fd_what what, int *fd, struct stat *st,

@@ -2,7 +2,7 @@
  * Pass bytes on without copying them. While a filter reads from one pipe what it will
  * write unchanged to another, tee(2) keeps the same pages in a pipe of our own, and after
  * inspection splice(2) moves them to the output. If the system refuses or the bytes do
- * not fit, nothing is lost: the caller has the bytes in memory and writes them. /
+ * not fit, nothing is lost: the caller has the bytes in memory and writes them.
  */
 #ifndef ACE_SPLICE_H
 #define ACE_SPLICE_H

@@ -1,7 +1,7 @@
 /*
  * The value codecs turn an f32 array into the body of one group's record, and back. Each
  * codec has a file of its own and one row in the table below. The rest of the program
- * asks the functions below about the properties of a codec. /
+ * asks the functions below about the properties of a codec.
  */
 #ifndef ACE_CODEC_H
 #define ACE_CODEC_H
@@ -157,7 +157,7 @@ struct codec_plan codec_contracting(const struct codec_plan *plan);
  *
  * For f32, f16, bf16 and lossless the difference between x and its decoded value is exact
  * in f32: a value too large for the codec becomes the largest value whose difference is
- * exact (0 for f16 and |x| >= 2^39). /
+ * exact (0 for f16 and |x| >= 2^39).
  */
 int codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e);

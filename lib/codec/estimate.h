@@ -5,7 +5,7 @@
  * a power of x that fits the neighbouring bins. The positions of values are unknown, so
  * the most expensive case is assumed: uniform positions, and independent blocks and rows.
  * Estimates that depend on this assumption are often too high. For example, lowrank's
- * estimate assumes that no direction of the matrix dominates. /
+ * estimate assumes that no direction of the matrix dominates.
  */
 #ifndef ACE_ESTIMATE_H
 #define ACE_ESTIMATE_H

@@ -6,7 +6,7 @@
  * format. For larger |x| the code is not infinity but the largest finite value, cut to a
  * multiple of x's last place. So the difference is less than 2^24 such places and also
  * exact; the residual keeps it. (F16 codes |x| >= 2^39 as 0 and does not suit such
- * values.) /
+ * values.)
  */
 #include <math.h>
 #include <string.h>

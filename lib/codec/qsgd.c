@@ -16,7 +16,7 @@
  * of levels.
  *
  * The paper codes the levels with Elias's code for integers. rANS takes fewer bytes,
- * close to the entropy of the levels. /
+ * close to the entropy of the levels.
  */
 #include <math.h>
 #include <string.h>

@@ -61,7 +61,7 @@ const struct schema *format_schema(const struct format_source *s);
 /* Return the file's key=value metadata (__metadata__ in safetensors), without the pairs
  * that format_unnoted counts. */
 const struct text_kv *format_note(const struct format_source *s);
-/* Return the number of metadata pairs not in format_note, because no shard can hold them. */
+/* Return the number of metadata pairs left out: too long, too many or with a bad key. */
 uint64_t format_unnoted(const struct format_source *s);
 /* Return the position at which the data of a safetensors file begins.  The data has no
  * holes and is in the schema's order. */
@@ -98,7 +98,7 @@ struct format_sink;
  * long as the sink. o may be NULL. Values are written in the dtypes of the schema,
  * rounded to nearest even, except that raw files are always f32, and that bf16 and f8,
  * which numpy does not have, become f32 in npz and npy. A finite value outside the range
- * of its dtype is refused. /
+ * of its dtype is refused.
  */
 int format_create(struct format_sink **out, enum format_id f, struct io *io,
     const struct schema *s, const struct format_sink_opts *o, struct err *e);

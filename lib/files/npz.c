@@ -46,7 +46,7 @@ npz_free(struct npz *z)
  *
  * The end is checked before libarchive reads it, because libarchive does not notice that
  * an archive was cut inside its directory, and keeps the directory in memory, however
- * large it is. PKWARE, APPNOTE.TXT 6.3.10: 4.3.14 to 4.3.16. /
+ * large it is. PKWARE, APPNOTE.TXT 6.3.10: 4.3.14 to 4.3.16.
  */
 enum {
 	NPZ_MAX_DIRECTORY = 16 << 20,	/* bytes: some 150,000 entries */

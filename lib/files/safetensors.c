@@ -2,7 +2,7 @@
  * safetensors: a length, a JSON header, the data of all tensors without holes or
  * overlaps. The header is read in pieces and passed to jansson entry by entry, so that a
  * long or hostile header takes little memory. lib/front/tell.c, which reads events, also
- * includes jansson.h. /
+ * includes jansson.h.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ safetensors_bad(const struct safetensors_text *t, const char *why, struct err *e
 	    t->o != NULL ? "header of" : "index", t->s->name, why);
 }
 
-/* Read on until half the window is full, or all of the header is read. */
+/* If less than half of the window is left, read more of the header. */
 static int
 safetensors_fill(struct safetensors_text *t, struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
- * Writing a stream.  The head is written with the first shard, from which the stream's id
- * is computed.  A shard with another schema ends the stream and begins another one.  A
- * stream is complete only after writer_end.
+ * Writing a stream. The head is written with the first shard, from which the stream's id
+ * is computed. A shard with another schema ends the stream and begins another one. A
+ * stream is complete only after writer_finish.
  *
  * Functions return 0; -ERR_SYS if writing failed; -ERR_DATA above a limit; -ERR_USAGE for
  * groups out of order and for output to a terminal; -ERR_REFUSED for a codec that is not

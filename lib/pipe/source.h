@@ -5,7 +5,7 @@
  * numbers by value, so that a spool's files come by step and device; those of an archive
  * in the archive's order. From folders and archives, only files that begin or are named
  * as streams are returned, without hidden files and files that are still being received.
- * Links inside a folder are not followed. /
+ * Links inside a folder are not followed.
  */
 #ifndef ACE_SOURCE_H
 #define ACE_SOURCE_H
