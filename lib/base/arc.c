@@ -162,7 +162,6 @@ arc_in_seek(struct archive *la, void *arg, la_int64_t to, int whence)
 	return from + to;
 }
 
-/* Set the error from libarchive's message. */
 static int
 arc_fail(const struct arc *a, const char *what, struct err *e)
 {

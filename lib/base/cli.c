@@ -51,7 +51,6 @@ cli_find(const struct cli_line *l, int letter, const char *name, size_t n)
 	return NULL;
 }
 
-/* Return 1 if p is the first row with its name. */
 static int
 cli_first(const struct cli_line *l, const struct opt_place *p)
 {
@@ -223,7 +222,7 @@ static const struct opt cli_common[] = {
 };
 
 /* Open /dev/null for closed standard descriptors, in the direction that makes their use
- * fail. Otherwise the first file that is opened would become standard output. */
+ * fail. Otherwise the next file that is opened would take their place. */
 static void
 cli_standard(void)
 {
@@ -260,8 +259,8 @@ cli_path(struct cli_line *l, enum opt_right right, const char *path)
 	l->path[l->paths++].how = how[right];
 }
 
-/* Allow operands for reading. If there are very many, allow their directories instead,
- * which are usually few. */
+/* Allow operands for reading. If there are more than CLI_PATHS, allow their directories
+ * instead, which are usually few. */
 static int
 cli_operands(struct sandbox *box, char **path, int n, struct err *e)
 {

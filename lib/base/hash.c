@@ -14,7 +14,7 @@ XXH128_hash_t XXH3_128bits_dispatch(const void *, size_t) __attribute__((weak));
 XXH_errorcode XXH3_128bits_update_dispatch(XXH3_state_t *, const void *,
     size_t) __attribute__((weak));
 
-/* A struct hash_sum is the library's state by another name. */
+/* struct hash_sum is XXH3_state_t under another name */
 #define STATE(s) ((XXH3_state_t *)(s))
 
 uint64_t

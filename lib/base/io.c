@@ -492,8 +492,8 @@ io_size(const struct io *io)
 
 /* ---- through the buffer ---- */
 
-/* Return how many bytes to request if n are wanted. Small reads share one call. Input
- * that is shared with other readers must not be read ahead. */
+/* Return how many bytes to request if n are wanted. Request more for small reads, so that
+ * several share one call, but not of input that other readers share. */
 static size_t
 io_asks(const struct io *io, size_t n)
 {

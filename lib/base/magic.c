@@ -58,7 +58,7 @@ static const struct {
 
 static const char plain[] = "text";
 
-/* Return the length of the text before the first byte that is not text, or the end. */
+/* Return the length of the ASCII text at the beginning of p. */
 static size_t
 magic_print(const unsigned char *p, size_t n)
 {

@@ -102,7 +102,6 @@ sandbox_rule(struct sandbox *s, const char *path, uint64_t rights, struct err *e
 	return 0;
 }
 
-/* Allow the directory of path. */
 static int
 sandbox_parent(struct sandbox *s, const char *path, uint64_t rights, struct err *e)
 {

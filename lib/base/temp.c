@@ -104,7 +104,7 @@ temp_ended(int sig)
 		_exit(128 + sig);	/* a sandbox may refuse the signal */
 }
 
-/* Handle the signals that end a process, except those that are ignored. */
+/* Handle signals that end a process, unless they are ignored or handled already. */
 static void
 temp_catch(void)
 {

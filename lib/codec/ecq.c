@@ -192,8 +192,8 @@ fill(const struct estimate *m, double step, struct cells *c)
 	    (1 / (HALF * HALF) + 1 + HALF * HALF) / 3;
 }
 
-/* Return the bytes of the order-0 entropy and the signs. Savings by contexts are not
- * estimated here. */
+/* Estimate the bytes: order-0 entropy, signs and the cost of learning. Savings by
+ * contexts are not included. */
 static int64_t
 bytes_of(const struct estimate *m, const struct cells *c)
 {

@@ -126,7 +126,7 @@ find_changes(const struct form *f, const unsigned char *old, const unsigned char
 	c->n = t->before[marks_words(n)];
 }
 
-/* List all changes. Storing four per iteration saves tests of the loop's end, but writes
+/* List all changes, four per iteration, which saves tests of the loop's end. This writes
  * up to three entries too many. */
 static void
 list_changes(const uint64_t *mark, size_t words, uint32_t *list)
@@ -500,7 +500,7 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 	*bits = b;
 }
 
-/* Read a number of at most `most'. */
+/* Read a number; set o->bad if it is above `most'. */
 static size_t
 get_count(struct subset_get *o, size_t most)
 {
@@ -563,7 +563,7 @@ get_levels(struct subset_get *o, const struct form *f, unsigned char *p, size_t 
 	}
 }
 
-/* Begin to read the code of a body, of which o->b has read the first bits. */
+/* Read the initial states of a body's code; o->b has read the body's first bits. */
 static void
 start(struct subset_get *o, unsigned states)
 {

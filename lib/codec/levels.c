@@ -58,7 +58,6 @@ two_means(const float *m, size_t k, double mean, double *upper)
 	return low;
 }
 
-/* Set t[j] midway between v[j] and v[j + 1]. */
 static void
 thresholds(const struct levels *l, float t[LEVELS_MAX])
 {

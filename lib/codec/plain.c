@@ -150,7 +150,7 @@ decode16(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* Return the error of rounding to floats with `bits' mantissa bits, whose last place is
+/* Estimate the error of rounding to floats with `bits' mantissa bits, whose last place is
  * 2^least or more. */
 static double
 rounding(const struct estimate *m, int bits, int least)

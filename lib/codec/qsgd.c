@@ -414,7 +414,7 @@ bytes_of(const struct estimate *m, const struct codec_plan *plan)
 	return (int64_t)(plan->param < 128 && bytes < all ? bytes : all);
 }
 
-/* Return the error of stochastic rounding to multiples of norm / levels. */
+/* Estimate the error of stochastic rounding to multiples of norm / levels. */
 static double
 error_of(const struct estimate *m, double levels)
 {

@@ -71,7 +71,7 @@ bound(const struct codec_plan *plan, size_t n)
 	return size_of(n);
 }
 
-/* Return the least bf16 value that is not below v. */
+/* Return the least bf16 value that is not below v, but at most TOP. */
 static uint16_t
 bf16_up(double v)
 {
@@ -105,7 +105,7 @@ mean_above(const float a[BLOCK], float t)
 	return count != 0 ? all / count : 0;
 }
 
-/* Return the s with the least error for these values, divided by their rms. */
+/* Return about the s with the least error for these values, divided by their rms. */
 static double
 lloyd(const float *x, size_t n, double rms)
 {
@@ -254,7 +254,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* Return the error of a value coded as the nearest of -s, 0 and s. Its block's largest
+/* Estimate the error per value, coded as the nearest of -s, 0 and s. Its block's largest
  * value is x[i], and the others are drawn from points i and later; sum[j]: sum of the
  * magnitudes of points j and later. */
 static double
@@ -279,7 +279,7 @@ nearest(const struct estimate *m, const double *sum, unsigned i)
 	return (all - 2 * s * up + n * s * s) / (double)BLOCK;
 }
 
-/* Return the error of a value coded as s with probability min(|x| / s, 1). */
+/* Estimate the error per value, coded as s with probability min(|x| / s, 1). */
 static double
 drawn(const struct estimate *m, const double *sum, unsigned i, unsigned mode)
 {

@@ -340,7 +340,6 @@ code_levels(const struct codec_in *in, struct sparse *s, unsigned n, float *m,
 	return n == 1 ? 2 : 4;
 }
 
-/* The fields of a head. */
 struct head {
 	double scale;		/* 2^e of f16 */
 	struct levels l;

@@ -115,7 +115,6 @@ chain_header(struct chain *c, struct err *e)
 	return r < 0 ? r : 1;
 }
 
-/* Read n more bytes of the payload. */
 static int
 chain_more(struct chain *c, size_t n, struct err *e)
 {

@@ -393,7 +393,7 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 	return w;
 }
 
-/* Decode the values of TCQ, or of ECQ. */
+/* Decode the values of ECQ, or of TCQ if `two' is 1. */
 INLINE void
 values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
     const float *of, int two)

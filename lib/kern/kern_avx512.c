@@ -483,7 +483,7 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark,
 	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark, escape);
 }
 
-/* Decode the values of TCQ, or of ECQ. */
+/* Decode the values of ECQ, or of TCQ if `two' is 1. */
 INLINE void
 values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
     const float *of, int two)

@@ -354,7 +354,7 @@ get_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x, struct kern_ecq_g
 }
 
 /* Decode whole chunks with up to four states, kept in registers. Return the number of
- * values, n + 1 if words are missing. */
+ * decoded values, n + 1 if words are missing. */
 static inline __attribute__((always_inline)) size_t
 get_few(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code,
     size_t n, unsigned states)
