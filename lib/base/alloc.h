@@ -10,8 +10,8 @@ struct err;
 void alloc_starve(long left);
 
 /* Keep freed memory instead of returning it to the system; called at the start of a
- * program. The next group or shard needs as much memory again, and getting new pages
- * costs more than the work on them. */
+ * program. The next group or shard needs the same amount, and new pages take more time
+ * than the work on them. */
 void alloc_keep(void);
 
 /* Announce that some megabytes will be allocated in pieces: put these into large pages

@@ -3,9 +3,9 @@
  * reading any data: it keeps access only to the files that the command line names, and can
  * start no program and open no connection.  A stream that exploits a bug can then do no more.
  *
- * The kernel enforces this twice: Landlock for files, and seccomp, which allows only the
- * system calls that a running filter needs, some only with certain arguments; others fail with
- * EPERM.  If the kernel lacks one, the other still works; sandbox_enter says what is in force.
+ * The kernel enforces this in two ways: Landlock for files, and seccomp, which allows
+ * only the system calls that a running filter needs, some only with certain arguments. If
+ * the kernel lacks one, the other still works; sandbox_enter says what is in force.
  */
 #ifndef ACE_SANDBOX_H
 #define ACE_SANDBOX_H

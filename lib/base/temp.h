@@ -31,8 +31,8 @@ int temp_open(int *fd, struct err *e);
  * file is locked (flock) while it is open.
  * temp_sweep: remove the files in dir with such names that no process has locked.
  * temp_remove: remove the file.  A caller that renames the file calls temp_leave instead.
- * temp_enter, temp_leave: temp_enter: from now on a signal that ends the process removes
- * path, a file or a directory of files.  temp_leave ends this.
+ * temp_enter: from now on a signal that ends the process removes path, a file or a
+ * directory of files.  temp_leave: end this.
  * temp_abandon: remove all entered paths now; for signal handlers. */
 #define TEMP_NAME ".new-XXXXXX"
 int temp_create(char *path, mode_t mode, int *fd, struct err *e);

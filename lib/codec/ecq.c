@@ -166,7 +166,7 @@ spread(struct cells *c, double a, double b, double w)
 	}
 }
 
-/* Fill the cells. Beyond sixteen steps a value takes -log2 of its density in bits and has
+/* Fill the cells. Beyond fifteen steps a value takes -log2 of its density in bits and has
  * an error of step^2 / 12; beyond the quantiser's range it is exact and expensive. Only
  * points near the cells are visited; the sums over the others are precomputed. */
 static void

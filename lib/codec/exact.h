@@ -2,16 +2,16 @@
  * Code a group's values of any type bit for bit: whole, or as the difference to the
  * old values.
  *
- * Most weights of a model keep their bits from one step to the next, and a weight itself
- * tells whether it is likely to: a step moves all weights by about the same amount, and
- * half a unit in the last place depends on the exponent.  Values are therefore coded by
- * level, one level per exponent, each with its own share of changes.  For each level the
- * code says which of its values change (subset.h), and by how many representable values
- * each one moves: which moves have 2, 3, ... bits (in the same way), then the bits.
+ * Most weights of a model keep their bits from one step to the next. How many do depends
+ * on the exponent: a step moves all weights by about the same amount, and a larger weight
+ * needs a larger move to change. Values are therefore coded by level, one level per
+ * exponent, each with its own share of changes. For each level the code has the values
+ * that change (subset.h) and their moves, counted in representable values: which moves
+ * have 2, 3, ... bits (as a subset, too), then the bits.
  *
- * Values that share a scale, or a row, change together.  So if it saves bits, blocks of 8
- * to 32768 values without a change are first left out.  Bytes that hold two 4-bit values
- * are coded as two values.  The method is ours; format: ace-stream(5), codec 17.
+ * Values that share a scale or a row change together. So blocks of 8 to 32768 values
+ * without a change are first left out, if this saves bits. Bytes that hold two 4-bit
+ * values are coded as two values. The method is ours; format: ace-stream(5), codec 17.
  */
 #ifndef ACE_EXACT_H
 #define ACE_EXACT_H

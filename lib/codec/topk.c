@@ -56,10 +56,10 @@ static const unsigned kind_levels[] = { 0, 8, 2, 1 };
  *   body := u16 m, only for halves: the largest h mod 2^15, or 2^15 + the least
  *           the positions (rice_put_positions), then the code at each
  *
- * Halves, as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are numbers of rice.h;
- * other codes are plain bits.  If few of many values are kept, their distances from the
- * least kept magnitude are distributed about exponentially, and so are those of their
- * logarithms, such as h.  If all are kept, the distances from the largest are.
+ * Halves, as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are numbers of rice.h; other
+ * codes are plain bits. If few of many values are kept, the distances of h from the least
+ * h are distributed about exponentially. If all are kept, the distances from the largest
+ * h are.
  */
 
 enum { MAG = 0x7fff, UP = 0x8000, MOST_HALF = 0xffff, MOST_CODE = 15 };

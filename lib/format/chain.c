@@ -10,8 +10,8 @@
 #include "format/shard.h"
 #include "format/text.h"
 
-/* Payloads below this size are cheaper to copy than to share; frames of values have about
- * CHAIN_ROOM bytes. */
+/* CHAIN_KEEP: smaller payloads are copied, not spliced, which is cheaper. CHAIN_ROOM:
+ * about the size of a frame of values. */
 enum { CHAIN_KEEP = 32 * 1024, CHAIN_ROOM = 260 * 1024 };
 
 int

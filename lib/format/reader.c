@@ -145,7 +145,7 @@ data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 
 enum reader_at { AT_START, AT_HEAD, AT_BODY, AT_SHARD, AT_DONE, AT_FAILED };
 
-/* State that a rewind restores; the digest is copied separately. */
+/* State that a rewind restores; the digest and the tally are copied separately. */
 struct reader_pos {
 	enum reader_at at;
 	uint64_t key;
@@ -153,7 +153,7 @@ struct reader_pos {
 	uint64_t noted[3];		/* per type: group after the last range */
 };
 
-/* Numbers of records and values that callers have decoded (reader_decoded). */
+/* Numbers of records that callers have decoded, and of their non-zero values. */
 struct reader_tally {
 	uint64_t records, nonzero;
 };

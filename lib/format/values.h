@@ -8,7 +8,7 @@
 #include "codec/codec.h"
 #include "format/reader.h"
 
-/* Fill ctx with what both sides know about group g of a shard without transmission. */
+/* Set ctx to the codec's context for group g of a shard (struct codec_ctx). */
 void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
     struct codec_ctx *ctx);
 

@@ -335,7 +335,7 @@ source_packed(struct io *io, const char **packed, struct err *e)
 	return r;
 }
 
-/* Copy a pipe into a file without a name: some archives can only be read from a file. */
+/* Copy a pipe to a temporary file if its archive can only be read from a file. */
 static int
 source_file(struct io **io, struct err *e)
 {
