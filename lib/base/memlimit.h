@@ -1,7 +1,7 @@
 /*
- * The memory that a process may use, for code that can use more or less: the least of
- * RLIMIT_AS, RLIMIT_DATA, the machine's memory and, on Linux, memory.max of the
- * process's cgroup and its parents.
+ * The memory that a process may use, for code that can do with less: the least of
+ * RLIMIT_AS, RLIMIT_DATA, the machine's memory and, on Linux, memory.max of the process's
+ * cgroup and its parents.
  */
 #ifndef ACE_MEMLIMIT_H
 #define ACE_MEMLIMIT_H

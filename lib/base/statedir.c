@@ -35,7 +35,7 @@ statedir_ours(int fd, const char *dir, struct err *e)
 	return 0;
 }
 
-/* Set the error; if the folder is a symbolic link, say so, since errno does not. */
+/* Set the error. Name a symbolic link as the cause, which errno does not do. */
 static int
 statedir_none(const char *dir, struct err *e)
 {

@@ -181,9 +181,9 @@ temp_random(char *path, int i)
 		at[k] = digits[r % DIGITS];
 }
 
-/* Create a file as mkostemp(3) does, but with this mode: exactly, or less the umask.
- * Changing the mode later would need a system call that could open any file to others.
- * No other thread creates files meanwhile. */
+/* Create a file as mkostemp(3) does, with this mode, less the umask unless exact is 1.
+ * Changing the mode later would need a system call that could open any file to others. No
+ * other thread creates files meanwhile. */
 static int
 temp_new(char *path, mode_t mode, int exact)
 {

@@ -1,8 +1,8 @@
 /*
  * Q8, Q4, SIGN: blocks of values that share a bf16 scale; kern.h has the arithmetic.
  *
- * The scale is bf16 because an f16 scale below 6e-8 would be 0, and the whole block with it.
- * Values are divided by the rounded scale, because that is the one that the reader has.
+ * The scale is bf16 because an f16 scale below 6e-8 would be 0, and the whole block with
+ * it. Values are divided by the rounded scale, because the reader has only that one.
  */
 #include "codec/codec.h"
 #include "codec/estimate.h"
@@ -62,8 +62,8 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 }
 
 /* Estimate the error of blocks of 32 values whose step is the block's maximum / levels.
- * It is averaged over that maximum, for which P(max <= x) = F(x)^32. Values below half a
- * step become 0; the others have an error of step^2 / 12. */
+ * The error is averaged over the maximum, for which P(max <= x) = F(x)^32. Values below
+ * half a step become 0; the others have an error of step^2 / 12. */
 static double
 blocks(const struct estimate *m, double levels)
 {

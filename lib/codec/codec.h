@@ -163,7 +163,7 @@ int codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e);
 
 /* The body of the same group one step before. The encoder of lowrank starts its search
- * from it; readers do not need it. */
+ * from this body; readers do not need the body. */
 struct codec_last {
 	uint32_t codec;
 	uint8_t param;

@@ -25,7 +25,7 @@ magnitude(int16_t q)
 /* ---- the mode ---- */
 
 enum {
-	MANY = 49152,		/* up to this many values all choose the mode */
+	MANY = 49152,		/* larger groups choose the mode by a sample */
 	TRIAL = 16384,		/* number of sampled values for larger groups */
 	DENSE = 12,		/* at lower levels, the sample is larger */
 	SPARSE_TRIAL = 32768,	/* size of that larger sample */

@@ -52,8 +52,8 @@ exact_given_bound(const struct form *f, size_t n)
 
 #define LOAD8(p) (*(p))
 
-/* Set level u8[n] to the level of each old word: its exponent - a, or 0 if that is
- * negative. */
+/* Set level u8[n] to the level of each old word: its exponent - a, but at least 0; OUT if
+ * that is no level. */
 static void
 level_all(const struct form *f, const unsigned char *restrict old, size_t n,
     uint32_t a, uint32_t levels, unsigned char *restrict level)

@@ -142,7 +142,7 @@ add_symbol(struct places *g, unsigned s)
 	g->now += whole;
 }
 
-/* Read f positions from upper parts of distances; return the position after them. */
+/* Read f positions from upper parts of distances; return the position after the last. */
 static uint64_t
 get_places(struct subset_get *o, unsigned table, uint32_t *place, size_t f)
 {

@@ -157,8 +157,8 @@ sort(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 	s->top = (uint8_t)in->kern->tcq_sort(&w->m, w->q, in->n, w->code);
 }
 
-/* If the group is large, copy the sample that the first passes use to x and code, and let
- * w use it. */
+/* If the group is large, copy a sample of it to x and code, and let w point to the
+ * sample. */
 static void
 sample(struct kern_tcq_walk *w, float *x, uint16_t *code)
 {

@@ -208,8 +208,8 @@ safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
 
 /* ---- the contents of the header ---- */
 
-/* Keep the metadata that a stream can hold (short values with valid keys), and count the
- * rest. */
+/* Keep up to SAFETENSORS_NOTES pairs that a stream can hold, with short values and valid
+ * keys, and count the others. */
 static int
 safetensors_note(struct format_source *s, const char *key, const char *value,
     struct err *e)

@@ -6,8 +6,8 @@
 
 struct err;
 
-/* Open path (NULL or "-": standard input) as a regular file of size bytes, at its
- * start. If the input is not a regular file, it is copied to an unlinked file in
+/* Open path (NULL or "-": standard input) as a regular file of size bytes, at its start.
+ * If the input is not a regular file at its start, it is copied to an unlinked file in
  * $TMPDIR (or /tmp), so that nothing remains however the program ends. */
 int seekable_open(int *fd, uint64_t *size, const char *path, struct err *e);
 

@@ -72,8 +72,7 @@ chain_truncated(const struct chain *c, struct err *e)
 	    "the stream's head is incomplete");
 }
 
-/* Set the error for input that is not a stream. For the message, guess the input's format
- * from its first bytes. */
+/* Add to the error what the first bytes of an input that is not a stream look like. */
 static int
 chain_strange(struct chain *c, int r, struct err *e)
 {

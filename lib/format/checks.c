@@ -169,9 +169,9 @@ checks_changed(const unsigned char *p, size_t len, uint64_t n)
 	return !b.bad && b.at == len;
 }
 
-/* Check a model patch. Once, after its records, it has the checksum of each record and
- * the hash of the old model, or states that it needs no old model. If it needs one, it
- * also has the number of changed words per record. */
+/* Check frame mODL, which a model patch has once, after its records: the checksum of each
+ * record, and the hash of the old model or zeros if the patch needs none. With an old
+ * model, the number of changed words of each record follows. */
 static int
 checks_model(struct checks *c, const struct reader *r, struct err *e)
 {

@@ -70,8 +70,8 @@ int reader_next(struct reader *r, struct err *e);
 /* Go to the next READER_SHARD.  Return 1, or 0 at the end. */
 int reader_to_shard(struct reader *r, struct err *e);
 
-/* Ancillary frames between shards are not events.  A program that passes them on
- * registers fn.  It is called for each of them while reader_frame returns that frame. */
+/* Ancillary frames between shards are not events. A program that passes them on registers
+ * fn. fn is called for each such frame, which reader_frame then returns. */
 typedef int reader_loose_fn(void *arg, const struct reader *r, struct err *e);
 void reader_loose(struct reader *r, reader_loose_fn *fn, void *arg);
 

@@ -76,7 +76,7 @@ struct schema_span {
 	uint32_t tensor;
 	uint32_t cols;		/* last dimension of the tensor, at least 1 */
 	uint64_t offset;	/* index of its first element in the tensor */
-	uint64_t first;		/* the same in all tensors together */
+	uint64_t first;		/* index of that element in all tensors together */
 	size_t n;
 };
 void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);

@@ -245,8 +245,8 @@ kern_ecq_span(struct kern_ecq *m, unsigned c, unsigned s)
 	return m->first[s][c] | (uint32_t)(m->first[s + 1][c] - m->first[s][c]) << 16;
 }
 
-/* Decode a symbol in context c from state *x and count it.  Return it, or -1 if a word is
- * missing. */
+/* Decode a symbol in context c from state *x and count it. Return the symbol, or -1 if a
+ * word is missing. */
 static inline int
 kern_ecq_symbol(struct kern_ecq *m, struct kern_ecq_get *g, uint32_t *x, unsigned c)
 {
@@ -279,8 +279,8 @@ int kern_ecq_rows(size_t cols, size_t n);
 /* Initialise the tables for symbols from 0 to top, 1 to 15. */
 void kern_ecq_tables(struct kern_ecq *m, unsigned top);
 
-/* kern_ecq_levels: compute the levels of the next chunk. kern_ecq_done: update with its
- * k magnitudes, none above KERN_ECQ_CAP. */
+/* kern_ecq_levels: compute the levels of the next chunk. kern_ecq_done: update e with the
+ * k magnitudes of that chunk, none above KERN_ECQ_CAP. */
 void kern_ecq_levels(const struct kern_ecq_expect *e, uint8_t l[KERN_ECQ_LANES]);
 void kern_ecq_done(struct kern_ecq_expect *e, const int32_t mag[KERN_ECQ_LANES],
     size_t k);

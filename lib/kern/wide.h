@@ -308,9 +308,9 @@ wide_from_bf16(float *x, const uint16_t *h, size_t n)
 	kern_ref_from_bf16(x + i, h + i, n - i);
 }
 
-/* Store the scale of a block at p and its codes times 128 / codes at c. Of the bits
- * rotated left by one, the largest belong to the largest magnitude; of two, to the
- * negative one. */
+/* Store the scale of a block at p and its codes times 128 / codes at c. The bits rotated
+ * left by one are largest for the largest magnitude; of two equal magnitudes, for the
+ * negative value. */
 WIDE_INLINE void
 wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes, uint16_t top)
 {
