@@ -9,9 +9,9 @@ struct err;
 /* For tests: allow `left' more allocations and fail all later ones. */
 void alloc_starve(long left);
 
-/* Keep freed memory instead of returning it to the system; called at the start of a
- * program. The next group or shard needs the same amount, and new pages take more time
- * than the work on them. */
+/* Keep up to 16 MiB of freed memory instead of returning it to the system; call it at the
+ * start. The next group or shard needs the same amount, and new pages take more time than
+ * the work on them. */
 void alloc_keep(void);
 
 /* Announce that some megabytes will be allocated in pieces: put these into large pages

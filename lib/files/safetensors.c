@@ -150,7 +150,6 @@ safetensors_json(struct safetensors_text *t, char first, size_t max,
 	return safetensors_bad(t, je.text, e);
 }
 
-/* Parse one JSON value of any kind. */
 static int
 safetensors_any(struct safetensors_text *t, json_t **out, struct err *e)
 {

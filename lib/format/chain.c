@@ -372,7 +372,6 @@ chain_on_tail(struct chain *c, struct err *e)
 	return 0;
 }
 
-/* Skip the rest of the previous frame. */
 static int
 chain_past(struct chain *c, struct err *e)
 {

@@ -1,6 +1,6 @@
 /*
- * The chain of frames from HEAD to TAIL. Each frame is verified: one that is lost,
- * repeated, swapped or inserted is an error. format/reader.h interprets the frames.
+ * The chain of frames from HEAD to TAIL. Each frame is verified: a lost, repeated,
+ * swapped or inserted frame is an error. format/reader.h interprets the frames.
  */
 #ifndef ACE_CHAIN_H
 #define ACE_CHAIN_H

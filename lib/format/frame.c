@@ -23,7 +23,6 @@ frame_encode(const struct frame_head *h, unsigned char p[64])
 	bytes_set64(p + 56, hash_64(p, 56));
 }
 
-/* Set the error for bytes that do not look like a frame. */
 static int
 frame_strange(const unsigned char *p, uint64_t at, struct err *e)
 {

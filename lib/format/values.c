@@ -156,7 +156,6 @@ values_whole(const struct shard *s, struct err *e)
 	    "history: expand it first with ace-expand --cache");
 }
 
-/* Allocate room for a group of this shard. */
 static int
 values_room(struct values *v, struct err *e)
 {

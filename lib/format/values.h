@@ -50,8 +50,8 @@ int values_whole(const struct shard *s, struct err *e);
  *
  * Annotations on the way are passed to `note' (may be NULL), in order.
  */
-/* Largest value accepted from other devices. No gradient is so large, and a residual to which
- * such values are added again and again would overflow at some step and stay infinite. */
+/* Largest magnitude accepted from other devices. No gradient is so large, and a residual
+ * to which such values are added again and again would at last become infinite. */
 #define VALUES_MOST 1e18f
 
 struct values {

@@ -68,7 +68,7 @@ int filter_piped(const struct filter *f);
 int filter_shard(const struct reader *r, struct writer *w, struct err *e);
 
 /* From now on copy frames between r's shards to w. changed: values were modified; copy
- * only frames whose type says that they remain valid. Call once, when both are open. */
+ * only frames whose type says that they remain valid. Call once, when r and w exist. */
 void filter_loose(struct reader *r, struct writer *w, int changed);
 
 /* Copy the shard at which r stands to w, up to its verified end, with unchanged payloads. */
