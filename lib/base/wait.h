@@ -32,8 +32,8 @@ int wait_secs(double secs, int out, struct err *e);
 /* Wait up to ms milliseconds. Return 1 as soon as the pipe `out' has no reader any more,
  * else 0. */
 int wait_gone(int out, int ms);
-/* Wait up to ms milliseconds and return 0. If the pipe out has no reader any more, act
- * as write(2) would: raise SIGPIPE, or return a quiet error if it is ignored. */
+/* Wait up to ms milliseconds and return 0. If the pipe out has no reader any more, act as
+ * write(2) would: raise SIGPIPE, or return a quiet error if SIGPIPE is ignored. */
 int wait_orphan(int out, int ms, struct err *e);
 
 #endif
