@@ -2,10 +2,10 @@
 #
 #	awk -f swept.awk TABLE.tsv... TABLE-runs.tsv...
 #
-# The baseline of a table is its FullSync... way with the least mean loss.  A setting is
-# the batch of all devices together and the trainer's options.  Settings are comparable
-# if text, model, optimiser and length of the run are equal.  The settings of all runs with
-# the first seed count.  The baseline must be the best of at least three settings with at
+# The baseline is the method (column 1) FullSync... with the least mean loss.  A setting is the
+# batch of all devices together and the trainer's options.  Settings are comparable if text,
+# model, optimiser and length of the run are equal.  Runs with the first seed and dense
+# gradients at every step count.  The baseline must be the best of at least three settings with at
 # least two batches.  Another setting may be better by 0.015 nats (about 0.3 points of
 # top-1), the difference between two processors.  Batches with less than one sequence for
 # each device of the table do not count.

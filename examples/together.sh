@@ -74,7 +74,7 @@ coded() {
 	local s=$work/state policy=(--ratio "2,60,20Mbit")
 	policy+=(--bandwidth "$2Mbit")
 	case $1 in
-	# with cuts, the first shard does not state its computing time, which auto needs
+	# all: with cuts, the first shard does not state its computing time, which auto needs
 	deco | all) policy+=(--deco "${compute}s,$3ms") ;;
 	all*) policy+=(--deco "auto,$3ms") ;;
 	esac

@@ -112,8 +112,8 @@ ACE_API int ace_write_key(struct ace_writer *w, const char *key,
 ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
     struct ace_error *e);
 /* Begins a shard, for a filter: also copies the tensors of r's current shard, and its keys and
- * other data that struct ace_shard cannot hold.  During ace_read_group, annotations that stay
- * valid for a changed shard are copied from r to w, and so are frames between r's shards. */
+ * other data that struct ace_shard cannot hold.  After that, ace_read_group copies annotations
+ * that stay valid for a changed shard to w, and ace_read_shard frames between r's shards. */
 ACE_API int ace_write_shard_of(struct ace_writer *w, struct ace_reader *r,
     const struct ace_shard *s, struct ace_error *e);
 /* Writes values in canonical order, any number per call, across tensor and group

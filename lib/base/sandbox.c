@@ -266,7 +266,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ANY(getppid), ANY(getuid), ANY(geteuid), ANY(getgid), ANY(getegid),
 	ANY(getrlimit), ANY(getrusage), ANY(sysinfo), ANY(uname), ANY(umask),
 	ONLY(prlimit64, 0, 0), ONLY(prlimit64, 0, SELF),
-	/* another process: fork(3) sets no other flags */
+	/* another process: libc's fork sets no other flags */
 	{ SYS_clone, SANDBOX_STARTS, 0, ~(uint32_t)(CLONE_CHILD_SETTID |
 	    CLONE_CHILD_CLEARTID), SIGCHLD },
 	{ SYS_prctl, SANDBOX_STARTS, 0, 0xffffffff, PR_SET_PDEATHSIG },

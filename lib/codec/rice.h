@@ -2,8 +2,8 @@
  * Golomb-Rice codes with an adaptive mean (Golomb 1966; Rice 1979; the mean as in LOCO-I,
  * Weinberger, Seroussi and Sapiro 2000).
  *
- *   v := v >> r zeros, a 1, and the r low bits of v;  r = floor(log2(mean))
- *      | 16 zeros and all bits of v                   if v >> r is 16 or more
+ *   v := v >> r zeros, a 1, and the r low bits of v;  r = floor(log2(max(mean, 1)))
+ *      | 16 zeros and v, as wide as the largest number   if v >> r is 16 or more
  *
  * After each v the mean moves a quarter of the way to v; it is stored in units of 2^-8.
  * Bits fill bytes from the least significant one; the last byte is padded with 0.

@@ -717,7 +717,7 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 		r = coding_cheaper(q, l.budget, e);
 	return r < 0 || coding_size(q) <= l.budget ? r : err_set(e, ERR_REFUSED,
 	    "shard '%.100s/%llu': a budget of %llu bytes is too small: its tensors "
-	    "of whole numbers, sent without loss, take %llu", shard_device(q->shard),
+	    "that are sent without loss take %llu", shard_device(q->shard),
 	    (unsigned long long)q->shard->step, (unsigned long long)l.budget,
 	    (unsigned long long)coding_size(q));
 }

@@ -130,7 +130,7 @@ void coding_drop(struct coding *c, size_t k);
  * Code all waiting groups within the budget, of which `base' bytes are already written.
  * If even the coarsest rates do not fit, groups get one of the plan's codecs of fixed
  * size or are left out, for the least weighted error. Return -ERR_REFUSED if a shard with
- * only the groups of whole numbers, which are sent without loss, does not fit.
+ * only the groups that are sent without loss (schema_exact_group) does not fit.
  */
 int coding_fit(struct coding *c, uint64_t base, uint64_t budget, struct err *e);
 

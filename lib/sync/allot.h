@@ -41,7 +41,7 @@ struct allot {
 	uint32_t shared;		/* codec of the groups that share the step */
 	const struct codec_plan *other;	/* [m] codecs for the exceptions */
 	size_t m;
-	double budget;			/* bytes for bodies and their entries */
+	double budget;			/* bytes for bodies and their directory entries */
 	void (*ctx)(void *arg, uint32_t g, struct codec_ctx *ctx);
 	void *arg;
 	/* bytes that a body of this length adds to a shard (pipe/size.h) */

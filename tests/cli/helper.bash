@@ -254,7 +254,7 @@ sanitized() {
 	[ -n "${ACE_SANITIZED:-}" ]
 }
 
-# literals: print the literal displays of the page on standard input, without roff
+# literals: read a page on standard input, print its literal displays without roff escapes
 literals() {
 	sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.Bd/d;s/^\.Ed$//;p}' |
 	    sed -e 's/^\\&//' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(ga/`/g' \

@@ -93,7 +93,7 @@ without() {
 	refuses 2 '\(as root: ' built check NIX_BUILD_TOP=/build DEPS=yes
 	refuses 2 '\(as root: ' built deps CI=
 	refuses 2 '\(as root: ' built deps DEB_BUILD_ARCH=amd64
-	# on a terminal a person can answer
+	# on a terminal make would install them, as with DEPS=yes
 	exits 2 env -u CI -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u DEPS "$BUILD/tests/pty" \
 	    sh -c 'exec make -C "$1" BUILD="$PWD/b" check 2>&1' - "$ROOT"
 	grep -q '(as root: ' out

@@ -378,8 +378,8 @@ class Run:
         return got
 
     def sync(self) -> None:
-        """Exchange now, whatever the number of steps: send this device's part, and set the
-        model to the next common one."""
+        """Exchange now, whatever the number of steps: send this device's part, and apply
+        the average to the model, or set .grad to it (mode gradients)."""
         if self.gone:
             raise Error(self.gone)
         with self._whole():
