@@ -217,7 +217,7 @@ still() {
 	still coded m.safetensors
 	ace-select -b 400 scored >planned
 	exits 5 ace-compress planned
-	says "shard '.*': a budget of 400 bytes is too small: its tensors of whole numbers, sent without loss, take [0-9]+$"
+	says "shard '.*': a budget of 400 bytes is too small: its tensors that are sent without loss take [0-9]+$"
 	# a whole number that has the bits of 2.5 stays the same
 	perl -e 'print pack "f<", 2.5' >half.raw
 	ace-import half.raw | ace-export -f safetensors -o h.safetensors
