@@ -644,7 +644,7 @@ TABLE(cluster)
 struct profile {
 	struct schema sc;		/* schema of the first shard */
 	uint64_t shards, timed;
-	double *bytes, *seconds;	/* [rows] sums; the first layer first */
+	double *bytes, *seconds;	/* [sc.n] sums; the first layer (last tensor) first */
 	double *v;			/* times of this shard, if `heard' */
 	unsigned heard;
 };

@@ -4,9 +4,9 @@
 #
 #	deco.sh [DIR]	writes DIR/deco.tsv and .svg (default .)
 #
-# The training is real: a small network on four devices.  The network between them is
-# simulated, with the size and the speed of the example's transformer on a small device:
-# 252384 values, 0.1 s per step (tests/emulate.c).
+# The training is real: a small model on four devices.  The links between them are
+# simulated, for messages of the size of the example's transformer, 252384 values, and its
+# speed on a small device, 0.1 s per step (tests/emulate.c).
 #
 # The best plan of each way, and the learning rate of each delay, are chosen with some seeds
 # and measured with others, so that luck does not look like skill.  Hindsight is the measured
@@ -14,7 +14,7 @@
 #
 # Plans have two forms: as in DeCo-SGD, and ahead, where each device applies its own update
 # immediately and the average corrects it later.  Without compression the second form is
-# DGA.
+# delayed gradient averaging (DGA).
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "${0%/*}" && pwd)

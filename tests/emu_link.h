@@ -28,7 +28,7 @@ struct link {
 	struct {
 		double rate, latency, until;
 	} phase[PHASES];
-	double period;		/* seconds until the link repeats; 0: it does not change */
+	double period;		/* seconds until the link repeats; 0: it does not repeat */
 	double compute;		/* seconds of computing per step */
 	double sent[DEVICES], done;
 	double back[STEPS];

@@ -72,7 +72,7 @@ cli_wrap(const char *s, int at, int in)
 
 	for (; *s != '\0'; s += n, s += strspn(s, " \n")) {
 		n = (int)strcspn(s, " \n");
-		/* do not break a bracket that fits into a line */
+		/* do not break a bracket that fits into half a line after column `in' */
 		if (*s == '[' && strchr(s, ']') != NULL &&
 		    strchr(s, ']') - s < CLI_WIDE / 2 - in)
 			n = (int)(strchr(s, ']') + 1 - s);

@@ -13,8 +13,8 @@ enum {
 	SAMPLE = 4096,		/* size of the sample; below twice that, no sample */
 	PIECE = 256		/* values in each piece of the sample */
 };
-/* Lagrange multiplier: the squared steps of error that one bit is worth. Measured: this
- * value has the least error at equal bits (tests/unit/codec/test_tcq.c). */
+/* Lagrange multiplier: the squared steps of error that one bit is worth, found by trial.
+ * tests/unit/codec/test_tcq.c measures the bits at equal error. */
 #define PRICE 0.2f
 
 struct work {

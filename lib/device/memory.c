@@ -452,7 +452,7 @@ memory_flush(const struct statedir *s, struct err *e)
 	    memory_commit(s, MEMORY_FILE, s->later, e);
 }
 
-/* Save h, and the older memory `before' unless it is NULL. Both are empty afterwards. */
+/* Save h, and the older memory `before' unless it is NULL. On success both are empty. */
 static int
 memory_put_away(struct memory *h, struct memory *before,
     const struct statedir *s, const char *name, struct err *e)

@@ -1,6 +1,6 @@
 /*
- * The parts that the tables with 256-bit vectors (AVX2, AVX-512) share: a chunk is one
- * vector, 16 bits per value.
+ * The parts that kern_avx2.c and kern_avx512.c share: a chunk is one vector of 256 bits, 16
+ * bits per value.  Terms are as in kern_ecq.h.
  *
  * ---- ecq_sort ----
  *
@@ -292,7 +292,7 @@ kern_ecq_sort_wide(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size
 enum { BANKS = 4, BANK = KERN_ECQ_SYMBOLS * KERN_ECQ_WIDTH };
 
 struct banks {
-	/* one vector more than needed: loads and stores of banks at the same offset of
+	/* 64 bytes more than needed: loads and stores of banks at the same offset of
 	 * different pages would collide */
 	uint32_t n[BANKS][BANK + 16];
 };

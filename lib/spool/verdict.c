@@ -16,8 +16,8 @@
 #include "spool/receipt_list.h"
 #include "spool/verdict.h"
 
-/* Receipts of rejected shards with one name (device, step) to store, since each takes room.
- * After them, no other shard with this name is accepted. */
+/* Most receipts of rejected shards stored under one name (device, step), since each takes
+ * room.  Then no other shard with this name is accepted. */
 enum { VERDICT_TRIES = 16 };
 
 enum verdict_says {

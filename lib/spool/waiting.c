@@ -42,7 +42,7 @@ waiting_due(struct waiting *w)
 	return 1;
 }
 
-/* "waiting for step 2"; for ace-cloud, which counts rounds from 1, "waiting for round 3" */
+/* "waiting for step 2"; with --events, where rounds count from 1, "waiting for round 3" */
 #define STEP(w, text, step) (w)->f->events != 0 ? text " round" : text " step", \
 	(unsigned long long)(step) + ((w)->f->events != 0)
 

@@ -187,7 +187,7 @@ coding_add(struct coding *c)
 {
 	const struct codec_plan *p = &c->slot[c->filled++].plan;
 
-	/* a group whose codec uses the previous shard is coded alone */
+	/* end the batch: only one group in it may use the previous shard */
 	return c->filled == c->slots || codec_after(p);
 }
 

@@ -319,7 +319,7 @@ stage_compress_upto(struct stage_compress *x, uint32_t g,
 enum {
 	STAGE_COMPRESS_LATE = 256,	/* bytes kept for annotations at the end */
 	STAGE_COMPRESS_LEAST = 1024	/* a smaller segment is sent with the next one,
-					 * since a frame head takes about 100 bytes */
+					 * since a frame takes about 100 bytes besides */
 };
 
 /* Settle all waiting groups with the codes that coding_fit found. */

@@ -47,8 +47,8 @@ struct stage_select_opts {
 	struct stage_select_budget want;
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;			/* 0: the default */
-	uint32_t shared;		/* the level with a free step (codec_shared),
-					 * or CODEC_NONE */
+	uint32_t shared;		/* the codec of --levels with a free step
+					 * (codec_shares), or CODEC_NONE */
 	uint64_t effort;		/* 0: not given */
 	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* in order of rising shares */
 	size_t shares;

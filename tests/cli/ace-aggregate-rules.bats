@@ -338,7 +338,7 @@ steps() {
 		same out last
 	done
 	[ "$n" -gt 8 ]
-	# a damaged history is refused; the other file is not used instead
+	# a damaged history is refused
 	rm -r spool
 	cp -r fourth spool
 	for f in spool/past.?; do

@@ -44,7 +44,7 @@ netns_on() {
 	ip netns exec "$NETNS-$h" "$@"
 }
 
-# netns_rate HOST DEVICE RATE: limit the rate, with a burst of 4 ms and a queue of 50 ms
+# netns_rate HOST DEVICE RATE: limit the rate; burst 4 ms, at least 16 kB; queue 50 ms
 netns_rate() {
 	local bits=${3%mbit}
 	tc -n "$NETNS-$1" qdisc replace dev "$2" root tbf rate "$3" \

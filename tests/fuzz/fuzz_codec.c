@@ -160,7 +160,7 @@ bits_back(unsigned form, const unsigned char *old, const unsigned char *new,
 }
 
 /* Treat p[n] as a body to decode with fixed old words; as new words, which must come back;
- * and as new upper halves of bytes, which must come back, too. */
+ * and as changes of the upper halves of bytes, which must come back, too. */
 static void
 bits(unsigned form, const uint8_t *p, size_t n, size_t want)
 {
