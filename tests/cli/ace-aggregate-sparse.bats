@@ -129,7 +129,8 @@ alike() {
 		[ "$(wc -c <"up.$f")" -lt $(($(wc -c <"flat.$f") / 8)) ]
 		# an exact code leaves a residual of zeros
 		raw "rs.$f/residual" --kind residual >left
-		[ -s left ] && [ "$(tr -d '\0' <left | wc -c)" -eq 0 ]
+		[ -s left ]
+		[ "$(tr -d '\0' <left | wc -c)" -eq 0 ]
 	done
 	makes deep ace-aggregate up.w up.e
 	exits 0 ace-aggregate d1 d2 d3 d4 d5 d6
