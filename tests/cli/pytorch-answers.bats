@@ -236,6 +236,20 @@ hostile() {
 	with fails("round 2 took more than 3 s", 4):
 	    l.sync()
 	assert same(m, model) and l.round == 1
+
+	# a connection that ends between two rounds failed: no bytes are left over
+	for path in glob.glob("go.*") + glob.glob("edge1.pt*"):
+	    os.unlink(path)
+	m = begin()
+	l = local(m)
+	said(l, 0, values(m))
+	made.append((1, "exit 4\n"))
+	l.sync()
+	while not l.pipe.poll.poll(100):
+	    pass
+	with fails("", 4):
+	    l.sync()
+	assert l.round == 1
 	E
 	py ends.py
 }
