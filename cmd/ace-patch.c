@@ -410,7 +410,7 @@ make(struct patch *x, struct err *e)
 	shard_hex(x->makes, hex);
 	cli_say(o->f->cli, 1, "the next model of '%s' is %s, step %llu", x->m.path,
 	    hex, (unsigned long long)last->step);
-	if ((r = swap_ready(&x->swap, x->is, x->makes, last->step, e)) < 0 ||
+	if ((r = swap_ready(&x->swap, x->makes, last->step, e)) < 0 ||
 	    o->act == STAGE)
 		return r;
 	x->measured = 0;	/* take the hash from the marker */

@@ -220,8 +220,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ANY(statx), ANY(faccessat), ANY(readlinkat), ANY(getdents64),
 	ANY(getxattr),
 	ANY(unlinkat), ANY(mkdirat),
-	MAKES(linkat), MAKES(renameat2), MAKES(inotify_init1),
-	MAKES(inotify_add_watch),
+	MAKES(linkat), MAKES(renameat2),
 #ifdef SYS_renameat
 	MAKES(renameat),
 #endif

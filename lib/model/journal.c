@@ -27,14 +27,13 @@ enum {
 int
 journal_mark_read(const char *path, struct journal_mark *mark, struct err *e)
 {
-	char text[JOURNAL_TEXT + 1], hex[MODEL_HEX], from[MODEL_HEX];
+	char text[JOURNAL_TEXT + 1], hex[MODEL_HEX];
 	const int r = io_text(path, text, sizeof(text), e);
 
 	if (r > 0 && (sscanf(text, "hash %32[0-9a-f]\nstep %" SCNu64
 	    "\nstamp %" SCNx64 "\nwas %" SCNx64 "\ninode %" SCNu64
-	    "\nnext %" SCNx64 "\nfrom %32[0-9a-f]\n", hex, &mark->step,
-	    &mark->stamp, &mark->was, &mark->inode, &mark->next, from) != 7 ||
-	    !model_unhex(hex, mark->hash) || !model_unhex(from, mark->from)))
+	    "\nnext %" SCNx64 "\n", hex, &mark->step, &mark->stamp, &mark->was,
+	    &mark->inode, &mark->next) != 6 || !model_unhex(hex, mark->hash)))
 		return err_set(e, ERR_DATA, "corrupt: damaged marker file '%s': remove it", path);
 	return r;
 }
@@ -43,14 +42,12 @@ int
 journal_mark_write(const char *path, const struct journal_mark *mark,
     struct err *e)
 {
-	char text[JOURNAL_TEXT], hex[MODEL_HEX], from[MODEL_HEX];
+	char text[JOURNAL_TEXT], hex[MODEL_HEX];
 
 	shard_hex(mark->hash, hex);
-	shard_hex(mark->from, from);
 	(void)snprintf(text, sizeof(text), "hash %s\nstep %" PRIu64 "\nstamp %"
 	    PRIx64 "\nwas %" PRIx64 "\ninode %" PRIu64 "\nnext %" PRIx64
-	    "\nfrom %s\n", hex, mark->step, mark->stamp, mark->was, mark->inode,
-	    mark->next, from);
+	    "\n", hex, mark->step, mark->stamp, mark->was, mark->inode, mark->next);
 	return io_set_text(path, text, IO_SYNC_FULL, e);
 }
 

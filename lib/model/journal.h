@@ -38,7 +38,6 @@ struct journal_mark {
 	uint64_t was;		/* the part of stamp that the exchange does not change */
 	uint64_t inode, next;	/* inode: of the next model, shows whether it is in place;
 				 * next: the state of all its files */
-	unsigned char from[MODEL_HASH];	/* hash of the model to be replaced */
 };
 
 /* Return 1, or 0 if the file does not exist; -ERR_DATA if it is not valid. */

@@ -519,31 +519,6 @@ model_hash(const struct model *m, unsigned char (*digest)[MODEL_HASH],
 }
 
 int
-model_measure(const char *path, unsigned char hash[MODEL_HASH], struct err *e)
-{
-	struct model m = MODEL_INIT;
-	unsigned char (*digest)[MODEL_HASH] = NULL, *p = NULL;
-	struct model_span span;
-	uint32_t g;
-	int r = model_open(&m, path, e);
-
-	if (r == 0 && ((p = alloc_raw(model_most(&m), 1, e)) == NULL ||
-	    (digest = alloc_get(m.schema.ngroups, MODEL_HASH, e)) == NULL))
-		r = -ERR_SYS;
-	for (g = 0; r == 0 && g < m.schema.ngroups; g++) {
-		model_span(&m, g, &span);
-		if ((r = model_read(&m, &span, p, e)) == 0)
-			hash_128(p, span.bytes, digest[g]);
-	}
-	if (r == 0)
-		model_hash(&m, digest, hash);
-	alloc_free(digest);
-	alloc_free(p);
-	model_close(&m);
-	return r;
-}
-
-int
 model_unhex(const char *hex, unsigned char hash[MODEL_HASH])
 {
 	unsigned byte;

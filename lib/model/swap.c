@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -98,8 +97,6 @@ swap_close(struct swap *s)
 	size_t i;
 
 	swap_drop(s);
-	if (s->watch >= 0)
-		(void)close(s->watch);
 	journal_drop(&s->redo);
 	statedir_close(&s->dir);
 	for (i = 0; i < SWAP_NAMES; i++)
@@ -133,74 +130,41 @@ swap_known(struct swap *s, const struct model *m,
 /* Checksums of files' states, added up because the order in a directory does not
  * matter. */
 struct looks {
-	const struct swap *s;	/* for `took': compare with the files in new; or NULL */
 	uint64_t all, was;	/* with and without times of last change */
 	uint64_t to;		/* checksum for the targets of symbolic links */
-	uint64_t took;		/* checksum for linked or copied files and their sources */
 	int dir;
 };
-
-/* A hard link is identified by its inode.  A copy is identified by its time of last
- * change, too, unless it has other hard links, which change that time. */
-static uint64_t
-looks_took(const struct stat *st, const char *name, int linked)
-{
-	const struct stat is = { .st_ino = st->st_ino };
-
-	return linked ? model_looks(&is, name, 0) :
-	    model_looks(st, name, st->st_nlink == 1);
-}
 
 /* Add a file and, for a symbolic link, its target. */
 static int
 looks_add(void *arg, const char *path, const char *name, struct err *e)
 {
 	struct looks *l = arg;
-	struct stat st, in;
-	char *new = NULL;
-	int linked;
+	struct stat st;
 
 	if (model_stat(AT(path), AT_SYMLINK_NOFOLLOW, &st) < 0)
 		return err_sys(e, "'%s'", path);
-	if (l->s != NULL && name[0] != '\0' &&
-	    (new = alloc_path(l->s->at[NEW], name, e)) == NULL)
-		return -ERR_SYS;
-	linked = new != NULL && fstatat(AT(new), &in, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    in.st_ino == st.st_ino;
-	alloc_free(new);
-	if (linked)
-		l->took += looks_took(&st, name, 1);
 	l->all += model_looks(&st, name, 1);
 	l->was += model_looks(&st, name, 0);
 	if (S_ISLNK(st.st_mode) && model_stat(AT(path), 0, &st) == 0)
 		l->to += model_looks(&st, name, 1);
-	if (!linked)
-		l->took += looks_took(&st, name, 0);
 	return 0;
-}
-
-static uint64_t
-looks_rights(const struct stat *st)
-{
-	const struct stat is = { .st_mode = st->st_mode, .st_uid = st->st_uid,
-	    .st_gid = st->st_gid };
-
-	return model_looks(&is, ".", 0);
 }
 
 /* Add up the state of a file, or of a directory and all that is in it. */
 static int
-swap_looks(const char *path, const struct swap *s, struct looks *l,
-    struct err *e)
+swap_looks(const char *path, struct looks *l, struct err *e)
 {
-	struct stat st;
+	struct stat st, rights;
 
-	*l = (struct looks){ .s = s };
+	*l = (struct looks){ 0 };
 	if (fstatat(AT(path), &st, 0) < 0)
 		return err_sys(e, "'%s'", path);
 	if (!(l->dir = S_ISDIR(st.st_mode)))
 		return looks_add(l, path, "", e);
-	l->all = l->was = l->took = looks_rights(&st);
+	rights = (struct stat){ .st_mode = st.st_mode, .st_uid = st.st_uid,
+	    .st_gid = st.st_gid };
+	l->all = l->was = model_looks(&rights, ".", 0);
 	return scan(path, 1, looks_add, l, e);
 }
 
@@ -288,18 +252,17 @@ swap_owned(int fd, const struct stat *was, const char *path, const char *to,
 /* Make a new file like the one at path, which is open as `from'; *fd stays open.  With a
  * reflink the new file shares its bytes. */
 static int
-swap_like(struct swap *s, int from, const char *path, const char *name,
-    const char *to, int *fd, struct err *e)
+swap_like(const struct swap *s, int from, const char *path, const char *to, int *fd,
+    struct err *e)
 {
 	struct stat st;
 	int r;
 
-	if (model_stat(from, "", AT_EMPTY_PATH, &st) < 0)
+	if (fstat(from, &st) < 0)
 		return err_sys(e, "'%s'", path);
 	*fd = openat(AT(to), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (*fd < 0)
 		return err_sys(e, "'%s'", to);
-	s->took += looks_took(&st, name, 0);
 	if ((r = swap_owned(*fd, &st, path, to, e)) == 0 && s->way == SWAP_REFLINK &&
 	    ioctl(*fd, FICLONE, from) < 0)
 		r = err_sys(e, "cannot make a reflink of '%s'", path);
@@ -321,25 +284,18 @@ swap_plain(void *arg, const char *path, const char *name, struct err *e)
 
 /* Link, or else copy, a file that does not change into the next directory. */
 static int
-swap_both(struct swap *s, const char *path, const char *name, const char *to,
-    struct err *e)
+swap_both(const struct swap *s, const char *path, const char *to, struct err *e)
 {
 	struct stat st;
 	int from, fd = -1, r;
 
-	if (linkat(AT(path), AT(to), 0) == 0) {
-		if (fstatat(AT(to), &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return err_sys(e, "'%s'", to);
-		s->took += looks_took(&st, name, 1);
-		return 0;
-	}
-	if (errno == EEXIST)		/* copied already */
+	if (linkat(AT(path), AT(to), 0) == 0 || errno == EEXIST)	/* copied already */
 		return 0;
 	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return err_sys(e, "'%s'", to);
 	if ((r = fd_open(path, FD_FILE, &from, &st, e)) < 0)
 		return r;
-	if ((r = swap_like(s, from, path, name, to, &fd, e)) == 0 &&
+	if ((r = swap_like(s, from, path, to, &fd, e)) == 0 &&
 	    (s->way == SWAP_REFLINK ||
 	    (r = swap_fill(path, from, fd, 0, UINT64_MAX, e)) == 0) && fsync(fd) < 0)
 		r = err_sys(e, "'%s'", to);
@@ -352,9 +308,9 @@ swap_both(struct swap *s, const char *path, const char *name, const char *to,
 static int
 swap_link(void *arg, const char *path, const char *name, struct err *e)
 {
-	struct swap *s = arg;
+	const struct swap *s = arg;
 	char *to = alloc_path(s->at[NEW], name, e);
-	const int r = to != NULL ? swap_both(s, path, name, to, e) : -ERR_SYS;
+	const int r = to != NULL ? swap_both(s, path, to, e) : -ERR_SYS;
 
 	alloc_free(to);
 	return r;
@@ -379,8 +335,6 @@ swap_folder(struct swap *s, int last, struct err *e)
 	if (r == 0 && !last && fchmod(fd, 0700) < 0)
 		r = err_sys(e, "'%s'", new);
 	(void)close(fd);
-	if (last)
-		s->took += looks_rights(&st);
 	return r;
 }
 
@@ -445,8 +399,8 @@ swap_copies(struct swap *s, const unsigned char *touched, struct err *e)
 			continue;
 		f = &s->m->file[i];
 		to = alloc_path(s->at[NEW], f->name, e);
-		r = to != NULL ? swap_like(s, f->fd, f->path, f->name, to, &s->fd[i],
-		    e) : -ERR_SYS;
+		r = to != NULL ? swap_like(s, f->fd, f->path, to, &s->fd[i], e) :
+		    -ERR_SYS;
 		alloc_free(to);
 	}
 	return r;
@@ -456,13 +410,18 @@ swap_copies(struct swap *s, const unsigned char *touched, struct err *e)
 static int
 swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
 {
+	struct looks now;
+	int r;
+
 	if (swap_mounted(s->path))
 		return err_set(e, ERR_REFUSED, "'%s' is a mount point, which cannot "
 		    "be renamed: use --way in-place", s->path);
-	s->took = 0;
+	if ((r = swap_looks(s->path, &now, e)) < 0)
+		return r;
+	s->was = now.was;
 	temp_enter(s->at[NEW]);
 	return s->m->dir ? swap_copies(s, touched, e) : swap_like(s, s->m->file[0].fd,
-	    s->path, "", s->at[NEW], &s->fd[0], e);
+	    s->path, s->at[NEW], &s->fd[0], e);
 }
 
 /* ---- the end ---- */
@@ -497,7 +456,7 @@ swap_finish(struct swap *s, struct err *e)
 		s->marked = m.file[i].inode == s->m->file[i].inode;
 	model_close(&m);
 	if (s->fd == NULL) {
-		if ((r = swap_looks(s->path, NULL, &now, e)) < 0)
+		if ((r = swap_looks(s->path, &now, e)) < 0)
 			return r;
 		s->marked = now.was == s->ready.next;
 	}
@@ -542,41 +501,16 @@ swap_inode(const char *path)
 	return fstatat(AT(path), &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
-/* Watch the model until the exchange.  The exchange sets the file's ctime, so ctime cannot
- * show that the file was written just before and its mtime set back.  inotify can; after a
- * kill, or without inotify, the file's hash is compared. */
-static void
-swap_watch(struct swap *s)
-{
-	s->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (s->watch >= 0 && inotify_add_watch(s->watch, s->path,
-	    IN_MODIFY | IN_ATTRIB) < 0) {
-		(void)close(s->watch);
-		s->watch = -1;
-	}
-}
-
 /* Return 1 if the old model, which the exchange has moved to `new', changed after
- * swap_ready looked at it, else 0. */
+ * swap_ready looked at it, else 0.  The exchange itself changes the time of last change of
+ * a single file. */
 static int
 swap_changing(const struct swap *s, const char *new, struct err *e)
 {
-	char event[sizeof(struct inotify_event) + 256];
-	unsigned char is[MODEL_HASH];
-	struct err own = ERR_INIT;
 	struct looks was;
-	int r;
+	const int r = swap_looks(new, &was, e);
 
-	if ((r = swap_looks(new, NULL, &was, e)) < 0)
-		return r;
-	/* for a directory compare times, too: its files keep them */
-	if (was.dir || was.was != s->ready.was)
-		return (was.dir ? was.all : was.was) != s->ready.was;
-	if (s->watch >= 0)
-		return read(s->watch, event, sizeof(event)) > 0;
-	r = model_measure(new, is, &own);
-	return r == -ERR_SYS ? err_move(e, &own) :
-	    r < 0 || memcmp(is, s->ready.from, MODEL_HASH) != 0;
+	return r < 0 ? r : (was.dir ? was.all : was.was) != s->ready.was;
 }
 
 /* The exchange is done: the next model is at path and the old one in `new'.  If the old
@@ -594,7 +528,7 @@ swap_placed(struct swap *s, struct err *e)
 	 * links */
 	if (there && (changing = swap_changing(s, new, e)) < 0)
 		return changing;
-	if ((r = swap_looks(s->path, NULL, &now, e)) < 0)
+	if ((r = swap_looks(s->path, &now, e)) < 0)
 		return r;
 	if (now.was != s->ready.next) {	/* somebody replaced the next model meanwhile */
 		s->placed = 0;
@@ -781,25 +715,24 @@ swap_whole(struct swap *s, struct err *e)
 			return err_sys(e, "'%s'", s->m->file[i].path);
 	}
 	swap_drop(s);
-	if ((r = swap_looks(s->at[NEW], NULL, &next, e)) < 0 ||
-	    (r = swap_looks(s->path, s, &now, e)) < 0 ||
+	if ((r = swap_looks(s->at[NEW], &next, e)) < 0 ||
+	    (r = swap_looks(s->path, &now, e)) < 0 ||
 	    (r = model_same(s->m, e)) < 0)
 		return r;
 	s->ready.inode = swap_inode(s->at[NEW]);
 	s->ready.next = next.was;
 	s->ready.stamp = now.all + now.to;
 	s->ready.was = s->m->dir ? now.all : now.was;
-	return now.took == s->took ? 0 : swap_changed(s, e);
+	return now.was == s->was ? 0 : swap_changed(s, e);
 }
 
 int
-swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
-    const unsigned char hash[MODEL_HASH], uint64_t step, struct err *e)
+swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH], uint64_t step,
+    struct err *e)
 {
 	int r;
 
 	s->ready = (struct journal_mark){ .step = step };
-	memcpy(s->ready.from, from, MODEL_HASH);
 	memcpy(s->ready.hash, hash, MODEL_HASH);
 	if (s->way == SWAP_PLACE)
 		return 0;
@@ -822,8 +755,8 @@ swap_still(const struct swap *s, struct err *e)
 
 	if (!s->staged)
 		return model_same(s->m, e);
-	return (r = swap_looks(s->path, NULL, &now, e)) < 0 ||
-	    (r = swap_looks(s->at[NEW], NULL, &next, e)) < 0 ? r :
+	return (r = swap_looks(s->path, &now, e)) < 0 ||
+	    (r = swap_looks(s->at[NEW], &next, e)) < 0 ? r :
 	    now.all + now.to == s->ready.stamp && next.was == s->ready.next ? 0 :
 	    swap_changed(s, e);
 }
@@ -835,8 +768,6 @@ swap_commit(struct swap *s, struct err *e)
 	struct stat st;
 	int r;
 
-	if (s->staged)
-		swap_watch(s);
 	if ((r = swap_still(s, e)) < 0)
 		return r;
 	if (!s->staged)

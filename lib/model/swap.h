@@ -16,8 +16,9 @@
  *	marker	which model is in place, if we made it
  *
  * With `new', the commit is one rename that exchanges it with the model.  Then the old
- * model is checked, and exchanged back if it changed in the last moment.  If the file
- * system cannot exchange two files, the rename replaces the old one.
+ * model is checked, and exchanged back if it changed in the last moment; a write of a
+ * single file then is not noticed if its mtime was set back.  If the file system cannot
+ * exchange two files, the rename replaces the old one.
  */
 #ifndef ACE_SWAP_H
 #define ACE_SWAP_H
@@ -48,12 +49,11 @@ struct swap {
 	const struct model *m;
 	int *fd;		/* [m->nfiles] the copy of a file that changes, or -1 */
 	uint64_t *made;		/* [m->nfiles] bytes that the copy has already */
-	uint64_t took;		/* state of the files when they were linked or copied */
+	uint64_t was;		/* state of the files before they were linked or copied */
 	int placed;		/* 1: exchanged, but the old model is not checked yet */
-	int watch;		/* inotify descriptor on the model, or -1 */
 	struct journal redo;
 };
-#define SWAP_INIT { .dir = STATE_INIT, .watch = -1 }
+#define SWAP_INIT { .dir = STATE_INIT }
 
 /* Find the model, following links, and make the directory beside it. */
 int swap_open(struct swap *s, const char *path, const struct cli *cli,
@@ -73,10 +73,9 @@ int swap_begin(struct swap *s, struct model *m,
 int swap_group(struct swap *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e);
-/* Make the next model durable, except for words to be set in place.  from: hash of the
- * model from which it was made; hash: its own hash. */
-int swap_ready(struct swap *s, const unsigned char from[MODEL_HASH],
-    const unsigned char hash[MODEL_HASH], uint64_t step, struct err *e);
+/* Make the next model durable, except for words to be set in place.  hash: its hash. */
+int swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH], uint64_t step,
+    struct err *e);
 /* Return 0 if the old model, with all files in its directory, is as it was when the next
  * one was made from it; otherwise -ERR_REFUSED. */
 int swap_still(const struct swap *s, struct err *e);
