@@ -269,7 +269,6 @@ run(void *opts, char **path, size_t n, struct err *e)
 		goto out;
 	if ((r = filter_both(o->f, &x.in, &x.out, *path, e)) < 0)
 		goto out;
-	filter_loose(x.in, x.out, 0);
 	while ((r = reader_next(x.in, e)) > 0)
 		if ((r = pass_on(&x, r, e)) < 0)
 			break;

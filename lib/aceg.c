@@ -26,11 +26,7 @@ struct ace_reader {
 	size_t nt;
 	unsigned char schema_id[16];
 	struct ace_writer *to;	/* gets the annotations; it points back to this reader */
-	struct ace_writer *out;	/* gets frames between shards; it points back, too */
-	struct buf held;	/* those frames, until `out' is known */
 };
-
-enum { ACE_HELD = 1 << 20 };
 
 struct ace_writer {
 	struct writer *w;
@@ -41,7 +37,7 @@ struct ace_writer {
 	float *x;
 	size_t n;		/* number of values in x */
 	struct text_kv kv;	/* keys of the next shard */
-	struct ace_reader *from, *in;
+	struct ace_reader *from;
 };
 
 const char *
@@ -84,55 +80,6 @@ ace_note(void *arg, const struct reader *r, struct err *e)
 	return keys_add(&a->policy, r, e);
 }
 
-/* Pass on or hold a frame between shards; held frames are {u32 type, u32 length, payload}. */
-static int
-ace_loose(void *arg, const struct reader *r, struct err *e)
-{
-	const struct chain_frame *f = reader_frame(r);
-	struct ace_reader *a = arg;
-	unsigned char head[8];
-	int k;
-
-	if (!frame_safe_to_copy(f->type))
-		return 0;
-	if (a->out != NULL)
-		return writer_loose(a->out->w, r, e);
-	if (a->held.n + f->raw_len > ACE_HELD)
-		return err_set(e, ERR_DATA, "limit: the frames outside shards, kept "
-		    "until ace_write_shard_of, have more than %d bytes", ACE_HELD);
-	bytes_set32(head, f->type);
-	bytes_set32(head + 4, (uint32_t)f->raw_len);
-	k = buf_put(&a->held, head, sizeof(head), e);
-	return k < 0 ? k : buf_put(&a->held, f->raw, f->raw_len, e);
-}
-
-/* From now on pass frames between a's shards to w; first pass those held so far. */
-static int
-ace_join(struct ace_reader *a, struct ace_writer *w, struct err *e)
-{
-	struct bytes b = BYTES(a->held.p, a->held.n);
-	uint32_t type, n;
-	int r = 0;
-
-	if (a->out == w)
-		return 0;
-	if (a->out != NULL)
-		a->out->in = NULL;
-	if (w->in != NULL)
-		w->in->out = NULL;
-	a->out = w;
-	w->in = a;
-	if (b.n != 0)
-		r = writer_begin(w->w, &w->schema, e);
-	while (r == 0 && b.at < b.n) {
-		type = bytes_next32(&b);
-		n = bytes_next32(&b);
-		r = writer_note(w->w, type, bytes_take(&b, n), n, e);
-	}
-	buf_release(&a->held);
-	return r;
-}
-
 struct ace_reader *
 ace_reader_new(int fd, struct ace_error *out)
 {
@@ -148,7 +95,6 @@ ace_reader_new(int fd, struct ace_error *out)
 		return NULL;
 	}
 	a->v = (struct values)VALUES_INIT;
-	reader_loose(a->r, ace_loose, a);
 	a->v.note = ace_note;
 	a->v.arg = a;
 	return a;
@@ -266,9 +212,6 @@ ace_reader_free(struct ace_reader *a)
 	if (a == NULL)
 		return;
 	ace_unlink(a, a->to);
-	if (a->out != NULL)
-		a->out->in = NULL;
-	buf_release(&a->held);
 	reader_free(a->r);
 	values_release(&a->v);
 	text_release(&a->policy);
@@ -456,8 +399,7 @@ ace_write_shard_of(struct ace_writer *a, struct ace_reader *of,
 		r = shard_set_run(&s, from->run, &e);
 	if (r == 0 && strcmp(was.device, from->device) != 0)
 		r = shard_set_device(&s, from->device, &e);
-	if (r == 0 && (r = ace_join(of, a, &e)) == 0 &&
-	    (r = ace_start(a, &s, from, &e)) == 0) {
+	if (r == 0 && (r = ace_start(a, &s, from, &e)) == 0) {
 		ace_unlink(of, of->to);
 		ace_unlink(a->from, a);
 		of->to = a;
@@ -572,8 +514,6 @@ ace_writer_free(struct ace_writer *a)
 	if (a == NULL)
 		return;
 	ace_unlink(a->from, a);
-	if (a->in != NULL)
-		a->in->out = NULL;
 	writer_free(a->w);
 	schema_release(&a->schema);
 	text_release(&a->kv);

@@ -113,7 +113,7 @@ ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
     struct ace_error *e);
 /* Begins a shard, for a filter: also copies the tensors of r's current shard, and its keys and
  * other data that struct ace_shard cannot hold.  After that, ace_read_group copies annotations
- * that stay valid for a changed shard to w, and ace_read_shard frames between r's shards. */
+ * that stay valid for a changed shard to w. */
 ACE_API int ace_write_shard_of(struct ace_writer *w, struct ace_reader *r,
     const struct ace_shard *s, struct ace_error *e);
 /* Writes values in canonical order, any number per call, across tensor and group

@@ -314,8 +314,8 @@ annotated(struct forge *s, unsigned long arg)
 	(void)forge_insert(s, DATA, FRAME_TIME,
 	    "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
 	(void)forge_insert(s, DATA, FRAME_POLI, "interval=2\n", 11);
-	(void)forge_insert(s, DATA, FRAME_LINK, "a=b\n", 4);
-	(void)forge_insert(s, DATA, FRAME_TEXT, "", 0);
+	(void)forge_insert(s, DATA, FRAME_TYPE('l', 'I', 'N', 'k'), "a=b\n", 4);
+	(void)forge_insert(s, DATA, FRAME_TYPE('t', 'E', 'X', 't'), "", 0);
 	(void)forge_insert(s, DATA, FRAME_TYPE('x', 'y', 'Z', 'Z'), "", 0);
 	memset(b, 0, sizeof(b));
 	b[0] = 1;
@@ -328,10 +328,10 @@ enum noted {
 	NOTED_SCORE_NAN, NOTED_STATS, NOTED_STATS_INFINITE,
 	NOTED_STATS_VALUES, NOTED_STATS_OCTAVES, NOTED_MEMBERS_ORDER, NOTED_MEMBERS_TWICE,
 	NOTED_MEMBERS_MANY, NOTED_MEMBERS_EMPTY, NOTED_TIMES_COUNT, NOTED_TIMES,
-	NOTED_POLICY_ORDER, NOTED_POLICY_RANGE, NOTED_LINK_LINE, NOTED_TEXT_END,
-	NOTED_TEXT_UNSEEN, NOTED_MODEL, NOTED_SIGN_SHORT, NOTED_SIGN_SCHEME, NOTED_SIGN_MBZ,
+	NOTED_POLICY_ORDER, NOTED_POLICY_RANGE, NOTED_POLICY_LINE, NOTED_POLICY_END,
+	NOTED_POLICY_UNSEEN, NOTED_MODEL, NOTED_SIGN_SHORT, NOTED_SIGN_SCHEME, NOTED_SIGN_MBZ,
 	NOTED_SIGN_BEFORE, NOTED_SIGN_TWICE,
-	NOTED_TWO_SAME, NOTED_TWO_BACK, NOTED_BETWEEN,
+	NOTED_TWO_SAME, NOTED_TWO_BACK,
 	NOTED_SHARD_NOBODY, NOTED_SHARD_SECONDS, NOTED_SHARD_NORM,
 	NOTED_SHARD_STAMP, NOTED_SHARD_PREDICT, NOTED_SHARD_DIFFERENCE,
 	NOTED_SHARD_HOW, NOTED_SHARD_HISTORY
@@ -435,17 +435,15 @@ noted(struct forge *s, unsigned long which)
 		[NOTED_TIMES] = { FRAME_TIME, 16, "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\xf8\x7f" },
 		[NOTED_POLICY_ORDER] = { FRAME_POLI, 8, "b=1\na=1\n" },
 		[NOTED_POLICY_RANGE] = { FRAME_POLI, 9, "delay=-1\n" },
-		[NOTED_LINK_LINE] = { FRAME_LINK, 2, "x\n" },
-		[NOTED_TEXT_END] = { FRAME_TEXT, 7, "a=b\nc=d" },
-		[NOTED_TEXT_UNSEEN] = { FRAME_TEXT, 6, "a=\xe2\x80\xae\n" },
+		[NOTED_POLICY_LINE] = { FRAME_POLI, 2, "x\n" },
+		[NOTED_POLICY_END] = { FRAME_POLI, 7, "a=b\nc=d" },
+		[NOTED_POLICY_UNSEEN] = { FRAME_POLI, 6, "a=\xe2\x80\xae\n" },
 		/* allowed for a model only, not for a gradient */
 		[NOTED_MODEL] = { FRAME_MODL, 40, nothing }
 	};
 
 	if (which >= NOTED_SHARD_NOBODY)
 		noted_shard(s, which);
-	else if (which == NOTED_BETWEEN)
-		(void)forge_insert(s, SHRD, FRAME_TEXT, "a", 1);
 	else if (which >= NOTED_TWO_SAME)
 		noted_two(s, which);
 	else if (which >= NOTED_SIGN_SHORT)

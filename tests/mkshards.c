@@ -24,9 +24,8 @@
  *   -K   a key of each shard: KEY=VALUE
  *   -a   an unknown annotation in each shard, -p a provenance line
  *   -A   an unknown annotation between shards, and one before the first
- *   -H   a field of the head: kind, flags, samples, contributors, incarnation,
- *        created, deadline or base (the model version) = a number; model, policy
- *        or previous = a byte that fills the hash; a field of the shard's end: dropped
+ *   -H   a field of the head: kind, flags, samples, contributors, incarnation or base
+ *        (the model version) = a number; a field of the shard's end: dropped
  *   -M   names of contributors, separated by commas, before the data; one frame per -M
  *   -T   the times that the tensors took, in one frame
  *   -D   the number of the tensors' type, as in the schema
@@ -181,16 +180,6 @@ head(struct shard *s, const char *what)
 		s->incarnation = (uint32_t)v;
 	else if (strncmp(what, "base=", 5) == 0)
 		s->base_version = v;
-	else if (strncmp(what, "created=", 8) == 0)
-		s->created = v;
-	else if (strncmp(what, "deadline=", 9) == 0)
-		s->deadline = v;
-	else if (strncmp(what, "model=", 6) == 0)
-		memset(s->base_model, (int)v, SHARD_ID);
-	else if (strncmp(what, "policy=", 7) == 0)
-		memset(s->policy_id, (int)v, SHARD_ID);
-	else if (strncmp(what, "previous=", 9) == 0)
-		memset(s->previous, (int)v, SHARD_ID);
 	else if (strncmp(what, "dropped=", 8) != 0)
 		exit(ERR_USAGE);
 }

@@ -56,7 +56,7 @@ main(int argc, char **argv)
 		f = forge_find(&s, FRAME_DATA, 0);
 		f->p[f->n - 4] ^= 1;
 	} else if (strcmp(argv[1], "note") == 0) {
-		(void)forge_insert(&s, place(&s, FRAME_SIGN) + 1, FRAME_TEXT,
+		(void)forge_insert(&s, place(&s, FRAME_SIGN) + 1, FRAME_TYPE('n', 'O', 'T', 'e'),
 		    "note=1\n", 7);
 	} else if (strcmp(argv[1], "drop") == 0) {
 		forge_delete(&s, place(&s, FRAME_SIGN) - 1);

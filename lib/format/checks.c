@@ -132,12 +132,11 @@ checks_times(const struct reader *r, struct err *e)
 }
 
 static int
-checks_lines(const struct reader *r, struct err *e)
+checks_policy(const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
 	struct text_kv kv = TEXT_KV_INIT;
-	int k = f->type == FRAME_POLI ? keys_read(&kv, f->raw, f->raw_len, e) :
-	    text_get_lines(&kv, f->raw, f->raw_len, e);
+	int k = keys_read(&kv, f->raw, f->raw_len, e);
 
 	text_release(&kv);
 	return k;
@@ -206,9 +205,7 @@ checks_one(struct checks *c, const struct reader *r, struct err *e)
 	case FRAME_TIME:
 		return checks_times(r, e);
 	case FRAME_POLI:
-	case FRAME_LINK:
-	case FRAME_TEXT:
-		return checks_lines(r, e);
+		return checks_policy(r, e);
 	case FRAME_MODL:
 		return checks_model(c, r, e);
 	case FRAME_SIGN:
@@ -235,10 +232,4 @@ checks_note(struct checks *c, const struct reader *r, struct err *e)
 		return k;
 	k = checks_one(c, r, e);
 	return k == -ERR_DATA ? reader_place(r, k, e) : k;
-}
-
-int
-checks_loose(const struct reader *r, struct err *e)
-{
-	return reader_frame(r)->type == FRAME_TEXT ? checks_lines(r, e) : 0;
 }

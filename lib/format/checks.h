@@ -22,8 +22,6 @@ struct checks {
 
 /* Check SHRD. The message of -ERR_DATA does not give the position. */
 int checks_shard(const struct shard *s, struct err *e);
-/* Check a frame between shards. */
-int checks_loose(const struct reader *r, struct err *e);
 /* Check the annotation at which r stands. The message of -ERR_DATA gives the position. */
 int checks_note(struct checks *c, const struct reader *r, struct err *e);
 /* Check that DATA does not follow a signature. */

@@ -29,13 +29,11 @@ enum {
 #define FRAME_SEND FRAME_TYPE('S', 'E', 'N', 'D')
 #define FRAME_TAIL FRAME_TYPE('T', 'A', 'I', 'L')
 #define FRAME_RCPT FRAME_TYPE('R', 'C', 'P', 'T')
-#define FRAME_TEXT FRAME_TYPE('t', 'E', 'X', 't')	/* notes */
 #define FRAME_PROV FRAME_TYPE('p', 'R', 'O', 'v')	/* provenance */
 #define FRAME_STAT FRAME_TYPE('s', 'T', 'A', 'T')	/* statistics */
 #define FRAME_SCOR FRAME_TYPE('s', 'C', 'O', 'R')	/* importance */
 #define FRAME_PLAN FRAME_TYPE('p', 'L', 'A', 'N')	/* codec per group */
 #define FRAME_POLI FRAME_TYPE('p', 'O', 'L', 'i')	/* policy */
-#define FRAME_LINK FRAME_TYPE('l', 'I', 'N', 'k')	/* link measurements */
 #define FRAME_MEMB FRAME_TYPE('m', 'E', 'M', 'b')	/* contributors to the shard */
 #define FRAME_TIME FRAME_TYPE('t', 'I', 'M', 'e')	/* seconds per tensor */
 #define FRAME_SIGN FRAME_TYPE('s', 'I', 'G', 'N')	/* signature */
@@ -62,9 +60,8 @@ static inline int
 frame_of_shard(uint32_t type)
 {
 	return type == FRAME_STAT || type == FRAME_SCOR ||
-	    type == FRAME_PLAN || type == FRAME_POLI || type == FRAME_LINK ||
-	    type == FRAME_MEMB || type == FRAME_TIME ||
-	    type == FRAME_SIGN || type == FRAME_MODL;
+	    type == FRAME_PLAN || type == FRAME_POLI || type == FRAME_MEMB ||
+	    type == FRAME_TIME || type == FRAME_SIGN || type == FRAME_MODL;
 }
 
 /* Flags. Unknown bits in the low byte are refused; in the high byte they are ignored. */

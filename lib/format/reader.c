@@ -165,8 +165,6 @@ struct reader {
 	struct schema own_schema;
 	struct buf table;		/* the schema's table, from several frames */
 	size_t table_size, table_wire;	/* size of the whole table; its size on the wire */
-	reader_loose_fn *loose;
-	void *loose_arg;
 	struct reader_pos pos, mark;
 	struct hash_sum *digest, *mark_digest;
 	struct reader_tally *tally, mark_tally;
@@ -503,7 +501,6 @@ static int
 reader_on_note(struct reader *r, struct err *e)
 {
 	uint32_t type = r->c.frame.type;
-	int k;
 
 	if (r->pos.at != AT_SHARD) {
 		if (frame_of_shard(type))
@@ -511,8 +508,7 @@ reader_on_note(struct reader *r, struct err *e)
 		if (r->table.n != 0)
 			return reader_corrupt(r, e, "the schema is incomplete");
 		r->pos.at = AT_BODY;
-		k = r->loose != NULL ? r->loose(r->loose_arg, r, e) : 0;
-		return k < 0 ? k : READER_NOTE;
+		return READER_NOTE;
 	}
 	if (type == FRAME_STAT)
 		return reader_on_range(r, 0, NOTE_STAT, e);
@@ -761,13 +757,6 @@ int
 reader_unknown(const struct reader *r)
 {
 	return r->c.unknown;
-}
-
-void
-reader_loose(struct reader *r, reader_loose_fn *fn, void *arg)
-{
-	r->loose = fn;
-	r->loose_arg = arg;
 }
 
 /* Skip a frame; if it belongs to a schema, add it to the table. Set *from to where the

@@ -70,11 +70,6 @@ int reader_next(struct reader *r, struct err *e);
 /* Go to the next READER_SHARD.  Return 1, or 0 at the end. */
 int reader_to_shard(struct reader *r, struct err *e);
 
-/* Ancillary frames between shards are not events. A program that passes them on registers
- * fn. fn is called for each such frame, which reader_frame then returns. */
-typedef int reader_loose_fn(void *arg, const struct reader *r, struct err *e);
-void reader_loose(struct reader *r, reader_loose_fn *fn, void *arg);
-
 const struct shard *reader_shard(const struct reader *r); /* NULL before the first */
 const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);

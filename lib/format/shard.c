@@ -142,42 +142,31 @@ shard_key(const struct shard *s)
 	return shard_key_of(b, sizeof(b));
 }
 
-/* Optional fields follow the fixed part in the order of their bits in the word at byte
- * 76. A field whose value is zero is left out. */
-enum { SHARD_FIELDS = 8, SHARD_MORE = 8 * 8 + 3 * 8 };
-
-/* Get a field as words of 8 bytes. Return the number of words, 1 or 2. */
-static unsigned
-shard_field(const struct shard *s, unsigned i, uint64_t v[2])
-{
-	const unsigned char *id = i == 1 ? s->base_model :
-	    i == 2 ? s->policy_id : s->previous;
-
-	v[0] = i == 0 ? s->base_version : i == 4 ? s->created :
-	    i == 5 ? s->deadline : i == 7 ? s->incarnation : s->samples;
-	v[1] = 0;
-	if (i != 1 && i != 2 && i != 6)
-		return 1;
-	v[0] = bytes_le64(id);
-	v[1] = bytes_le64(id + 8);
-	return 2;
-}
+/* Optional fields of 8 bytes follow the fixed part in the order of their bits in the word
+ * at byte 76. A field whose value is zero is left out. */
+enum {
+	SHARD_VERSION = 1 << 0, SHARD_SAMPLES = 1 << 3, SHARD_INCARNATION = 1 << 7,
+	SHARD_FIELDS = SHARD_VERSION | SHARD_SAMPLES | SHARD_INCARNATION,
+	SHARD_MORE = 3 * 8
+};
 
 static uint32_t
 shard_put_fields(const struct shard *s, unsigned char *p, size_t *n)
 {
+	const struct { uint32_t bit; uint64_t v; } field[] = {
+		{ SHARD_VERSION, s->base_version }, { SHARD_SAMPLES, s->samples },
+		{ SHARD_INCARNATION, s->incarnation }
+	};
 	uint32_t bits = 0;
-	uint64_t v[2];
-	unsigned i, k, words;
+	size_t i;
 
 	*n = 0;
-	for (i = 0; i < SHARD_FIELDS; i++) {
-		words = shard_field(s, i, v);
-		if ((v[0] | v[1]) == 0)
+	for (i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
+		if (field[i].v == 0)
 			continue;
-		bits |= (uint32_t)1 << i;
-		for (k = 0; k < words; k++, *n += 8)
-			bytes_set64(p + *n, v[k]);
+		bits |= field[i].bit;
+		bytes_set64(p + *n, field[i].v);
+		*n += 8;
 	}
 	return bits;
 }
@@ -232,36 +221,16 @@ shard_take16(struct bytes *b, unsigned char out[16])
 		memcpy(out, p, 16);
 }
 
-/* Read optional fields. A field that is present must not be zero, so that each shard
- * has exactly one encoding. */
-static int
-shard_take_fields(struct shard *s, uint32_t bits, struct bytes *b)
+/* Read an optional field if its bit is set. A field that is present must not be zero, so
+ * that each shard has exactly one encoding. */
+static uint64_t
+shard_take(struct bytes *b, uint32_t bit, uint64_t most)
 {
-	unsigned char *id;
-	uint64_t v[2], *to;
-	unsigned i;
+	uint64_t v = 0;
 
-	for (i = 0; i < SHARD_FIELDS; i++) {
-		if ((bits >> i & 1) == 0)
-			continue;
-		id = i == 1 ? s->base_model : i == 2 ? s->policy_id :
-		    i == 6 ? s->previous : NULL;
-		to = i == 0 ? &s->base_version : i == 4 ? &s->created :
-		    i == 5 ? &s->deadline : &s->samples;
-		v[0] = bytes_next64(b);
-		v[1] = id != NULL ? bytes_next64(b) : 0;
-		if ((v[0] | v[1]) == 0 || (i == 7 && v[0] > UINT32_MAX))
-			return -1;
-		if (id != NULL) {
-			bytes_set64(id, v[0]);
-			bytes_set64(id + 8, v[1]);
-		} else if (i == 7) {
-			s->incarnation = (uint32_t)v[0];
-		} else {
-			*to = v[0];
-		}
-	}
-	return 0;
+	if (bit != 0 && ((v = bytes_next64(b)) == 0 || v > most))
+		b->bad = 1;
+	return v;
 }
 
 int
@@ -284,10 +253,13 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 	kv_len = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad)
 		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are damaged");
-	if (bits >> SHARD_FIELDS != 0)
+	if ((bits & ~(uint32_t)SHARD_FIELDS) != 0)
 		return err_set(e, ERR_DATA, "unsupported: frame SHRD has unknown fields "
 		    "%#lx: a newer release of ace may read it", (unsigned long)bits);
-	if (shard_take_fields(s, bits, &b) < 0 || b.bad || n - b.at != kv_len)
+	s->base_version = shard_take(&b, bits & SHARD_VERSION, UINT64_MAX);
+	s->samples = shard_take(&b, bits & SHARD_SAMPLES, UINT64_MAX);
+	s->incarnation = (uint32_t)shard_take(&b, bits & SHARD_INCARNATION, UINT32_MAX);
+	if (b.bad || n - b.at != kv_len)
 		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are damaged");
 	if (!isfinite(s->weight) || s->weight <= 0)
 		return err_set(e, ERR_DATA, "corrupt: the shard's weight %g is not a "

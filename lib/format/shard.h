@@ -43,16 +43,12 @@ struct shard {
 	unsigned char device[SHARD_ID];
 	uint64_t step;
 	uint64_t base_version;
-	unsigned char base_model[16];
 	unsigned char schema_id[16];
-	unsigned char policy_id[16];
 	double weight;
 	uint64_t samples;
 	uint32_t kind, flags;
 	uint32_t contributors;
 	uint32_t incarnation;
-	uint64_t created, deadline;	/* unix nanoseconds, 0 unknown */
-	unsigned char previous[SHARD_DIGEST];
 	struct text_kv kv;
 };
 

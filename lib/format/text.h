@@ -40,7 +40,7 @@ void text_release(struct text_kv *kv);
 int text_encode(const struct text_kv *kv, struct buf *out, struct err *e);
 int text_decode(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
 
-/* Lines "key=value\n", the form of pOLi, lINk and tEXt frames. */
+/* Lines "key=value\n", the form of pOLi frames. */
 int text_put_lines(const struct text_kv *kv, struct buf *out, struct err *e);
 int text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
 

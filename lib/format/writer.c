@@ -585,17 +585,14 @@ writer_begin(struct writer *w, const struct schema *sc, struct err *e)
 }
 
 int
-writer_loose(struct writer *w, const struct reader *r, struct err *e)
+writer_pass_receipt(struct writer *w, const struct reader *r, struct err *e)
 {
-	const struct chain_frame *f = reader_frame(r);
 	int k = w->open ? 0 : writer_history(w, reader_provenance(r), e);
 
-	if (w->in_shard)
-		return err_set(e, ERR_USAGE, "a frame outside shards cannot be written inside a shard");
 	if (k == 0)
 		k = writer_begin(w, reader_schema(r), e);
 	if (k == 0)
-		k = writer_same(w, f, e);
+		k = writer_same(w, reader_frame(r), e);
 	return k < 0 ? k : io_flush(w->io, e);
 }
 

@@ -74,8 +74,8 @@ void writer_splice(struct writer *w, struct reader *r, int skip);
 /* Begin a stream with this schema if none is open, for frames before its first
  * shard. */
 int writer_begin(struct writer *w, const struct schema *sc, struct err *e);
-/* Copy r's current frame, an ancillary one between shards. */
-int writer_loose(struct writer *w, const struct reader *r, struct err *e);
+/* Copy r's current frame, a receipt between shards. */
+int writer_pass_receipt(struct writer *w, const struct reader *r, struct err *e);
 /* End the shard and write it out.  sums: those of all its values, or NULL: use the sums
  * of the written records. */
 int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);

@@ -87,7 +87,6 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 	s = &x->g->in[i].head;
 	out->step = s->step;
 	out->base_version = s->base_version;
-	memcpy(out->base_model, s->base_model, sizeof(out->base_model));
 	out->kind = x->o->sum ? SHARD_SUM : SHARD_MEAN;
 	out->weight = 0;
 	out->contributors = 0;

@@ -206,24 +206,6 @@ filter_shard(const struct reader *r, struct writer *w, struct err *e)
 	return k < 0 ? k : writer_shard(w, reader_shard(r), reader_schema(r), e);
 }
 
-static int
-filter_loose_all(void *w, const struct reader *r, struct err *e)
-{
-	return writer_loose(w, r, e);
-}
-
-static int
-filter_loose_true(void *w, const struct reader *r, struct err *e)
-{
-	return frame_safe_to_copy(reader_frame(r)->type) ? writer_loose(w, r, e) : 0;
-}
-
-void
-filter_loose(struct reader *r, struct writer *w, int changed)
-{
-	reader_loose(r, changed ? filter_loose_true : filter_loose_all, w);
-}
-
 int
 filter_rest(struct reader *r, struct writer *w, struct err *e)
 {

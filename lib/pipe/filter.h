@@ -67,10 +67,6 @@ int filter_piped(const struct filter *f);
 /* Begin in w the shard at which r stands, and pass on the provenance. */
 int filter_shard(const struct reader *r, struct writer *w, struct err *e);
 
-/* From now on copy frames between r's shards to w. changed: values were modified; copy
- * only frames whose type says that they remain valid. Call once, when r and w exist. */
-void filter_loose(struct reader *r, struct writer *w, int changed);
-
 /* Copy the shard at which r stands to w, up to its verified end, with unchanged payloads. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
 /* Copy the rest of a shard whose beginning is already written. */

@@ -124,7 +124,7 @@ list_say(struct list *l, const char *type, const char *name,
 	return r;
 }
 
-/* Append the lines of a pOLi, lINk or tEXt frame to l->text. */
+/* Append the lines of a pOLi frame to l->text. */
 static int
 list_lines(struct list *l, const struct reader *r, struct err *e)
 {
@@ -191,8 +191,7 @@ list_note(void *arg, const struct reader *r, struct err *e)
 	}
 	l->note[i].n++;
 	l->note[i].bytes += f->raw_len;
-	if (l->p->verbose && l->p->s.form != RENDER_JSON && (f->type == FRAME_POLI ||
-	    f->type == FRAME_LINK || f->type == FRAME_TEXT))
+	if (l->p->verbose && l->p->s.form != RENDER_JSON && f->type == FRAME_POLI)
 		return list_lines(l, r, e);
 	if (f->type == FRAME_MEMB)
 		return list_members(l, r, e);

@@ -46,12 +46,6 @@ verify_group(void *arg, const struct schema_tensor *t, const float *x,
 }
 
 static int
-verify_loose(void *arg, const struct reader *r, struct err *e)
-{
-	return checks_loose(r, e);
-}
-
-static int
 verify_note(void *arg, const struct reader *r, struct err *e)
 {
 	struct verify *v = arg;
@@ -101,7 +95,6 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 	int k, no = 0;
 
 	progress_bar_begin(&v.bar, p->cli);
-	reader_loose(r, verify_loose, NULL);
 	while ((k = reader_next(r, e)) > 0) {
 		if (k != READER_SHARD)
 			continue;
@@ -217,7 +210,6 @@ verify_recover(struct verify_saved *x, struct reader *r, struct writer *w,
 	int k;
 
 	memset(x, 0, sizeof(*x));
-	filter_loose(r, w, 0);
 	if (!io_can_seek(reader_io(r)))
 		return err_set(e, ERR_USAGE, "'%s' is a pipe or device: give a regular file",
 		    reader_name(r));

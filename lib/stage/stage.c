@@ -171,7 +171,7 @@ stage_run(struct reader *in, struct stage *s, struct writer *w,
 		} else if (r == READER_SEND) {
 			r = stage_end(s, &reader_end_of_shard(in)->sums, e);
 		} else if (r == READER_RCPT && w != NULL) {
-			r = writer_loose(w, in, e);
+			r = writer_pass_receipt(w, in, e);
 		}
 		if (r < 0)
 			break;
@@ -286,7 +286,6 @@ stage_pass(struct filter *f, struct stage *s, const char *lines,
 	}
 	if (r == 0 && (r = filter_both(f, &in, &w, path, e)) == 0) {
 		last->kind->to(last, w);
-		filter_loose(in, w, v == STAGE_CHANGES);
 		if (v != STAGE_CHANGES)
 			writer_splice(w, in, v == STAGE_IGNORES);
 		r = stage_run(in, s, w, lines, e);

@@ -69,11 +69,10 @@ refused() {
 		n=$((n + 1))
 		exits 0 ace-recv -v --spool "spool$n" --sync none "$f"
 		case $w in
-		*-between-*) says accepted ;;	# ace-recv does not read frames between shards
 		*-nobody*) says 'invalid: limit: the shard has 0 contributors' ;;
 		*) says "invalid: ${w%%-*}: " ;;
 		esac || { echo "$f"; return 1; }
-		[[ "$w" = *-between-* ]] || [ -z "$(find "spool$n" -name '*.aceg')" ]
+		[ -z "$(find "spool$n" -name '*.aceg')" ]
 		[[ "$w" = *-policy-* || "$w" = *-difference-* ]] || exits 0 ace-expand "$f"
 	done
 	[ "$n" -ge 32 ]

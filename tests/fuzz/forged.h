@@ -76,8 +76,8 @@ static void
 forged_frame(struct forge *s, uint64_t *state)
 {
 	static const uint32_t types[] = { FRAME_SCHM, FRAME_SHRD, FRAME_DATA,
-		FRAME_SEND, FRAME_TAIL, FRAME_RCPT, FRAME_TEXT, FRAME_PROV,
-		FRAME_STAT, FRAME_SCOR, FRAME_PLAN, FRAME_POLI, FRAME_LINK,
+		FRAME_SEND, FRAME_TAIL, FRAME_RCPT, FRAME_MODL, FRAME_PROV,
+		FRAME_STAT, FRAME_SCOR, FRAME_PLAN, FRAME_POLI,
 		FRAME_MEMB, FRAME_TIME, FRAME_SIGN };
 	const uint32_t what = forged_random(state) % 16;
 	const size_t a = forged_random(state) % s->n;

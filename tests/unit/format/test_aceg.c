@@ -121,63 +121,6 @@ flush(int fd)
 	ace_reader_free(r);
 }
 
-/* Write n annotations of 300 kB between shards, which readers may copy, then a shard. */
-static void
-annotated(int fd, int n)
-{
-	static const unsigned char note[300 * 1000];
-	const struct writer_opts o = { .tool = "test" };
-	struct schema_tensor t = { .name = "w", .ndim = 1, .dim = { 3 } };
-	struct schema sc = SCHEMA_INIT;
-	struct shard s;
-	struct writer *w;
-	struct io *io;
-	struct err e = ERR_INIT;
-	int r;
-
-	shard_init(&s);
-	r = schema_add(&sc, &t, &e);
-	if (r == 0 && (r = schema_finish(&sc, &e)) == 0 &&
-	    (r = io_create_fd(&io, dup(fd), "test", &e)) == 0 &&
-	    (r = writer_open(&w, io, &o, &e)) == 0) {
-		r = writer_begin(w, &sc, &e);
-		for (; n > 0 && r == 0; n--)
-			r = writer_note(w, FRAME_TYPE('n', 'o', 't', 'e'), note,
-			    sizeof(note), &e);
-		if (r == 0 && (r = writer_shard(w, &s, &sc, &e)) == 0 &&
-		    (r = writer_values(w, 0, values, 3, &e)) == 0 &&
-		    (r = writer_send(w, NULL, &e)) == 0)
-			r = writer_end(w, IO_SYNC_NONE, &e);
-		writer_free(w);
-	}
-	schema_release(&sc);
-	ok(r == 0, "a stream with annotations: %s", e.text);
-}
-
-/* A reader keeps 900 kB of frames before the first shard for a later writer, not 1.2 MB. */
-static void
-held(int fd)
-{
-	struct ace_error e = { 0, "" };
-	struct ace_reader *r;
-	struct ace_shard s;
-	int n;
-
-	for (n = 3; n <= 4; n++) {
-		ok(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0, "an empty file again");
-		annotated(fd, n);
-		(void)lseek(fd, 0, SEEK_SET);
-		r = ace_reader_new(fd, &e);
-		if (n == 3)
-			ok(ace_read_shard(r, &s, &e) == 1, "900 kB of keys are kept");
-		else
-			ok(ace_read_shard(r, &s, &e) == -3 && strstr(e.message,
-			    "the frames outside shards") != NULL,
-			    "1.2 MB are not: %s", e.message);
-		ace_reader_free(r);
-	}
-}
-
 static enum starved
 short_of(const struct ace_error *e)
 {
@@ -434,7 +377,6 @@ main(void)
 	if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return 1;
 	flush(fd);
-	held(fd);
 	if (!again(fd))
 		return 1;
 	fields(fd);
