@@ -10,13 +10,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cli.h"
 #include "base/err.h"
 #include "base/statedir.h"
 #include "base/table.h"
 #include "device/memory.h"
-#include "format/keys.h"
-#include "format/reader.h"
-#include "pipe/program.h"
+#include "kern/kern.h"
 #include "report/render.h"
 #include "stage/stage_policy.h"
 #include "sync/cluster.h"
@@ -25,7 +24,6 @@
 
 /* Options of all commands; a value below 0 was not given. */
 struct opts {
-	struct filter *f;
 	int format;		/* form of the tables */
 	FILE *out;		/* where the tables are collected */
 	const char *dir;	/* for ratio: the state directory */
@@ -614,8 +612,6 @@ static const struct opt cluster_options[] = {
 	OPT_END
 };
 
-static const struct opt profile_options[] = { FILTER_OPTS_IN, OPT_END };
-
 /* Define a command that reads a table. */
 #define TABLE(name) \
 static int \
@@ -639,127 +635,9 @@ TABLE(dynacomm)
 TABLE(deco)
 TABLE(cluster)
 
-/* ---- profile ---- */
-
-struct profile {
-	struct schema sc;		/* schema of the first shard */
-	uint64_t shards, timed;
-	double *bytes, *seconds;	/* [sc.n] sums; the first layer (last tensor) first */
-	double *v;			/* times of this shard, if `heard' */
-	unsigned heard;
-};
-
-static int
-profile_shard(struct profile *x, const struct reader *r, struct err *e)
-{
-	const struct schema *sc = reader_schema(r);
-	char why[256];
-	size_t i;
-
-	if (x->shards++ == 0) {
-		x->bytes = alloc_get(sc->n, sizeof(*x->bytes), e);
-		x->seconds = alloc_get(sc->n, sizeof(*x->seconds), e);
-		x->v = alloc_get(sc->n, sizeof(*x->v), e);
-		if (x->bytes == NULL || x->seconds == NULL || x->v == NULL ||
-		    schema_copy(&x->sc, sc, e) < 0)
-			return -ERR_SYS;
-		for (i = 0; i < sc->n; i++)
-			x->bytes[i] = x->seconds[i] = 0;
-	} else if (schema_diff(&x->sc, sc, why) != 0) {
-		return reader_place(r, err_set(e, ERR_DATA, "mismatch: the "
-		    "shards have different tensors: %s", why), e);
-	}
-	x->heard = 0;
-	return 0;
-}
-
-static void
-profile_data(struct profile *x, const struct reader *r)
-{
-	struct schema_span span;
-	const struct record *rec;
-	size_t i, n;
-
-	rec = reader_records(r, &n);
-	for (i = 0; i < n; i++) {
-		schema_span(&x->sc, rec[i].group, &span);
-		x->bytes[x->sc.n - 1 - span.tensor] += (double)rec[i].len;
-	}
-}
-
-/* Print a name as one cell. */
-static void
-profile_name(FILE *f, const char *s)
-{
-	for (; *s != '\0'; s++)
-		(void)fputc((unsigned char)*s <= ' ' || *s == 127 || *s == '#' ?
-		    '?' : *s, f);
-}
-
-/* Print a table for `dynacomm': the mean bytes and times of the layers over the stream's
- * shards, the first layer first. */
-static int
-profile_print(FILE *f, struct reader *r, struct err *e)
-{
-	struct profile x = { .sc = SCHEMA_INIT };
-	size_t i;
-	int k;
-
-	while ((k = reader_next(r, e)) > 0) {
-		if (k == READER_SHARD && (k = profile_shard(&x, r, e)) < 0)
-			break;
-		if (k == READER_DATA)
-			profile_data(&x, r);
-		if (k == READER_SEND)
-			x.timed += x.heard;
-		for (i = 0; k == READER_SEND && x.heard && i < x.sc.n; i++)
-			x.seconds[i] += x.v[i];
-		if (k != READER_NOTE || reader_frame(r)->type != FRAME_TIME)
-			continue;
-		if ((k = keys_times(reader_frame(r)->raw,
-		    reader_frame(r)->raw_len, x.sc.n, x.v, e)) < 0) {
-			k = reader_place(r, k, e);
-			break;
-		}
-		x.heard = 1;
-	}
-	if (k == 0 && x.timed == 0)
-		k = err_set(e, ERR_DATA, "unsupported: no shard of '%s' has the "
-		    "times of its tensors: write them with the trainer (ace_shards, "
-		    "train --cuts)", reader_name(r));
-	if (k == 0)
-		(void)fputs("layer\tbytes\tbc\n", f);
-	for (i = 0; k == 0 && i < x.sc.n; i++) {
-		profile_name(f, x.sc.t[x.sc.n - 1 - i].name);
-		(void)fprintf(f, "\t%.0f\t%.9f\n", x.bytes[i] /
-		    (double)x.shards, fmax(x.seconds[i] / (double)x.timed,
-		    1e-9));
-	}
-	schema_release(&x.sc);
-	alloc_free(x.bytes);
-	alloc_free(x.seconds);
-	alloc_free(x.v);
-	return k;
-}
-
-static int
-profile_run(void *arg, char **path, size_t n, struct err *e)
-{
-	struct opts *o = arg;
-	struct reader *in = NULL;
-	int r = filter_in(o->f, &in, *path, e);
-
-	if (r == 0)
-		r = profile_print(stdout, in, e);
-	reader_free(in);
-	return r;
-}
-
 static const struct cli_command commands[] = {
 	{ "ratio", "[options]", "Prints a compression ratio for each bandwidth",
 	    ratio_options, ratio_run, 1 },
-	{ "profile", "[FILE]", "Prints the bytes and times of a stream's "
-	    "layers, for dynacomm", profile_options, profile_run, 1 },
 	{ "dynacomm", "--cuts TIME [--bandwidth RATE] [FILE]",
 	    "Chooses the layers between which transmissions are cut",
 	    dynacomm_options, dynacomm_run, 1 },
@@ -774,19 +652,18 @@ static const struct cli_command commands[] = {
 int
 main(int argc, char **argv)
 {
-	struct program p = {
-		.cli = {
-			.prog = "ace-advise",
-			.usage = "COMMAND [options] [FILE]",
-			.about = "Answers questions about links, layers and devices "
-			    "with tables.",
-			.examples = "ace-advise ratio --ratio 2,300,5Mbit\n"
-			    "printf 'time\\n1s\\n2s\\n9s\\n' | "
-			    "ace-advise cluster\n",
-			.commands = commands
-		}
+	struct cli c = {
+		.prog = "ace-advise",
+		.usage = "COMMAND [options] [FILE]",
+		.about = "Answers questions about links, layers and devices "
+		    "with tables.",
+		.examples = "ace-advise ratio --ratio 2,300,5Mbit\n"
+		    "printf 'time\\n1s\\n2s\\n9s\\n' | "
+		    "ace-advise cluster\n",
+		.commands = commands,
+		.kernels = kern_name
 	};
-	struct opts o = { .f = &p.f, .bandwidth = -1, .dt = -1, .theta = -1 };
+	struct opts o = { .bandwidth = -1, .dt = -1, .theta = -1 };
 
-	return program_main(&p, argc, argv, &o);
+	return cli_main(&c, argc, argv, NULL, &o);
 }

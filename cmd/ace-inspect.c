@@ -1,7 +1,7 @@
 /*
  * ace-inspect: shows what shard streams contain, as text, table or JSON: a listing,
- * statistics, a check, or a comparison.  It also saves the whole shards of a damaged
- * file, and checks that a device's inputs equal what its receiver has plus what is left.
+ * statistics, a check, or a comparison.  It also checks that a device's inputs equal what
+ * its receiver has plus what is left.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/num.h"
-#include "base/wait.h"
 #include "kern/kern.h"
 #include "pipe/pick.h"
 #include "pipe/program.h"
@@ -34,7 +33,7 @@ struct opts {
 	const char *other;		/* with diff: the original */
 	/* look: called per stream or, with `whole', once for all files of an operand */
 	int (*look)(struct report *p, struct reader *r, struct err *e);
-	int whole, follow;
+	int whole;
 };
 
 /* ---- one file ---- */
@@ -127,36 +126,26 @@ say(const struct opts *o, struct err *own, int r, const char *name, int *worst)
 		(void)fprintf(stderr, "%s: %s\n", o->f->cli->prog, ERR_MSG(own));
 }
 
-/* Read all files of an operand and, with `follow', those that appear later. */
+/* Read all files of an operand.  An error of one does not end the reading. */
 static int
-look_source(struct opts *o, struct source *s, int *worst, struct err *e)
+look_source(struct opts *o, struct source *s, int *worst)
 {
-	struct wait w = wait_begin(-1, STDOUT_FILENO);
 	struct err own;
 	struct io *io;
 	int k, r;
 
-	for (;;) {
-		do {
-			own = (struct err)ERR_INIT;
-			if ((r = k = source_next(s, &io, &own)) > 0) {
-				if (source_many(s))
-					o->p.file = source_name(s);
-				r = look_file(o, io, &own);
-			}
-			say(o, &own, r, source_name(s), worst);
-			if (ferror(stdout))
-				return r;
-		} while (k > 0 || source_left(s));
-		if (!o->follow || (r = report_flush(&o->p, e)) < 0)
-			return o->follow ? r : 0;
-		while ((k = source_again(s, e)) == 0)
-			if ((r = wait_more(&w, e)) < 0)
-				return r;
-		if (k < 0)
-			return k;
-		w = wait_begin(-1, STDOUT_FILENO);
-	}
+	do {
+		own = (struct err)ERR_INIT;
+		if ((r = k = source_next(s, &io, &own)) > 0) {
+			if (source_many(s))
+				o->p.file = source_name(s);
+			r = look_file(o, io, &own);
+		}
+		say(o, &own, r, source_name(s), worst);
+		if (ferror(stdout))
+			return r;
+	} while (k > 0 || source_left(s));
+	return 0;
 }
 
 /* Read a single operand that is one file, so that its error is the result.  Return 1 if
@@ -167,7 +156,7 @@ look_single(struct opts *o, struct source *s, const char *path, struct err *e)
 	struct io *io;
 	int r;
 
-	if (!source_many(s) && !o->follow)
+	if (!source_many(s))
 		r = source_next(s, &io, e);
 	else if (o->whole)
 		r = source_io(&io, path, e);
@@ -199,7 +188,7 @@ look_each(struct opts *o, char **path, size_t n, struct err *e)
 			return err_move(e, &own);
 		o->p.file = name;
 		if (r >= 0) {
-			r = look_source(o, s, &worst, &own);
+			r = look_source(o, s, &worst);
 			source_free(s);
 		}
 		say(o, &own, r, name, &worst);
@@ -286,20 +275,6 @@ COMMAND(verify, verify_file)
 #undef COMMAND
 
 static int
-follow(void *arg, char **path, size_t n, struct err *e)
-{
-	struct opts *o = arg;
-	struct stat st;
-
-	if (n != 1 || strcmp(*path, "-") == 0 ||
-	    (stat(*path, &st) == 0 && !S_ISDIR(st.st_mode)))
-		return err_set(e, ERR_USAGE, "follow: expected one folder, not a "
-		    "file or standard input");
-	o->follow = 1;
-	return brief(arg, path, n, e);
-}
-
-static int
 diff(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
@@ -316,36 +291,6 @@ diff(void *arg, char **path, size_t n, struct err *e)
 	o->whole = 1;
 	r = begin(o, e);
 	return r < 0 ? r : look_all(o, path + 1, n - 1, e);
-}
-
-/* Save the whole shards of a damaged file. Status 0: nothing was damaged. Status 1:
- * some shards were saved. If none was whole there is no output, and the damage is
- * the error. */
-static int
-recover(void *arg, char **path, size_t n, struct err *e)
-{
-	struct opts *o = arg;
-	struct writer *w = NULL;
-	struct reader *in = NULL;
-	struct verify_saved x;
-	int r;
-
-	if ((r = begin(o, e)) < 0)
-		return r;
-	if ((r = filter_in(o->f, &in, *path, e)) == 0 &&
-	    (r = filter_out(o->f, &w, e)) == 0 &&
-	    (r = verify_recover(&x, in, w, e)) == 0) {
-		if (x.saved == 0 && x.damages != 0)
-			r = err_move(e, &x.first);
-		r = filter_end(w, r, e);
-	}
-	if (r == 0)
-		cli_say(o->f->cli, 0, "shards saved: %llu", (unsigned long long)x.saved);
-	if (r == 0 && x.damages != 0)
-		r = err_set(e, ERR_NO, "damaged: %s", ERR_MSG(&x.first));
-	writer_free(w);
-	reader_free(in);
-	return r;
 }
 
 static void
@@ -438,9 +383,6 @@ static const struct opt diff_opt[] = {
 	OPT_ROWS(list_opt),
 	OPT_END
 };
-static const struct opt recover_opt[] = {
-	FILTER_OPTS_IN, FILTER_OPTS_OUT, OPT_END
-};
 static const struct opt audit_opt[] = {
 	{ 'S', "state", "DIR", "the device's state",
 	    OPT_PATH(struct opts, state, OPT_DIR) },
@@ -455,9 +397,6 @@ static const struct cli_command commands[] = {
 	    "Lists shards and tensors in detail (default for few)", list_opt, list, 0 },
 	{ "brief", "[options] [FILE...]",
 	    "Prints one line per shard (default for many)", table_opt, brief, 0 },
-	{ "follow", "[options] FOLDER",
-	    "Prints one line per shard, also for new ones in FOLDER", table_opt,
-	    follow, 1 },
 	{ "stats", "[options] [FILE...]", "Prints statistics of the values", table_opt,
 	    stats, 0 },
 	{ "verify", "[options] [FILE...]",
@@ -465,9 +404,6 @@ static const struct cli_command commands[] = {
 	{ "diff", "[options] OTHER [FILE]",
 	    "Compares FILE with OTHER, the original; -v: with statistics",
 	    diff_opt, diff, 0 },
-	{ "recover", "[-o FILE] [options] [FILE]",
-	    "Writes the whole shards of a damaged FILE as a stream",
-	    recover_opt, recover, 1 },
 	{ "audit", "-S DIR --spool DIR [options] [FILE...]",
 	    "Checks that inputs FILE, state and spool balance", audit_opt, audit, 0 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }

@@ -18,7 +18,7 @@ _ace() {
 	ace:1 | ace-advise:1 | ace-archive:1 | ace-cloud:1 | ace-inspect:1) ;;
 	ace-advise:* | ace-archive:*) call+=" $word" ;;
 	ace-cloud:*) case $word in add | remove | relay | serve | watch | example) call+=" $word" ;; esac ;;
-	ace-inspect:*) case $word in list | brief | follow | stats | verify | diff | recover | audit) call+=" $word" ;; esac ;;
+	ace-inspect:*) case $word in list | brief | stats | verify | diff | audit) call+=" $word" ;; esac ;;
 	esac
 	case $call:$prev in
 	ace-ack:--omit)
@@ -43,12 +43,6 @@ _ace() {
 		kind='free' ;;
 	ace-advise\ ratio:--format)
 		kind='text tsv' ;;
-	ace-advise\ profile:--sandbox)
-		kind='auto require off' ;;
-	ace-advise\ profile:--schema)
-		kind='file' ;;
-	ace-advise\ profile:--max-elements)
-		kind='free' ;;
 	ace-advise\ dynacomm:--sandbox)
 		kind='auto require off' ;;
 	ace-advise\ dynacomm:--cuts | ace-advise\ dynacomm:--bandwidth)
@@ -243,16 +237,6 @@ _ace() {
 		kind='gradient delta sum mean residual model history' ;;
 	ace-inspect\ brief:--format)
 		kind='text json tsv' ;;
-	ace-inspect\ follow:--sandbox)
-		kind='auto require off' ;;
-	ace-inspect\ follow:--schema)
-		kind='file' ;;
-	ace-inspect\ follow:--step | ace-inspect\ follow:--device | ace-inspect\ follow:--tensor | ace-inspect\ follow:--max-elements)
-		kind='free' ;;
-	ace-inspect\ follow:--kind)
-		kind='gradient delta sum mean residual model history' ;;
-	ace-inspect\ follow:--format)
-		kind='text json tsv' ;;
 	ace-inspect\ stats:--sandbox)
 		kind='auto require off' ;;
 	ace-inspect\ stats:--schema)
@@ -283,14 +267,6 @@ _ace() {
 		kind='gradient delta sum mean residual model history' ;;
 	ace-inspect\ diff:--format)
 		kind='text json' ;;
-	ace-inspect\ recover:--omit)
-		kind=',provenance schema' ;;
-	ace-inspect\ recover:--sandbox)
-		kind='auto require off' ;;
-	ace-inspect\ recover:--schema | ace-inspect\ recover:-o | ace-inspect\ recover:--output)
-		kind='file' ;;
-	ace-inspect\ recover:--max-elements)
-		kind='free' ;;
 	ace-inspect\ audit:--sandbox)
 		kind='auto require off' ;;
 	ace-inspect\ audit:-S | ace-inspect\ audit:--state | ace-inspect\ audit:--spool)
@@ -403,11 +379,9 @@ _ace() {
 		opts='-S --state --restart --sync --events --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* ]] || kind='ratio profile dynacomm deco cluster' ;;
+		[[ $cur = -* ]] || kind='ratio dynacomm deco cluster' ;;
 	ace-advise\ ratio)
 		opts='-S --state --ratio --bandwidth --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
-	ace-advise\ profile)
-		opts='--max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ dynacomm)
 		opts='--cuts --bandwidth --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ deco)
@@ -458,12 +432,10 @@ _ace() {
 		opts='-f --format -d --device -s --step -r --run -w --weight -g --group -k --kind --model-norm --base-version --name --shape --tensor --many --f32 -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
 		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* || $at != 1 ]] || kind='or list brief follow stats verify diff recover audit' ;;
+		[[ $cur = -* || $at != 1 ]] || kind='or list brief stats verify diff audit' ;;
 	ace-inspect\ list)
 		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ brief)
-		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
-	ace-inspect\ follow)
 		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ stats)
 		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
@@ -471,8 +443,6 @@ _ace() {
 		opts='--format --step --device --kind --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ diff)
 		opts='--tolerance --format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
-	ace-inspect\ recover)
-		opts='--max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect\ audit)
 		opts='-S --state --spool --format --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-meter)

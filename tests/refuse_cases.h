@@ -88,7 +88,6 @@ static const struct fault_case refuse_more[] = {
 	{ "diff", MADE, "ace-inspect diff in0 in0", 0 },
 	{ "brief", TWICE, "ace-inspect brief D", SILENT },
 	{ "stats-tsv", MADE, "ace-inspect stats --format tsv in0", 0 },
-	{ "recover", MADE, "ace-inspect recover in0", 0 },
 	{ "status-text", TWICE, "ace-status D", CLOCK },
 	{ "status-state", TWICE, "ace-status S", CLOCK },
 	{ "status-metrics", TWICE, "ace-status --format metrics D S", CLOCK },
@@ -127,8 +126,6 @@ static const struct fault_case refuse_more[] = {
 	{ "patch-receipt", MODELS, "ace-patch --receipt edge1 D/m < p", FUZZY },
 	{ "inspect-patch", MODELS, "ace-inspect p", 0 },
 	{ "advise-ratio", MADE, "ace-advise ratio", 0 },
-	{ "advise-profile", TIMED,
-	    "ace-advise profile timed", 0 },
 	{ "advise-dynacomm", "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
 	    "--cuts 1ms --bandwidth 1Gbit table", 0 }
 };

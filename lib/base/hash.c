@@ -83,12 +83,6 @@ hash_sum_get(const struct hash_sum *s, unsigned char out[16])
 }
 
 void
-hash_sum_copy(struct hash_sum *to, const struct hash_sum *from)
-{
-	XXH3_copyState(STATE(to), (const XXH3_state_t *)from);
-}
-
-void
 hash_sum_free(struct hash_sum *s)
 {
 	(void)XXH3_freeState(STATE(s));

@@ -15,14 +15,12 @@ void hash_128(const void *p, size_t n, unsigned char out[16]);
 uint64_t hash_both(const void *p, size_t n, unsigned char out[16]);
 
 /* XXH3-128 of bytes that come in pieces. hash_sum_get returns the checksum so far; more
- * may be added. hash_sum_copy saves a state to return to. hash_sum_new: NULL if there
- * is no memory. */
+ * may be added. hash_sum_new: NULL if there is no memory. */
 struct hash_sum;
 struct hash_sum *hash_sum_new(struct err *e);
 void hash_sum_reset(struct hash_sum *s);
 void hash_sum_add(struct hash_sum *s, const void *p, size_t n);
 void hash_sum_get(const struct hash_sum *s, unsigned char out[16]);
-void hash_sum_copy(struct hash_sum *to, const struct hash_sum *from);
 void hash_sum_free(struct hash_sum *s);
 
 const char *hash_version(void);

@@ -20,8 +20,7 @@ chain_init(struct chain *c, struct io *io, struct err *e)
 	memset(c, 0, sizeof(*c));
 	c->io = io;
 	c->headers = hash_sum_new(e);
-	c->mark_headers = hash_sum_new(e);
-	if (c->headers == NULL || c->mark_headers == NULL) {
+	if (c->headers == NULL) {
 		chain_release(c);
 		return -ERR_SYS;
 	}
@@ -33,7 +32,6 @@ chain_release(struct chain *c)
 {
 	io_free(c->io);
 	hash_sum_free(c->headers);
-	hash_sum_free(c->mark_headers);
 	buf_release(&c->payload);
 	buf_release(&c->unpacked);
 	memset(c, 0, sizeof(*c));
@@ -107,7 +105,6 @@ chain_header(struct chain *c, struct err *e)
 		return chain_truncated(c, e);
 	if (got < FRAME_HEAD_SIZE)
 		memset(c->header + got, 0, FRAME_HEAD_SIZE - got);
-	c->unknown = frame_unknown(c->header);
 	r = frame_decode(&c->head, c->header, max, c->pos.offset, e);
 	if (r < 0 && c->pos.offset == 0 && bytes_le32(c->header) != FRAME_SYNC)
 		return chain_strange(c, r, e);
@@ -279,14 +276,12 @@ chain_on_head(struct chain *c, struct err *e)
 	unsigned version;
 	int r;
 
-	c->unknown = 1;
 	if ((version = bytes_u16(&b)) != FRAME_VERSION)
 		return frame_version(version, c->pos.offset, e);
 	(void)bytes_u16(&b);			/* minor version: never a reason to refuse */
 	if (bytes_next32(&b) != 0)
 		return err_data(e, c->pos.offset, "unsupported: the stream needs an "
 		    "unknown feature: a newer release of ace may read it");
-	c->unknown = 0;
 	(void)bytes_next32(&b);			/* optional features */
 	max = bytes_next32(&b);
 	(void)bytes_next64(&b);			/* time of creation */
@@ -413,80 +408,4 @@ chain_next(struct chain *c, struct err *e)
 	hash_sum_add(c->headers, c->header, FRAME_HEAD_SIZE);
 	r = chain_unpack(c, e);
 	return r < 0 ? r : 1;
-}
-
-/* Search from byte `from' on for the next valid header. Return 1 with c->head and
- * c->pos.offset set, or 0 at the end of the file. */
-static int
-chain_scan(struct chain *c, uint64_t from, struct err *e)
-{
-	static const unsigned char sync[] = { 0xac, 'A', 'C', 'E' };
-	unsigned char b[4096], *p;
-	size_t have = 0, got, i;
-	int r;
-
-	for (;;) {
-		if ((r = io_read(c->io, b + have, sizeof(b) - have, &got, e)) < 0)
-			return r;
-		have += got;
-		if (have < FRAME_HEAD_SIZE)
-			return 0;
-		for (i = 0; i + FRAME_HEAD_SIZE <= have; i++) {
-			p = memmem(b + i, have - i, sync, sizeof(sync));
-			i = p != NULL ? (size_t)(p - b) : have;
-			if (i + FRAME_HEAD_SIZE > have)
-				break;
-			c->pos.offset = from + i;
-			if (frame_unknown(b + i))
-				return frame_decode(&c->head, b + i, FRAME_MAX,
-				    from + i, e);
-			if (frame_decode(&c->head, b + i, FRAME_MAX, from + i,
-			    NULL) == 0)
-				return 1;
-		}
-		/* a header may begin in the remaining bytes */
-		i = have - (FRAME_HEAD_SIZE - 1);
-		memmove(b, b + i, have - i);
-		from += i;
-		have -= i;
-		if (got == 0)
-			return 0;
-	}
-}
-
-int
-chain_find(struct chain *c, uint64_t from, struct err *e)
-{
-	struct chain_pos *p = &c->pos;
-	int r;
-
-	if ((r = io_seek(c->io, from, e)) < 0 || (r = chain_scan(c, from, e)) <= 0 ||
-	    (r = io_seek(c->io, p->offset, e)) < 0)
-		return r;
-	p->open = c->head.type != FRAME_HEAD;
-	p->seq = c->head.seq;
-	p->stream_id = c->head.stream_id;
-	p->start = p->offset - c->head.offset;	/* may wrap, but is only used in sums */
-	c->max_frame = FRAME_MAX;
-	return 1;
-}
-
-void
-chain_mark(struct chain *c)
-{
-	c->mark = c->pos;
-	c->mark_at = io_bytes(c->io);
-	hash_sum_copy(c->mark_headers, c->headers);
-}
-
-int
-chain_rewind(struct chain *c, struct err *e)
-{
-	int r = io_seek(c->io, c->mark_at, e);
-
-	if (r < 0)
-		return r;
-	c->pos = c->mark;
-	hash_sum_copy(c->headers, c->mark_headers);
-	return 0;
 }

@@ -31,7 +31,6 @@ struct chain_frame {
 	size_t raw_len;
 };
 
-/* State that a rewind restores, except the checksum of the headers. */
 struct chain_pos {
 	int open;			/* 1: between HEAD and TAIL */
 	uint32_t seq;
@@ -45,18 +44,14 @@ struct chain_pos {
 
 struct chain {
 	struct io *io;
-	struct chain_pos pos, mark;
-	uint64_t mark_at;
+	struct chain_pos pos;
 	struct chain_frame frame;
 	struct frame_head head;
 	int skip_checks;		/* 1: do not verify the values in DATA */
 	int skip_bodies;		/* 1: skip the values if possible */
-	/* 1: the input was refused for its version, a flag or a feature; it is not
-	 * damaged */
-	int unknown;
 	uint32_t max_frame;		/* limit in bytes that the stream states */
 	unsigned char schema_id[16];	/* schema that the stream states */
-	struct hash_sum *headers, *mark_headers;
+	struct hash_sum *headers;
 	unsigned char header[FRAME_HEAD_SIZE];
 	struct buf payload, unpacked;
 };
@@ -83,15 +78,5 @@ int chain_pass(const struct chain_frame *f, struct io *to, struct err *e);
 
 /* Return -ERR_DATA "corrupt: WHAT (TYPE frame), at byte N". */
 int chain_corrupt(const struct chain *c, struct err *e, const char *what);
-
-/* After damage, search from byte `from' on for the next header with a valid checksum and
- * stop before it. Return 1 with the header in c->head; 0 if there is none; -ERR_DATA if
- * the header is valid but its version or a flag is unknown. If it is not a HEAD,
- * chain_next continues as if the stream had begun earlier, and the totals in TAIL will
- * not match. */
-int chain_find(struct chain *c, uint64_t from, struct err *e);
-
-void chain_mark(struct chain *c);
-int chain_rewind(struct chain *c, struct err *e);
 
 #endif

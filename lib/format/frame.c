@@ -35,15 +35,6 @@ frame_strange(const unsigned char *p, uint64_t at, struct err *e)
 }
 
 int
-frame_unknown(const unsigned char p[64])
-{
-	return bytes_le32(p) == FRAME_SYNC &&
-	    hash_64(p, 56) == bytes_le64(p + 56) &&
-	    (p[10] != FRAME_VERSION || p[11] != FRAME_HEAD_SIZE / 8 ||
-	    (bytes_le16(p + 8) & FRAME_CRITICAL & ~FRAME_LZ4) != 0);
-}
-
-int
 frame_version(unsigned v, uint64_t at, struct err *e)
 {
 	return err_data(e, at, "unsupported: the stream has format version %u, "

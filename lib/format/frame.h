@@ -90,10 +90,6 @@ int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 /* Return the error for a stream of version v, other than FRAME_VERSION. */
 int frame_version(unsigned v, uint64_t at, struct err *e);
 
-/* Return 1 if the 64 bytes are a valid header that has an unknown version, length or
- * critical flag. */
-int frame_unknown(const unsigned char p[64]);
-
 /* Return the type's four letters, such as "HEAD", or its hexadecimal digits; out: memory
  * for them. */
 const char *frame_name(uint32_t type, char out[16]);

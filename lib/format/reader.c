@@ -145,7 +145,7 @@ data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 
 enum reader_at { AT_START, AT_HEAD, AT_BODY, AT_SHARD, AT_DONE, AT_FAILED };
 
-/* State that a rewind restores; the digest and the tally are copied separately. */
+/* Where a reader is in its stream. */
 struct reader_pos {
 	enum reader_at at;
 	uint64_t key;
@@ -165,9 +165,9 @@ struct reader {
 	struct schema own_schema;
 	struct buf table;		/* the schema's table, from several frames */
 	size_t table_size, table_wire;	/* size of the whole table; its size on the wire */
-	struct reader_pos pos, mark;
-	struct hash_sum *digest, *mark_digest;
-	struct reader_tally *tally, mark_tally;
+	struct reader_pos pos;
+	struct hash_sum *digest;
+	struct reader_tally *tally;
 	struct shard shard;
 	struct shard_end end;
 	struct receipt receipt;
@@ -194,11 +194,9 @@ reader_open(struct reader **out, struct io *io, const struct reader_opts *o,
 	r->own_schema = (struct schema)SCHEMA_INIT;
 	shard_init(&r->shard);
 	r->digest = hash_sum_new(e);
-	r->mark_digest = hash_sum_new(e);
 	r->tally = alloc_get(1, sizeof(*r->tally), e);
 	if (chain_init(&r->c, io, e) < 0 || r->digest == NULL ||
-	    r->mark_digest == NULL || r->tally == NULL ||
-	    buf_put(&r->prov, "", 1, e) < 0) {
+	    r->tally == NULL || buf_put(&r->prov, "", 1, e) < 0) {
 		reader_free(r);
 		return -ERR_SYS;
 	}
@@ -239,7 +237,6 @@ reader_free(struct reader *r)
 	schema_release(&r->own_schema);
 	shard_release(&r->shard);
 	hash_sum_free(r->digest);
-	hash_sum_free(r->mark_digest);
 	alloc_free(r->tally);
 	buf_release(&r->prov);
 	buf_release(&r->table);
@@ -700,28 +697,6 @@ reader_io(const struct reader *r)
 }
 
 void
-reader_mark(struct reader *r)
-{
-	r->mark = r->pos;
-	r->mark_tally = *r->tally;
-	hash_sum_copy(r->mark_digest, r->digest);
-	chain_mark(&r->c);
-}
-
-int
-reader_rewind(struct reader *r, struct err *e)
-{
-	int k = chain_rewind(&r->c, e);
-
-	if (k < 0)
-		return k;
-	r->pos = r->mark;
-	*r->tally = r->mark_tally;
-	hash_sum_copy(r->digest, r->mark_digest);
-	return 0;
-}
-
-void
 reader_splice(struct reader *r, const struct io *to, int skip_checks)
 {
 	r->c.skip_checks = io_splice(r->c.io, to) && skip_checks;
@@ -751,50 +726,6 @@ reader_fetch(struct reader *r, struct err *e)
 	int k = chain_fetch(&r->c, e);
 
 	return k == -ERR_DATA ? reader_place(r, k, e) : k;
-}
-
-int
-reader_unknown(const struct reader *r)
-{
-	return r->c.unknown;
-}
-
-/* Skip a frame; if it belongs to a schema, add it to the table. Set *from to where the
- * search continues. */
-static int
-reader_stray(struct reader *r, uint64_t *from, struct err *e)
-{
-	struct err own = ERR_INIT;
-	int k = chain_next(&r->c, &own);
-
-	*from = k > 0 ? io_bytes(r->c.io) : r->c.pos.offset + 1;
-	if (k > 0 && r->c.frame.type == FRAME_SCHM) {
-		if (r->have_schema)
-			reader_on_no_table(r);
-		if ((k = reader_on_table(r, &own)) < 0)
-			reader_on_no_table(r);
-	}
-	return k < 0 && k != -ERR_DATA ? err_move(e, &own) : 0;
-}
-
-int
-reader_recover(struct reader *r, uint64_t from, struct err *e)
-{
-	int k;
-
-	while ((k = chain_find(&r->c, from, e)) > 0) {
-		r->pos.at = AT_BODY;
-		if (r->c.head.type == FRAME_HEAD)
-			r->pos.at = AT_START;
-		if (r->c.head.type == FRAME_HEAD || r->c.head.type == FRAME_SHRD) {
-			if (!r->have_schema)
-				reader_on_no_table(r);	/* drop an incomplete table */
-			return 1;
-		}
-		if ((k = reader_stray(r, &from, e)) < 0)
-			return k;
-	}
-	return k;
 }
 
 uint64_t

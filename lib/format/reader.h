@@ -104,23 +104,11 @@ const char *reader_name(const struct reader *r);
 int reader_place(const struct reader *r, int k, struct err *e);
 int reader_blame(const struct reader *r, int k, struct err *e);
 
-/* Call reader_mark right after READER_SHARD. If the input can seek, reader_rewind goes
- * back there, so that the shard's frames are read again. */
-void reader_mark(struct reader *r);
-int reader_rewind(struct reader *r, struct err *e);
 /* Return the reader's io. */
 struct io *reader_io(const struct reader *r);
 /* reader_splice: see writer_splice. */
 void reader_splice(struct reader *r, const struct io *to, int skip_checks);
 
-/* After an error, or instead of starting at the beginning, search from byte `from' on for
- * the next stream or shard and stop before it.  Return 1 if reader_next can continue, 0
- * if there is none.  Schemas found on the way are used.  The file must be seekable.
- * Later shards are verified as usual, but shards lost in between are not detected. */
-int reader_recover(struct reader *r, uint64_t from, struct err *e);
-/* Return 1 if reader_next refused data that is not damaged but has an unknown version,
- * feature or critical flag. */
-int reader_unknown(const struct reader *r);
 /* Return the position at which the current or the refused frame begins. */
 uint64_t reader_offset(const struct reader *r);
 

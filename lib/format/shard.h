@@ -18,7 +18,6 @@ enum shard_kind {
 #define SHARD_MOMENTUM ((uint32_t)2)		/* momentum correction was applied */
 #define SHARD_CLIPPED ((uint32_t)4)
 #define SHARD_PREDICTED ((uint32_t)16)		/* values are differences to a history */
-#define SHARD_RECOVERED ((uint32_t)8)		/* saved from a damaged file */
 
 /* Well-known keys of a shard. */
 #define SHARD_KEY_RUN "run"		/* names of run and device; the ids are their hashes */

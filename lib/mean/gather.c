@@ -408,10 +408,6 @@ gather_head(struct gather *g, const struct reader *r, struct err *e)
 
 	if (k < 0)
 		return k;
-	if ((sh->flags & SHARD_RECOVERED) != 0)
-		return err_set(e, ERR_REFUSED, "step %llu of '%s' was recovered from "
-		    "a damaged file: resend it", (unsigned long long)sh->step,
-		    shard_device(sh));
 	if (g->once && (sh->flags & SHARD_PREDICTED) != 0)
 		g->opens = 2;
 	if (g->n == 1)

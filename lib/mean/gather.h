@@ -99,7 +99,7 @@ int gather_blame(struct gather *g, size_t i, int r);
 
 /* gather_step: go to the next step; none of its contributions is open.  Return 1, or 0 if
  * all inputs ended.  -ERR_DATA, "mismatch: ...": two shards differ in run, step or schema.
- * -ERR_REFUSED: a device has two shards, or a shard is missing or recovered. */
+ * -ERR_REFUSED: a device has two shards, or a shard is missing. */
 int gather_step(struct gather *g, struct err *e);
 /* gather_memory: return the approximate memory, in bytes, that all contributions take
  * while they are open. */

@@ -200,44 +200,6 @@ source_left(const struct source *s)
 	return s->folder && s->now < s->n;
 }
 
-int
-source_again(struct source *s, struct err *e)
-{
-	char **old = s->file;
-	size_t n = s->n, i, k;
-	struct stat st;
-	int r;
-
-	if (stat(s->path, &st) < 0)
-		return err_sys(e, "'%s'", s->path);
-	/* new files follow the old ones */
-	if (n > 0)
-		qsort(old, n, sizeof(*old), source_order);
-	s->file = NULL;
-	s->n = s->cap = s->now = 0;
-	r = source_list(s, e);
-	/* both lists are sorted: remove the files that were there before */
-	for (i = k = 0; r == 0 && i < s->n; i++) {
-		while (k < n && source_order(&old[k], &s->file[i]) < 0)
-			k++;
-		if (k < n && source_order(&old[k], &s->file[i]) == 0)
-			alloc_free(s->file[i]);
-		else
-			s->file[s->now++] = s->file[i];
-	}
-	/* keep the old files in the list, before the new ones */
-	i = s->now;
-	if (r == 0 && (r = alloc_grow(&s->file, &s->cap, n + i,
-	    sizeof(*s->file), e)) == 0) {
-		memmove(s->file + n, s->file, i * sizeof(*s->file));
-		memcpy(s->file, old, n * sizeof(*s->file));
-		s->n = n + i;
-		s->now = n;
-	}
-	alloc_free(old);
-	return r < 0 ? r : i != 0;
-}
-
 /* ---- archives ---- */
 
 static int

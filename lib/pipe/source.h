@@ -28,9 +28,6 @@ const char *source_name(const struct source *s);
 int source_many(const struct source *s);
 /* Return 1 if a folder has more files, also after one that failed. */
 int source_left(const struct source *s);
-/* Read a folder again; from now on only new files are returned. Return 1 if there are
- * any, else 0; -ERR_SYS if the folder is gone. */
-int source_again(struct source *s, struct err *e);
 void source_free(struct source *s);
 
 /* Open all files of an operand, in sequence, as one file of streams. */

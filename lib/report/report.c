@@ -317,11 +317,16 @@ report_coded(FILE *f, const struct tally *y, const char *between)
 
 /* ---- fields that are not numbers ---- */
 
-static const char *const report_flag_names[] = {
-	"error-feedback", "momentum-corrected", "clipped", "recovered",
-	"predicted"
+static const struct {
+	uint32_t flag;
+	const char *name;
+} report_flags[] = {
+	{ SHARD_ERROR_FEEDBACK, "error-feedback" },
+	{ SHARD_MOMENTUM, "momentum-corrected" },
+	{ SHARD_CLIPPED, "clipped" },
+	{ SHARD_PREDICTED, "predicted" }
 };
-enum { NFLAGS = sizeof(report_flag_names) / sizeof(report_flag_names[0]) };
+enum { NFLAGS = sizeof(report_flags) / sizeof(report_flags[0]) };
 
 static void
 report_put_flags(struct render *x, const char *key, const void *row)
@@ -333,12 +338,12 @@ report_put_flags(struct render *x, const char *key, const void *row)
 	if (x->form == RENDER_JSON)
 		json_out_open(&x->json, key, '[');
 	for (i = 0; i < NFLAGS; i++) {
-		if ((flags & (uint32_t)1 << i) == 0)
+		if ((flags & report_flags[i].flag) == 0)
 			continue;
 		if (x->form == RENDER_JSON)
-			json_out_string(&x->json, NULL, report_flag_names[i]);
+			json_out_string(&x->json, NULL, report_flags[i].name);
 		else
-			(void)fprintf(x->f, "%s%s", sep, report_flag_names[i]);
+			(void)fprintf(x->f, "%s%s", sep, report_flags[i].name);
 		sep = ", ";
 	}
 	if (x->form == RENDER_JSON)

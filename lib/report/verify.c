@@ -7,9 +7,7 @@
 #include "base/progress_bar.h"
 #include "format/checks.h"
 #include "format/reader.h"
-#include "format/writer.h"
 #include "kern/kern.h"
-#include "pipe/filter.h"
 #include "pipe/pick.h"
 #include "report/report.h"
 #include "report/verify.h"
@@ -144,89 +142,4 @@ verify_file(struct report *p, struct reader *r, struct err *e)
 		    (unsigned long long)io_bytes(p->io));
 	}
 	return k < 0 ? k : report_flush(p, e);
-}
-
-/* ---- the whole shards of a damaged file ---- */
-
-/* r is at the beginning of a shard. Return 1 if the shard is complete; r is then back
- * at its beginning. */
-static int
-verify_whole(struct reader *r, struct err *damage, struct err *e)
-{
-	int k;
-
-	reader_mark(r);
-	while ((k = reader_next(r, damage)) > 0)
-		if (k == READER_SEND) {
-			k = reader_rewind(r, e);
-			return k < 0 ? k : 1;
-		}
-	return k == -ERR_DATA ? 0 : err_move(e, damage);
-}
-
-static int
-verify_copy(struct reader *r, struct writer *w, struct err *e)
-{
-	struct shard s;
-	int k;
-
-	shard_init(&s);
-	if ((k = writer_history(w, reader_provenance(r), e)) == 0 &&
-	    (k = shard_copy(&s, reader_shard(r), e)) == 0) {
-		s.flags |= SHARD_RECOVERED;
-		k = writer_shard(w, &s, reader_schema(r), e);
-	}
-	shard_release(&s);
-	return k < 0 ? k : filter_rest(r, w, e);
-}
-
-/* Copy whole shards until the chain breaks (*damage) or the file ends. */
-static int
-verify_run(struct verify_saved *x, struct reader *r, struct writer *w,
-    struct err *damage, struct err *e)
-{
-	int k;
-
-	while ((k = reader_next(r, damage)) > 0) {
-		if (k != READER_SHARD)
-			continue;
-		if ((k = verify_whole(r, damage, e)) <= 0)
-			return k;
-		if ((k = verify_copy(r, w, e)) < 0)
-			return k;
-		x->saved++;
-	}
-	if (k < 0 && k != -ERR_DATA)
-		return err_move(e, damage);
-	return 0;
-}
-
-int
-verify_recover(struct verify_saved *x, struct reader *r, struct writer *w,
-    struct err *e)
-{
-	struct err damage;
-	uint64_t from = 0;
-	int k;
-
-	memset(x, 0, sizeof(*x));
-	if (!io_can_seek(reader_io(r)))
-		return err_set(e, ERR_USAGE, "'%s' is a pipe or device: give a regular file",
-		    reader_name(r));
-	do {
-		/* an error at `from' or later will be found again */
-		damage = (struct err)ERR_INIT;
-		if ((k = verify_run(x, r, w, &damage, e)) < 0)
-			return k;
-		if (damage.code == ERR_OK)
-			return 0;
-		if (reader_unknown(r))
-			return err_move(e, &damage);
-		if (x->damages++ == 0)
-			x->first = damage;
-		from = reader_offset(r) > from ? reader_offset(r) : from + 1;
-		if ((k = reader_recover(r, from, e)) > 0)
-			from = reader_offset(r);
-	} while (k > 0);
-	return k;
 }

@@ -177,8 +177,6 @@ limits_head(const struct limits *a, const struct shard *sh,
 	struct err e = ERR_INIT;
 	char why[256];
 
-	if ((sh->flags & SHARD_RECOVERED) != 0)
-		limits_refuse(r, "the shard is from a damaged file: resend it");
 	if ((a->kinds >> sh->kind & 1) == 0)
 		limits_refuse(r, "mismatch: kind %s is not accepted here "
 		    "(limits: kind)", shard_kind_name(sh->kind));

@@ -4,15 +4,14 @@ t() { printf '%b' "$1" >in; }
 
 @test "each command has its own options; options of other commands are refused" {
 	exits 0 ace-advise --help
-	for c in ratio profile dynacomm deco cluster; do
+	for c in ratio dynacomm deco cluster; do
 		grep -qE "^  $c  +[A-Z]" out
 	done
-	[ "$(grep -cE '^  [a-z]+  +[A-Z]' out)" -eq 5 ]
+	[ "$(grep -cE '^  [a-z]+  +[A-Z]' out)" -eq 4 ]
 	declare -A own=(
 	    [ratio]="ratio 2,state st"
 	    [dynacomm]="cuts 1s"
 	    [cluster]="cluster 1"
-	    [profile]="max-elements 9,schema st"
 	)
 	for c in "${!own[@]}"; do
 		shows "^usage: ace-advise $c " ace-advise $c --help
@@ -28,7 +27,7 @@ t() { printf '%b' "$1" >in; }
 			done
 		done < <(tr , '\n' <<<"${own[$c]}")
 	done
-	for d in deco cluster profile; do
+	for d in deco cluster; do
 		exits 2 ace-advise $d --bandwidth 1Mbit </dev/null
 	done
 	exits 2 ace-advise cluster --thet 3 </dev/null
@@ -190,20 +189,6 @@ step speedup phi steps faster" ]
 	t 'compute bandwidth latency values\n1s 319bit 1s 1e6\n'
 	exits 0 ace-advise deco --format tsv in
 	[ "$(rule paper)" = "2 100000" ]
-}
-
-@test "profile: means of all shards; means of times only of shards that have times" {
-	mkshards -t 'a#b:3' -t 'x:4' -T 1,2 >in
-	mkshards -s 1 -t 'a#b:3' -t 'x:4' -T 2,5 >>in
-	mkshards -s 2 -c f16 -t 'a#b:3' -t 'x:4' >>in
-	exits 0 ace-advise profile in
-	printf '%s\t%s\t%s\n' layer bytes bc x 13 3.500000000 \
-	    'a?b' 10 1.500000000 | cmp - out
-	# a time of 0 becomes 1 ns, since dynacomm needs more than 0
-	mkshards -t e:5 -t d:1 -T 0,0 >in
-	exits 0 ace-advise profile in
-	grep -qx "$(printf 'd\t4\t0.000000001')" out
-	ace-advise dynacomm --cuts 1s --bandwidth 1Mbit out
 }
 
 @test "cluster: the number of tiers, and the time of a round in each" {

@@ -12,7 +12,7 @@ told() {
 # fields: print a shard with a different number in each field
 fields() {
 	mkshards -d edge7 -r big -s 90 -w 2.5 -t w:100 -t b:7 -g 40 -k ramp \
-	    -H flags=31 -H samples=640 -H contributors=3 -H incarnation=5 \
+	    -H flags=23 -H samples=640 -H contributors=3 -H incarnation=5 \
 	    -H base=81 -H dropped=9 -K color=red -a "$@"
 }
 
@@ -27,7 +27,7 @@ fields() {
 	told samples 640
 	told 'base version' 81
 	told contributors 3
-	told flags 'error-feedback, momentum-corrected, clipped, recovered, predicted'
+	told flags 'error-feedback, momentum-corrected, clipped, predicted'
 	told tensors '2, 107 elements, 4 groups of 40'
 	told incarnation 5
 	told key color=red
@@ -40,7 +40,7 @@ fields() {
 	json '$j->{run} eq "big" && $j->{device} eq "edge7" && $j->{step} == 90'
 	json '$j->{weight} == 2.5 && $j->{samples} == 640 && $j->{base_version} == 81'
 	json '$j->{contributors} == 3 && $j->{incarnation} == 5'
-	json '"@{$j->{flags}}" eq "error-feedback momentum-corrected clipped recovered predicted"'
+	json '"@{$j->{flags}}" eq "error-feedback momentum-corrected clipped predicted"'
 	json '$j->{group_size} == 40'
 	json '$j->{keys}{color} eq "red" && $j->{shard} == 1 && $j->{kind} eq "gradient"'
 	json '$j->{nonzero} == 107 && $j->{dropped} == 9 && $j->{sum} == 15301'
@@ -236,18 +236,11 @@ fields() {
 
 @test "options that exclude each other; the status of several files is the highest" {
 	mkshards >in
-	mkdir folder
-	cp in folder/in.aceg
 	for o in '-o x' '--omit schema' '-S x' '--tolerance 1'; do
 		refuses 2 '^ace-inspect: option ' ace-inspect $o in
 	done
 	exits 2 ace-inspect verify --format tsv in
 	exits 0 ace-inspect brief --format tsv in
-	refuses 2 'follow: expected one folder' ace-inspect follow
-	exits 2 ace-inspect follow folder folder
-	exits 2 timeout "$HANG" ace-inspect follow in
-	exits 2 timeout "$HANG" ace-inspect follow - <in
-	exits 2 ace-inspect recover --spool x in
 	head -c 300 in >part
 	exits 4 ace-inspect verify nowhere part in
 	exits 4 ace-inspect verify part nowhere in
@@ -257,7 +250,4 @@ fields() {
 	exits 2 ace-inspect --max-elements 0 in
 	exits 0 ace-inspect --max-elements 336 in
 	exits 3 ace-inspect --max-elements 335 in
-	notes '^ace-inspect: shards saved: 1$' ace-inspect recover -o saved in
-	exits 0 ace-inspect recover -q -o saved in
-	[ ! -s err ]
 }

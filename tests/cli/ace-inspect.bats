@@ -231,53 +231,6 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	exits 4 ace-inspect diff nowhere in
 }
 
-@test "recover saves the whole shards and marks them, and ace-aggregate refuses them" {
-	mkshards -N 5 -c q8 >in
-	cp in bad
-	flip bad 2400
-	exits 3 ace-expand bad
-	refuses 1 '^ace-inspect: shards saved: 4$' ace-inspect recover -o saved bad
-	says "^ace-inspect: damaged: corrupt: .*shard 3 'edge1/2', at byte"
-	exits 0 ace-inspect verify saved
-	exits 0 ace-inspect saved
-	[ "$(grep -cx 'flags         recovered' out)" -eq 4 ]
-	[ "$(awk '$1 == "step" { printf("%s ", $2) }' out)" = "0 1 3 4 " ]
-	refuses 5 'recovered' ace-aggregate saved
-	for s in 0 1 3 4; do
-		makes want ace-export -f raw --step "$s" in
-		exits 0 ace-export -f raw --step "$s" saved
-		same out want
-	done
-}
-
-@test "recover: an undamaged stream, one without a whole shard, and a pipe" {
-	mkshards -N 2 >in
-	exits 0 ace-inspect recover -q in
-	[ ! -s err ]
-	mv out saved
-	exits 0 ace-inspect diff saved in
-	mkshards >one
-	cp one bad
-	flip bad 2000
-	refuses 3 '^ace-inspect: corrupt: ' ace-inspect recover -o none bad
-	[ ! -e none ]
-	exits 3 ace-inspect recover bad
-	[ ! -s out ]
-	refuses 2 'is a pipe or device: give a regular file' bash -c 'cat in | ace-inspect recover'
-	exits 2 ace-inspect recover in in
-	exits 2 ace-inspect -o x in
-}
-
-@test "recover: --schema replaces a damaged schema" {
-	mkshards -N 3 >in
-	cp in bad
-	flip bad 200
-	exits 3 ace-inspect recover bad
-	exits 1 ace-inspect recover --schema in bad
-	mv out saved
-	exits 0 ace-inspect diff saved in
-}
-
 # bats test_tags=long
 @test "memory does not grow with the stream" {
 	sanitized && skip "the sanitizer's own memory"
@@ -287,33 +240,11 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 		}
 		[ "$(cat kib)" -le 65536 ] || { echo "$o: $(cat kib) KiB"; false; }
 	done
-	mkshards -n 32M -k fast >big
-	exits 0 peak kib ace-inspect recover -o saved big
-	[ "$(cat kib)" -le 65536 ] || { cat kib; false; }
 	mkfifo x y
 	mkshards -n 32M -k fast >x &
 	mkshards -n 32M -k fast >y &
 	exits 0 peak kib ace-inspect diff y x
 	[ "$(cat kib)" -le 65536 ] || { cat kib; false; }
-}
-
-@test "recover refuses unsupported streams" {
-	for w in feature major version-later flag \
-	    header-length; do
-		bad=$ROOT/tests/golden/bad-unsupported-$w.aceg
-		exits 3 ace-inspect recover -o saved "$bad"
-		says '^ace-inspect: unsupported: .*at byte [0-9]+$'
-		[ ! -e saved ]
-		# the same after a truncated stream
-		(mkshards -n 16 | head -c 700; cat "$bad") >both
-		exits 3 ace-inspect recover -o saved both
-		says '^ace-inspect: unsupported: .*at byte [0-9]+$'
-		[ ! -e saved ]
-	done
-	# an unknown critical frame: its shard is lost, the next is saved
-	(cat "$ROOT/tests/golden/bad-unsupported-critical-frame.aceg"
-	mkshards -n 16 -s 7) >both
-	refuses 1 'shards saved: 1' ace-inspect recover -o saved both
 }
 
 @test "a receipt as text has device, step, verdict and reason" {

@@ -352,11 +352,6 @@ gets() {
 	limited 'ahead 8' waits 'limit: step 9 is more than 8 steps after 0' <in
 }
 
-@test "a shard that was recovered from a damaged file is invalid" {
-	gets '^step 0: invalid: the shard is from a damaged file: resend it$' 0 edge1 -H flags=8
-	gets '^step 0: accepted$' 0 edge2 -H flags=7
-}
-
 @test "a shard that ace-aggregate deferred becomes invalid, with the reason" {
 	shard 0 edge1 >one
 	shard 0 edge2 >two

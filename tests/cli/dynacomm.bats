@@ -45,10 +45,8 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	[ "$(said cuts out)" = "$(printf '5,3,1\n5,3,1')" ]
 	[ "$(said cuts.seconds out)" = "$(printf '26\n26')" ]
 	mv out decided
-	exits 0 ace-advise profile in
-	printf '%s\t%s\t%s\n' layer bytes bc a 12 2.000000000 b 4 7.000000000 \
-	    c 16 1.000000000 d 4 8.000000000 e 20 2.000000000 | cmp - out
-	ace-advise dynacomm --format tsv --cuts 2s --bandwidth 32bit out | grep -q \
+	printf '%s %s %s\n' layer bytes bc a 12 2 b 4 7 c 16 1 d 4 8 e 20 2 >table
+	ace-advise dynacomm --format tsv --cuts 2s --bandwidth 32bit table | grep -q \
 	    "^backward.optimal.26.000000000.27.78.3.5,3,1$"
 	# --cuts replaces the cuts; without it they are kept
 	exits 0 ace-policy $link --cuts 1000s decided
@@ -57,8 +55,8 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	[ "$(said cuts out | head -n 1)" = 5,3,1 ]
 	# with ratio 2, layers take half of their bytes
 	exits 0 ace-policy $link --ratio 2,2 in
-	ace-advise profile in | awk 'NR > 1 { $2 /= 2 } 1' >table
-	ace-advise dynacomm --format tsv --cuts 2s --bandwidth 32bit table |
+	awk 'NR > 1 { $2 /= 2 } 1' table |
+	    ace-advise dynacomm --format tsv --cuts 2s --bandwidth 32bit |
 	    awk '$1 == "backward" && $2 == "optimal" { print $6 }' |
 	    cmp - <(said cuts out | head -n 1)
 }
@@ -126,19 +124,10 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 		mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
 		    -T $bad >bad
 		refuses 3 'corrupt: the times of tensors are not 5' ace-policy $link bad
-		exits 3 ace-advise profile bad
 	done
-	exits 3 ace-advise profile without
-	says 'unsupported: no shard of .* has the times of its tensors'
-	mkshards -s 1 -t f:5 -T 1 >other
-	(cat in other) >two
-	refuses 3 mismatch ace-advise profile two
-	head -c 700 in >short
-	exits 3 ace-advise profile short
 	# times, a tensor and options of 0 are accepted
 	mkshards -t e:5 -t d:0 -T 0,0 >zero
 	exits 0 ace-policy --cuts 0s --bandwidth 1bit zero
-	exits 0 ace-advise profile zero
 }
 
 @test "an aggregate has the cuts of the device with the longest time" {
@@ -187,8 +176,7 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	# transmissions cost so much that one is best; the first shards have one per layer.  The
 	# trainer waits for the end of all programs, so timeout runs outside of the pipe
 	timeout "$HANG" bash -o pipefail -c "'$BUILD/examples/train' $small \
-	    --steps 5 --cuts all --clock --policy --profile table \
-	    --apply back text |
+	    --steps 5 --cuts all --clock --policy --apply back text |
 	    tee made | ace-policy --cuts 1000s --bandwidth 1Mbit |
 	    tee back >sent"
 	[ "$(said cuts sent | sort -u)" = 1 ]
@@ -210,8 +198,6 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 		exec 9>&-
 		wait $! || true
 	done
-	exits 0 ace-advise profile made
-	cut -f1,2 out | cmp - <(cut -f1,2 table)
 }
 
 # layer_by_layer CUTS: print three steps of the trainer; CUTS `all' sends each of 9 tensors alone

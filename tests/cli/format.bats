@@ -13,7 +13,7 @@ kinds() { frames "$1" | cut -d' ' -f2 | paste -sd' '; }
 	exits 0 ace-inspect verify in
 	for how in ace-score "ace-policy --bandwidth 1Mbit" \
 	    "ace-select --bits 8" "ace-compress -c q8" ace-expand \
-	    "ace-ack -S ack" "ace-inspect recover" \
+	    "ace-ack -S ack" \
 	    "ace-step -S step --bits 8"; do
 		exits 0 $how --omit provenance in
 		[ "$(kinds out | grep -o 'SHRD' | wc -l)" -eq 2 ]
@@ -123,8 +123,7 @@ every() {
 		for how in ace-score "ace-policy --bandwidth 1Mbit" \
 		    "ace-select --bits 8" "ace-compress -c q8" ace-expand \
 		    "ace-step -S step --bits 8" "ace-ack -S ack" \
-		    "ace-inspect recover" ace-aggregate \
-		    "ace-aggregate --rule median" "ace-recv --spool spool" \
+		    ace-aggregate "ace-aggregate --rule median" "ace-recv --spool spool" \
 		    "ace-export -f raw" "ace-inspect stats"; do
 			ms=$(date +%s%N)
 			exits 3 cpu 5 peak kib $how "$bad"

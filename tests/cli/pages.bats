@@ -196,7 +196,6 @@ example() {
 	mkdir -m 777 open
 	openssl genpkey -algorithm ed25519 -out key.pem
 	chmod 644 key.pem
-	exits 3 ace-advise profile in			# no times
 	exits 5 ace-aggregate twice			# one device, two shards
 	exits 0 ace-archive create -o a.tar in
 	exits 0 ace-archive create -o b.tar again

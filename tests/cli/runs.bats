@@ -132,39 +132,6 @@ run_in() {
 	refuses 3 "mismatch: folder 'empty' has no stream" ace-inspect empty
 }
 
-@test "follow prints each new shard of a folder once, and ends with its reader" {
-	run_in dir
-	timeout "$HANG" ace-inspect follow --step 12- dir >got &
-	pid=$!
-	wait_for grep -q '12 b' got
-	# a shard that is still being received is not shown
-	cp dir/r/12/a.aceg dir/r/shard.new-abcdef
-	mkdir dir/r/13
-	mkshards -r r -d c -s 13 >x
-	mv x dir/r/13/c.aceg
-	wait_for grep -q '13 c' got
-	# a new shard that sorts before the last one is shown, too
-	mkshards -r r -d c -s 12 >x
-	mv x dir/r/12/c.aceg
-	wait_for grep -q '12 c' got
-	mkshards -r r -d d -s 13 >x
-	mv x dir/r/13/d.aceg
-	wait_for grep -q '13 d' got
-	kill $pid
-	wait $pid || true
-	[ "$(grep -c 'gradient' got)" -eq 5 ]
-	timeout "$HANG" ace-inspect follow dir | head -n 3 >got
-	[ "$(wc -l <got)" -eq 3 ]
-	# follow ends if the folder is removed
-	timeout "$HANG" ace-inspect follow dir >got 2>err &
-	wait_for grep -q '13 d' got
-	rm -r dir
-	got=0
-	wait $! || got=$?
-	[ $got -eq 4 ]
-	says "^ace-inspect: 'dir': No such file or directory"
-}
-
 @test "every command takes --step, --device and --kind" {
 	run_in dir
 	mkshards -r r -d b -s 3 -H kind=3 >dir/r/3/mean.aceg
@@ -185,10 +152,6 @@ run_in() {
 		exits 1 ace-inspect $c --tensor typo dir/r/3/b.aceg dir/r/3/b.aceg
 		says "^ace-inspect: no tensor of the input matches 'typo': "
 	done
-	exits 124 timeout 1 ace-inspect follow --kind gradient --device b --tensor embed --format json dir
-	[ "$(grep -c '"device":"b"' out)$(wc -l <out)" = 1212 ]
-	exits 124 timeout 1 ace-inspect follow --kind mean --format tsv dir
-	[ "$(wc -l <out)" -eq 2 ]
 }
 
 @test "plot.gnuplot draws the tables of runs" {
