@@ -30,7 +30,6 @@ struct opts {
 	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s; for ratio, and for dynacomm with bytes */
 	double dt;		/* for dynacomm: seconds */
-	double theta;		/* for cluster */
 };
 
 #define LONGEST 1e9		/* seconds; the longest time */
@@ -331,9 +330,7 @@ advise_deco(FILE *f, const struct table *t, const struct opts *o, struct err *e)
 
 struct fleet {
 	int64_t *time;
-	size_t *tier, *group;
-	double *x;		/* [devices][m]: features */
-	size_t m, *feature;	/* [m]: a column c of t, or c + t->cols for its logarithm */
+	size_t *tier;
 };
 
 static int
@@ -371,77 +368,6 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 	return 0;
 }
 
-/* Collect the features by which devices are compared: all columns except the name and
- * `bytes', which is planned and not a property of the device. */
-static int
-features(struct fleet *x, const struct table *t, struct err *e)
-{
-	static const char *const scaled[] = { "time", "compute", "bandwidth",
-	    "rtt" };
-	size_t dev = table_column(t, "device"), c, i, j;
-	int r, log_of;
-	double v;
-
-	for (c = 0; c < t->cols; c++) {
-		if (c == dev || c == table_column(t, "bytes"))
-			continue;
-		for (log_of = 0, j = 0; j < 4; j++)
-			log_of |= c == table_column(t, scaled[j]);
-		x->feature[x->m++] = log_of ? c + t->cols : c;
-	}
-	if ((x->x = alloc_get(t->rows, x->m * sizeof(*x->x), e)) == NULL)
-		return -ERR_SYS;
-	for (i = 0; i < t->rows; i++)
-		for (j = 0; j < x->m; j++) {
-			c = x->feature[j] % t->cols;
-			log_of = x->feature[j] >= t->cols;
-			if ((r = table_value(t, i, c, !log_of ? TABLE_NUMBER :
-			    c == table_column(t, "bandwidth") ? TABLE_RATE :
-			    TABLE_TIME, log_of ? 0 : -1e100, 1e100, &v, e)) < 0)
-				return r;
-			x->x[i * x->m + j] = log_of ? log(fmax(v, LEAST)) : v;
-		}
-	return 0;
-}
-
-/* Cluster the devices of one tier, in input order. */
-static int
-group_tier(struct fleet *x, const struct table *t,
-    const struct opts *o, size_t tier, struct err *e)
-{
-	size_t *at = alloc_get(t->rows, sizeof(*at), e), n = 0, i, j, k;
-	size_t *group = alloc_get(t->rows, sizeof(*group), e);
-	double *row = NULL, *dist = NULL;
-	int r = -ERR_SYS;
-
-	if (at == NULL || group == NULL)
-		goto out;
-	for (i = 0; i < t->rows; i++)
-		if (x->tier[i] == tier)
-			at[n++] = i;
-	if (n > CLUSTER_GROUP) {
-		r = err_set(e, ERR_DATA, "limit: one tier has %zu devices, at most %d "
-		    "can be grouped: leave --cluster out", n, CLUSTER_GROUP);
-		goto out;
-	}
-	if ((row = alloc_get(n, x->m * sizeof(*row), e)) == NULL ||
-	    (dist = alloc_get(n * n, sizeof(*dist), e)) == NULL)
-		goto out;
-	for (i = 0; i < n; i++)
-		for (j = 0; j < x->m; j++)
-			row[i * x->m + j] = x->x[at[i] * x->m + j];
-	cluster_zscore(row, n, x->m, dist);
-	r = cluster_linkage(dist, n, o->theta, group, &k, e);
-	for (i = 0; i < n && r == 0; i++)
-		x->group[at[i]] = group[i] + 1;
-out:
-	alloc_free(at);
-	alloc_free(group);
-	alloc_free(row);
-	alloc_free(dist);
-	return r;
-}
-
 static void
 put_fleet(FILE *f, const struct fleet *x, const struct table *t, size_t k,
     int64_t idle)
@@ -460,22 +386,19 @@ put_fleet(FILE *f, const struct fleet *x, const struct table *t, size_t k,
 		(void)fprintf(f, "# tier %zu: %zu device%s, a round of %.9f "
 		    "s\n", j + 1, n, n == 1 ? "" : "s", (double)slow * 1e-9);
 	}
-	(void)fputs("device\ttime\ttier\tgroup\n", f);
+	(void)fputs("device\ttime\ttier\n", f);
 	for (i = 0; i < t->rows; i++) {
 		if (dev != TABLE_NONE)
 			render_name(f, table_cell(t, i, dev));
 		else
 			(void)fprintf(f, "%zu", i + 1);
-		(void)fprintf(f, "\t%.9f\t%zu\t%zu\n",
-		    (double)x->time[i] * 1e-9, x->tier[i] + 1,
-		    x->group[i] > 0 ? x->group[i] : 1);
+		(void)fprintf(f, "\t%.9f\t%zu\n", (double)x->time[i] * 1e-9,
+		    x->tier[i] + 1);
 	}
 }
 
-/* Assign tiers first, then groups within each tier. */
 static int
-arrange(struct fleet *x, const struct table *t, const struct opts *o,
-    size_t *k, int64_t *idle, struct err *e)
+arrange(struct fleet *x, const struct table *t, size_t *k, int64_t *idle, struct err *e)
 {
 	double v, sum = 0;
 	size_t i;
@@ -490,36 +413,24 @@ arrange(struct fleet *x, const struct table *t, const struct opts *o,
 		x->time[i] = ns(v);
 		sum += v / (double)t->rows;
 	}
-	r = cluster_tiers(x->time, t->rows, 16, ns(sum), x->tier, idle, k, e);
-	if (r < 0 || o->theta < 0)
-		return r;
-	if ((r = features(x, t, e)) < 0)
-		return r;
-	for (i = 0; i < *k && r == 0; i++)
-		r = group_tier(x, t, o, i, e);
-	return r;
+	return cluster_tiers(x->time, t->rows, 16, ns(sum), x->tier, idle, k, e);
 }
 
-/* advise_cluster(f, t, o, e): print the tier and the group of each device. */
+/* advise_cluster(f, t, o, e): print the tier of each device. */
 static int
 advise_cluster(FILE *f, const struct table *t, const struct opts *o, struct err *e)
 {
-	struct fleet x = { 0 };
+	struct fleet x = { NULL, NULL };
 	size_t k = 0;
 	int64_t idle = 0;
 	int r = -ERR_SYS;
 
 	if ((x.time = alloc_get(t->rows, sizeof(*x.time), e)) != NULL &&
 	    (x.tier = alloc_get(t->rows, sizeof(*x.tier), e)) != NULL &&
-	    (x.group = alloc_get(t->rows, sizeof(*x.group), e)) != NULL &&
-	    (x.feature = alloc_get(t->cols, sizeof(*x.feature), e)) != NULL &&
-	    (r = arrange(&x, t, o, &k, &idle, e)) == 0)
+	    (r = arrange(&x, t, &k, &idle, e)) == 0)
 		put_fleet(f, &x, t, k, idle);
 	alloc_free(x.time);
 	alloc_free(x.tier);
-	alloc_free(x.group);
-	alloc_free(x.feature);
-	alloc_free(x.x);
 	return r;
 }
 
@@ -603,14 +514,7 @@ static const struct opt dynacomm_options[] = {
 	OPT_END
 };
 
-static const struct opt deco_options[] = { FORMAT, OPT_END };
-
-static const struct opt cluster_options[] = {
-	{ 0, "cluster", "THETA", "group the devices of a tier up to this distance",
-	    OPT_F64(struct opts, theta, 0, 1e9) },
-	FORMAT,
-	OPT_END
-};
+static const struct opt format_options[] = { FORMAT, OPT_END };
 
 /* Define a command that reads a table. */
 #define TABLE(name) \
@@ -643,9 +547,9 @@ static const struct cli_command commands[] = {
 	    dynacomm_options, dynacomm_run, 1 },
 	{ "deco", "[FILE]",
 	    "Chooses a compression and a delay for each link",
-	    deco_options, deco_run, 1 },
-	{ "cluster", "[--cluster THETA] [FILE]", "Groups devices that belong "
-	    "together", cluster_options, cluster_run, 1 },
+	    format_options, deco_run, 1 },
+	{ "cluster", "[FILE]", "Groups devices that belong together",
+	    format_options, cluster_run, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 
@@ -663,7 +567,7 @@ main(int argc, char **argv)
 		.commands = commands,
 		.kernels = kern_name
 	};
-	struct opts o = { .bandwidth = -1, .dt = -1, .theta = -1 };
+	struct opts o = { .bandwidth = -1, .dt = -1 };
 
 	return cli_main(&c, argc, argv, NULL, &o);
 }

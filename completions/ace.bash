@@ -55,8 +55,6 @@ _ace() {
 		kind='text tsv' ;;
 	ace-advise\ cluster:--sandbox)
 		kind='auto require off' ;;
-	ace-advise\ cluster:--cluster)
-		kind='free' ;;
 	ace-advise\ cluster:--format)
 		kind='text tsv' ;;
 	ace-aggregate:--rule)
@@ -387,7 +385,7 @@ _ace() {
 	ace-advise\ deco)
 		opts='--format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ cluster)
-		opts='--cluster --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
 		opts='--devices --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --rounds --keep --publish --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)

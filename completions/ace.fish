@@ -50,7 +50,6 @@ complete -c ace-advise -n '__fish_seen_subcommand_from deco' -l sandbox -x -a 'a
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -s h -l help -d 'print this and exit'
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -s V -l version -d 'print the version and exit'
 
-complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -l cluster -x -d 'group the devices of a tier up to this distance'
 complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
 complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -s v -l verbose -d 'say what was decided'

@@ -114,8 +114,6 @@ static const struct fault_case refuse_more[] = {
 	    "ace-archive list a.tar.gz", 0 },
 	{ "archive-zip", FOLDER, "ace-archive create --format zip dir", 0 },
 	TABLE("cluster", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n", "cluster"),
-	TABLE("groups", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n",
-	    "cluster --cluster 2"),
 	{ "diff-threads", MODELS, "ace-diff -T 3 m0 m1", 0 },
 	{ "diff-whole", MODELS, "ace-diff m1", 0 },
 	{ "diff-output", MODELS, "ace-diff -o D/patch m0 m1", 0 },

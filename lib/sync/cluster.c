@@ -148,35 +148,6 @@ cluster_tiers(const int64_t *t, size_t n, size_t most, int64_t lambda,
 /* ---- distances ---- */
 
 void
-cluster_zscore(const double *x, size_t n, size_t m, double *dist)
-{
-	double mean, var, d;
-	size_t i, j, f;
-
-	for (i = 0; i < n * n; i++)
-		dist[i] = 0;
-	for (f = 0; f < m; f++) {
-		mean = var = 0;
-		for (i = 0; i < n; i++)
-			mean += x[i * m + f] / (double)n;
-		for (i = 0; i < n; i++) {
-			d = x[i * m + f] - mean;
-			var += d * d / (double)n;
-		}
-		/* skip a constant feature: its spread is only rounding error */
-		if (!(sqrt(var) > 1e-12 * fabs(mean)) || !isfinite(var))
-			continue;
-		for (i = 0; i < n; i++)
-			for (j = 0; j < n; j++) {
-				d = x[i * m + f] - x[j * m + f];
-				dist[i * n + j] += d * d / var;
-			}
-	}
-	for (i = 0; i < n * n; i++)
-		dist[i] = sqrt(dist[i]);
-}
-
-void
 cluster_cosine(const double *x, size_t n, size_t m, double *dist)
 {
 	double dot, a, b, c;

@@ -35,12 +35,8 @@ enum {
 int cluster_tiers(const int64_t *t, size_t n, size_t most, int64_t lambda,
     size_t *tier, int64_t *idle, size_t *k, struct err *e);
 
-/* Fill in the n x n distances between n rows of m finite features.
- * cluster_zscore: Euclidean distances of the features' z-scores; constant features
- * are ignored.
- * cluster_cosine: 1 - cos, for sketches of updates; a zero row has the distance 1
- * to all others. */
-void cluster_zscore(const double *x, size_t n, size_t m, double *dist);
+/* Fill in the n x n distances 1 - cos between n rows of m finite features, as for
+ * sketches of updates.  A zero row has the distance 1 to all others. */
 void cluster_cosine(const double *x, size_t n, size_t m, double *dist);
 
 /* Group n <= CLUSTER_GROUP devices by their distances (symmetric, finite, >= 0): merge

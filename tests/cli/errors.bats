@@ -32,9 +32,6 @@ begins() { mkshards >in; }
 	    --bandwidth 1bit table
 	printf 'compute\trtt\tbandwidth\tbytes\n1\t1\t1bit\t1e12\n' >table
 	refuses 3 'limit: line 2: a round would take .* s' ace-advise cluster table
-	{ echo time; yes 1 | head -n 2100; } >table
-	refuses 3 'limit: one tier has 2100 devices, at most 2048' \
-	    ace-advise cluster --cluster 2 table
 }
 
 @test "ace-compress refuses a difference to a history" {
