@@ -204,10 +204,10 @@ before() {
 	    _ace ace-compress && echo "${COMPREPLY[*]}"
 	    COMP_WORDS=(ace-advise d) COMP_CWORD=1
 	    _ace ace-advise && echo "${COMPREPLY[*]}"
-	    COMP_WORDS=(ace-advise cluster --cl) COMP_CWORD=2
+	    COMP_WORDS=(ace-advise dynacomm --cu) COMP_CWORD=2
 	    _ace ace-advise && echo "${COMPREPLY[*]}"'
 	[ "${lines[0]}" = "--sync" ]
 	[ "${lines[1]}" = "q8 q4 qsgd" ]
 	[ "${lines[2]}" = "dynacomm deco" ]
-	[ "${lines[3]}" = "--cluster" ]
+	[ "${lines[3]}" = "--cuts" ]
 }
