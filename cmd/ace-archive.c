@@ -1,5 +1,5 @@
 /*
- * ace-archive: puts the shards of a run into an archive (tar, zip, 7z, cpio) and takes
+ * ace-archive: puts the shards of a run into an archive (tar, zip) and takes
  * them out again.  Each shard is an entry RUN/STEP/DEVICE.aceg, and a
  * stream of its own.  The names of entries and files are made from the shard's own
  * header, never from the name of an entry, so no archive can choose a place to write to.
@@ -72,13 +72,11 @@ struct packing {
 	const char *name, *lib;	/* our name, libarchive's name */
 };
 static const struct packing archives[] = {
-	{ "tar", "paxr" }, { "zip", "zip" }, { "7z", "7zip" },
-	{ "cpio", "newc" }, { NULL, NULL }
+	{ "tar", "paxr" }, { "zip", "zip" }, { NULL, NULL }
 };
 static const struct packing filters[] = {
 	{ "gz", "gzip" }, { "bz2", "bzip2" }, { "xz", "xz" },
-	{ "zst", "zstd" }, { "lz4", "lz4" },
-	{ "Z", "compress" }, { NULL, NULL }
+	{ "zst", "zstd" }, { "lz4", "lz4" }, { NULL, NULL }
 };
 
 /* If name[0 .. *n) ends with ".word", subtract that ending from *n and return 1. */
@@ -132,15 +130,15 @@ how_to(const struct opts *o, struct arc_opts *how, struct err *e)
 		(void)snprintf(name, sizeof(name), "a.%s", o->format);
 		if (by_name(name, &format, &filter) != 1 || format == NULL)
 			return err_set(e, ERR_USAGE, "--format '%.80s' is unknown: "
-			    "expected zip, 7z, tar or cpio; .gz, .bz2, .xz, .zst, "
-			    ".lz4 or .Z may follow tar and cpio", o->format);
+			    "expected zip, tar, tar.gz, tar.bz2, tar.xz, tar.zst or "
+			    "tar.lz4", o->format);
 	} else if (o->f->output != NULL) {
 		(void)by_name(o->f->output, &format, &filter);
 	}
 	if (format == NULL)
 		return err_set(e, ERR_USAGE, "the archive's format is unknown: give "
 		    "--format, or -o with a name such as run.tar.zst");
-	if (filter != NULL && (*format == 'z' || *format == '7'))
+	if (filter != NULL && *format == 'z')
 		return err_set(e, ERR_USAGE, "format %s compresses its entries "
 		    "itself: leave %s out of --format or the name", format, filter);
 	memset(how, 0, sizeof(*how));
@@ -616,8 +614,7 @@ get(void *arg, char **path, size_t n, struct err *e)
 /* ---- options ---- */
 
 static const char *const formats[] = { "tar", "tar.gz", "tar.bz2", "tar.xz",
-	"tar.zst", "tar.lz4", "tar.Z", "cpio", "cpio.gz", "cpio.bz2", "cpio.xz",
-	"cpio.zst", "cpio.lz4", "cpio.Z", "zip", "7z", NULL };
+	"tar.zst", "tar.lz4", "zip", NULL };
 
 static const struct opt pick_opt[] = {
 	OPT_PART(pick_opts, struct opts, pick),

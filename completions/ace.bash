@@ -84,7 +84,7 @@ _ace() {
 	ace-archive\ create:--kind)
 		kind='gradient delta sum mean residual model history' ;;
 	ace-archive\ create:--format)
-		kind='tar tar.gz tar.bz2 tar.xz tar.zst tar.lz4 tar.Z cpio cpio.gz cpio.bz2 cpio.xz cpio.zst cpio.lz4 cpio.Z zip 7z' ;;
+		kind='tar tar.gz tar.bz2 tar.xz tar.zst tar.lz4 zip' ;;
 	ace-archive\ list:--sandbox)
 		kind='auto require off' ;;
 	ace-archive\ list:--step | ace-archive\ list:--device | ace-archive\ list:--max-elements)

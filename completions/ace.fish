@@ -94,7 +94,7 @@ complete -c ace-archive -n __fish_use_subcommand -l sandbox -x -a 'auto require 
 complete -c ace-archive -n __fish_use_subcommand -s h -l help -d 'print this and exit'
 complete -c ace-archive -n __fish_use_subcommand -s V -l version -d 'print the version and exit'
 
-complete -c ace-archive -n '__fish_seen_subcommand_from create' -l format -x -a 'tar tar.gz tar.bz2 tar.xz tar.zst tar.lz4 tar.Z cpio cpio.gz cpio.bz2 cpio.xz cpio.zst cpio.lz4 cpio.Z zip 7z' -d 'tar, tar.zst, zip ... (default as FILE is named)'
+complete -c ace-archive -n '__fish_seen_subcommand_from create' -l format -x -a 'tar tar.gz tar.bz2 tar.xz tar.zst tar.lz4 zip' -d 'tar, tar.zst, zip ... (default as FILE is named)'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -l step -x -d 'only shards of step A, or of the steps A-B, A- or -B'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -l device -x -d 'only shards of devices whose name matches'
 complete -c ace-archive -n '__fish_seen_subcommand_from create' -l kind -x -a 'gradient delta sum mean residual model history' -d 'only gradient, delta, sum, mean, residual, model or history'

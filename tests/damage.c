@@ -27,6 +27,7 @@
 #include "format/values.h"
 #include "format/writer.h"
 #include "mains.h"
+#include "memory.h"
 
 enum { MAX = 1 << 16, ARGS = 12 };
 
@@ -171,7 +172,7 @@ accepted(const unsigned char *p, size_t n)
 	struct io *io = NULL;
 	int k;
 
-	must(io_open_mem(&io, p, n, &e) == 0 &&
+	must(memory_open(&io, p, n, &e) == 0 &&
 	    reader_open(&r, io, NULL, &e) == 0, "reader");
 	while ((k = reader_next(r, &e)) > 0)
 		;
@@ -456,10 +457,10 @@ receipt_of(uint64_t step, size_t *len)
 	const unsigned char *p;
 	unsigned char *q;
 
-	must(io_create_mem(&io, &e) == 0 && writer_open(&w, io, &o, &e) == 0 &&
+	must(memory_create(&io, &e) == 0 && writer_open(&w, io, &o, &e) == 0 &&
 	    writer_receipt(w, &r, &e) == 0 &&
 	    writer_finish(w, &e) == 0, "receipt");
-	p = io_mem(io, len);
+	p = memory_of(io, len);
 	q = malloc(*len);
 	must(q != NULL, "receipt");
 	memcpy(q, p, *len);

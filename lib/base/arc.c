@@ -192,8 +192,6 @@ arc_formats(struct archive *la)
 {
 	return archive_read_support_format_tar(la) == ARCHIVE_OK &&
 	    archive_read_support_format_zip(la) == ARCHIVE_OK &&
-	    archive_read_support_format_7zip(la) == ARCHIVE_OK &&
-	    archive_read_support_format_cpio(la) == ARCHIVE_OK &&
 	    archive_read_support_format_raw(la) == ARCHIVE_OK;
 }
 
@@ -202,10 +200,8 @@ arc_filters(struct archive *la)
 {
 	return archive_read_support_filter_bzip2(la) == ARCHIVE_OK &&
 	    archive_read_support_filter_xz(la) == ARCHIVE_OK &&
-	    archive_read_support_filter_lzma(la) == ARCHIVE_OK &&
 	    archive_read_support_filter_zstd(la) == ARCHIVE_OK &&
-	    archive_read_support_filter_lz4(la) == ARCHIVE_OK &&
-	    archive_read_support_filter_compress(la) == ARCHIVE_OK;
+	    archive_read_support_filter_lz4(la) == ARCHIVE_OK;
 }
 
 /* libarchive would look for packed files inside packed files, and read a gzip head,
@@ -341,12 +337,11 @@ arc_rest(struct arc *a, struct err *e)
 }
 
 /* Skip the rest of an entry. libarchive's own function would unpack any amount in one
- * call, so use it only if the input can seek and is neither packed nor a 7z. */
+ * call, so use it only if the input can seek and is not packed. */
 static int
 arc_pass(struct arc *a, struct err *e)
 {
-	const int packed = archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE ||
-	    (archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_7ZIP;
+	const int packed = archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE;
 
 	return a->past == 0 || (!packed && io_can_seek(a->io)) ? 0 : arc_rest(a, e);
 }

@@ -1,7 +1,7 @@
 /*
- * Read and write archives entry by entry: tar, zip, 7z and cpio, packed with gzip,
- * bzip2, xz, lzma, zstd, lz4 or compress, and single packed files. Only arc.c includes
- * libarchive. Nothing is unpacked into a folder. Functions return 0 or -ERR_x unless
+ * Read and write archives entry by entry: zip, and tar packed with gzip, bzip2, xz, zstd
+ * or lz4. Read single packed files. Only arc.c includes libarchive. Nothing is unpacked into
+ * a folder. Functions return 0 or -ERR_x unless
  * stated otherwise.
  */
 #ifndef ACE_ARC_H
@@ -27,7 +27,7 @@ struct arc_entry {
 };
 
 /* Open the archive in io, which stays the caller's. If io can seek, a zip is read by its
- * directory; a 7z needs such an io. ARC_ZIP: accept only a zip in seekable io. */
+ * directory. ARC_ZIP: accept only a zip in seekable io. */
 enum arc_how { ARC_ANY, ARC_ZIP };
 int arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e);
 /* Return 1 and the next entry, 0 at the end. */
@@ -38,8 +38,8 @@ int arc_safe(struct arc *a, const struct arc_entry *en, struct err *e);
 /* Read n bytes of the entry; *got is less only at its end. -ERR_DATA if the archive has
  * unpacked to over 256 MiB and 4000 times its size. */
 int arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e);
-/* Read the rest of a zip entry to check its checksum. Entries of 7z are read to the end
- * anyway; other formats have no checksum of an entry's contents. */
+/* Read the rest of a zip entry to check its checksum. A tar has no checksum of an entry's
+ * contents. */
 int arc_verify(struct arc *a, struct err *e);
 void arc_free(struct arc *a);
 

@@ -36,10 +36,8 @@ struct io_kind {
  * buf[0] to buf[have] wait to be written. */
 struct io {
 	const struct io_kind *kind;	/* NULL: for writing */
-	int fd;			/* -1: reads `mem' or `from', or writes `sink' */
+	int fd;			/* -1: reads `from' */
 	struct io_from from;
-	const unsigned char *mem;	/* io_open_mem */
-	size_t mem_n;
 	off_t place;		/* position of the next read, if fd's is not used */
 	int (*before)(struct io *, struct err *);
 	int own;		/* close fd */
@@ -55,7 +53,6 @@ struct io {
 	uint64_t count;		/* bytes handed out or taken */
 	unsigned char *buf;
 	size_t at, have, cap;
-	struct buf sink;	/* memory destination */
 	int behind;		/* 1: by io_behind; `sent' counts bytes sent to the disk */
 	uint64_t sent;
 	int over;		/* io_over */
@@ -132,18 +129,6 @@ placed_move(struct io *io, off_t by, struct err *e)
 }
 
 static int
-memory_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
-{
-	const size_t at = (size_t)io->place;
-
-	*got = at >= io->mem_n ? 0 : io->mem_n - at < n ? io->mem_n - at : n;
-	if (*got != 0)
-		memcpy(p, io->mem + at, *got);
-	io->place += (off_t)*got;
-	return 0;
-}
-
-static int
 from_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
 	return io->from.read(io->from.arg, p, n, got, e);
@@ -154,7 +139,6 @@ static const struct io_kind
 	io_file = { here_read, here_move, 1 },
 	io_placed = { placed_read, placed_move, 1 },
 	io_part = { placed_read, NULL, 1 },	/* a file from byte `place' on */
-	io_memory = { memory_read, placed_move, 1 },
 	io_lent = { from_read, NULL, 0 };
 
 /* ---- opening ---- */
@@ -235,18 +219,6 @@ io_open_kept(struct io **out, const char *path, struct err *e)
 	if (r < 0)
 		return own.code == ERR_SYS && errno == ENOENT ? 0 : err_move(e, &own);
 	return 1;
-}
-
-int
-io_open_mem(struct io **out, const void *p, size_t n, struct err *e)
-{
-	const int r = io_new(out, &io_memory, -1, "<memory>", e);
-
-	if (r == 0) {
-		(*out)->mem = p;
-		(*out)->mem_n = n;
-	}
-	return r;
 }
 
 int
@@ -387,12 +359,6 @@ io_over(const struct io *io)
 	return io->over;
 }
 
-int
-io_create_mem(struct io **out, struct err *e)
-{
-	return io_new(out, NULL, -1, "<memory>", e);
-}
-
 /* ---- reading ---- */
 
 void
@@ -485,8 +451,6 @@ io_size(const struct io *io)
 {
 	struct stat st;
 
-	if (io->fd < 0)
-		return io->mem_n;
 	return fstat(io->fd, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 }
 
@@ -646,7 +610,7 @@ io_out(struct io *io, struct err *e)
 {
 	int r;
 
-	if (io->fd < 0 || io->have == 0)
+	if (io->have == 0)
 		return 0;
 	r = fd_write(io->fd, io->buf, io->have, io->name, e);
 	io->have = 0;
@@ -695,8 +659,6 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 	int r;
 
 	io->count += n;
-	if (io->fd < 0)
-		return buf_put(&io->sink, p, n, e);
 	if ((n > IO_BUF - io->have && (r = io_out(io, e)) < 0) ||
 	    (r = io_room(io, IO_BUF, e)) < 0)
 		return r;
@@ -732,7 +694,7 @@ io_commit(struct io *io, enum io_sync sync, struct err *e)
 {
 	int fd, r = io_out(io, e);
 
-	if (r < 0 || io->fd < 0)
+	if (r < 0)
 		return r;
 	if (io->ahead && ftruncate(io->fd, (off_t)io->count) < 0)
 		return err_sys(e, "'%s'", io->name);
@@ -795,13 +757,6 @@ io_splice_move(struct io *io, struct io *from, size_t n, size_t *got, struct err
 
 /* ---- both ---- */
 
-const unsigned char *
-io_mem(const struct io *io, size_t *n)
-{
-	*n = io->sink.n;
-	return io->sink.p;
-}
-
 uint64_t
 io_bytes(const struct io *io)
 {
@@ -827,7 +782,6 @@ io_free(struct io *io)
 	splice_free(io->share);
 	alloc_free(io->name);
 	alloc_free(io->buf);
-	buf_release(&io->sink);
 	alloc_free(io);
 }
 
@@ -851,7 +805,29 @@ io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e)
 	return r;
 }
 
-/* ---- small files of ours ---- */
+/* ---- small files ---- */
+
+int
+io_named_text(struct buf *b, const char *path, size_t most, struct err *e)
+{
+	struct io *io = NULL;
+	size_t got = IO_BUF;
+	int r = io_open(&io, path, e);
+
+	while (r == 0 && got == IO_BUF && b->n <= most)
+		if ((r = buf_room(b, IO_BUF + 1, e)) == 0 &&
+		    (r = io_read(io, b->p + b->n, IO_BUF, &got, e)) == 0)
+			b->n += got;
+	io_free(io);
+	if (r < 0)
+		return r;
+	if (b->n > most)
+		return err_set(e, ERR_DATA, "limit: '%s' is larger than %zu bytes", path,
+		    most);
+	b->p[b->n] = '\0';
+	return strlen((char *)b->p) == b->n ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' "
+	    "has a zero byte: expected text", path);
+}
 
 int
 io_text(const char *path, char *s, size_t n, struct err *e)

@@ -1,6 +1,6 @@
 /*
- * An io is one end of a byte stream: a descriptor, a file that appears complete or not at
- * all, or memory (for tests).  The programs read and write all their data with it.
+ * An io is one end of a byte stream: a descriptor, or a file that appears complete or not
+ * at all.  The programs read and write all their data with it.
  */
 #ifndef ACE_IO_H
 #define ACE_IO_H
@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct err;
 struct io;
 
@@ -15,11 +16,9 @@ struct io;
 
 /* io_open: open a file for reading; NULL or "-" is standard input.  -ERR_SYS for a
  * directory or a missing file; -ERR_USAGE for a terminal, which cannot send a binary
- * stream.  io_open_fd: read from a descriptor.  io_open_mem: read from n bytes of
- * memory. */
+ * stream.  io_open_fd: read from a descriptor. */
 int io_open(struct io **out, const char *path, struct err *e);
 int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
-int io_open_mem(struct io **out, const void *p, size_t n, struct err *e);
 
 /* io_open_file: open a file that we found in a folder or an index.  -ERR_DATA, without
  * waiting, if it is not a regular file.
@@ -101,7 +100,6 @@ int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e);
 int io_over(const struct io *io);
-int io_create_mem(struct io **out, struct err *e);
 
 /* Start writing to the disk while more data comes, so that an fsync has little left to
  * do. */
@@ -137,9 +135,6 @@ void io_watch(struct io *io, int fd);
  * seconds, or after `whole' seconds in all; 0: no limit. */
 void io_patience(struct io *io, double silence, double whole);
 
-/* Return the bytes written so far to an io in memory. */
-const unsigned char *io_mem(const struct io *io, size_t *n);
-
 /* ---- from one pipe to another without a copy ---- */
 
 /* Announce that input of io may be written to `to' unchanged. Return 1 if both are
@@ -168,7 +163,11 @@ void io_pipe_small(const struct io *io);
 /* Copy all of in to a file without a name (temp_open); *fd is at its start. */
 int io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e);
 
-/* ---- small files of ours ---- */
+/* ---- small files ---- */
+
+/* Append the text of a file that the user named, of at most `most' bytes, and a closing NUL
+ * to b, which is empty.  -ERR_DATA if it is larger or has a zero byte. */
+int io_named_text(struct buf *b, const char *path, size_t most, struct err *e);
 
 /* io_text: read at most n - 1 bytes of a file as a string.  Return 1, or 0 if the file is
  * absent.

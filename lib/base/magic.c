@@ -13,7 +13,6 @@ static const struct {
 	const char *bytes, *name;
 	int packed;		/* 1: base/arc.h reads it */
 } magic[] = {
-	/* this must be the first row (TAR) */
 	{ 257, 5, "ustar", "a tar archive (tar -xO)", 1 },
 	{ 0, 3, "\x1f\x8b\x08", "a gzip file (gzip -dc)", 1 },
 	{ 0, 6, "\xfd" "7zXZ", "an xz file (xz -dc)", 1 },
@@ -21,13 +20,6 @@ static const struct {
 	{ 0, 4, "\x04\x22\x4d\x18", "an lz4 file (lz4 -dc)", 1 },
 	{ 1, 3, "\x2a\x4d\x18", "a zstd file (zstd -dc)", 1 },
 	{ 0, 3, "BZh", "a bzip2 file (bzip2 -dc)", 1 },
-	{ 0, 3, "\x5d\0\0", "an lzma file (xz -dc)", 1 },
-	{ 0, 2, "\x1f\x9d", "a compressed file (zcat)", 1 },
-	{ 0, 6, "7z\xbc\xaf\x27\x1c", "a 7z archive", 1 },
-	{ 0, 6, "070701", "a cpio archive", 1 },
-	{ 0, 6, "070702", "a cpio archive", 1 },
-	{ 0, 6, "070707", "a cpio archive", 1 },
-	{ 0, 2, "\xc7\x71", "a cpio archive", 1 },
 	{ 0, 4, "PK\5\6", "an empty zip archive", 1 },
 	{ 0, 6, "\x93NUMPY", "an npy array (ace-import reads it)", 0 },
 	{ 0, 4, "\x89HDF", "an HDF5 file", 0 },
@@ -38,11 +30,12 @@ static const struct {
 	{ 0, 4, "PAR1", "a Parquet file", 0 },
 	{ 0, 6, "ARROW1", "an Arrow file", 0 },
 	{ 0, 6, "Rar!\x1a\x07", "a RAR archive", 0 },
+	{ 0, 6, "7z\xbc\xaf\x27\x1c", "a 7z archive", 0 },
 	{ 0, 4, "\x7f" "ELF", "a program or a library", 0 },
 	{ 4, 4, "TFL3", "a TensorFlow Lite model", 0 }
 };
 
-enum { TAR = 0, SKIPPABLE = 5, NMAGIC = sizeof(magic) / sizeof(magic[0]) };
+enum { SKIPPABLE = 5, NMAGIC = sizeof(magic) / sizeof(magic[0]) };
 
 /* Kinds of text, by their beginning after blanks, ignoring case. */
 static const struct {
@@ -138,26 +131,6 @@ magic_zip(const unsigned char *p, size_t n)
 	return "a zip archive (unzip -p; ace-import reads .npz)";
 }
 
-/* Recognise a tar from before POSIX. It has no magic number, but its head has its own
- * checksum, computed with blanks in the checksum's place. */
-static int
-magic_tar(const unsigned char *p, size_t n)
-{
-	enum { HEAD = 512, SUM = 148, DIGITS = 8 };
-	unsigned sum = DIGITS * ' ', said = 0;
-	size_t i;
-
-	if (n < HEAD || p[0] == '\0')
-		return 0;
-	for (i = 0; i < HEAD; i++)
-		sum += i < SUM || i >= SUM + DIGITS ? p[i] : 0;
-	for (i = SUM; i < SUM + DIGITS - 1 && p[i] == ' '; i++)
-		continue;
-	for (; i < SUM + DIGITS && p[i] >= '0' && p[i] <= '7'; i++)
-		said = 8 * said + (unsigned)(p[i] - '0');
-	return said == sum;
-}
-
 int
 magic_safetensors(const unsigned char *p, size_t n)
 {
@@ -171,12 +144,6 @@ magic_passed(const unsigned char p[8])
 	    8 + (size_t)bytes_le32(p + 4) : 0;
 }
 
-int
-magic_seeks(const unsigned char *p, size_t n)
-{
-	return n >= 6 && memcmp(p, "7z\xbc\xaf\x27\x1c", 6) == 0;
-}
-
 /* Return the table index of the matching kind, or past the end. */
 static size_t
 magic_find(const unsigned char *p, size_t n)
@@ -188,7 +155,7 @@ magic_find(const unsigned char *p, size_t n)
 		    memcmp(p + magic[i].at, magic[i].bytes, magic[i].n) == 0 &&
 		    (i != SKIPPABLE || (p[0] & 0xf0) == 0x50))
 			return i;
-	return magic_tar(p, n) ? TAR : NMAGIC;
+	return NMAGIC;
 }
 
 int

@@ -18,8 +18,6 @@ const char *magic_say(const unsigned char *p, size_t n, const char *if_text,
     char out[MAGIC_WORDS]);
 /* Return 1 for an archive or packed file that base/arc.h reads, but not for torch.save's. */
 int magic_packed(const unsigned char *p, size_t n);
-/* Return 1 for an archive that can only be read from a file. */
-int magic_seeks(const unsigned char *p, size_t n);
 /* Return the number of bytes after these 8 that readers of zstd and lz4 skip; 0: not a
  * skippable frame. */
 size_t magic_passed(const unsigned char p[8]);

@@ -6,31 +6,6 @@
 #include "base/num.h"
 #include "base/table.h"
 
-/* Read the whole file into b and append a 0 byte. */
-static int
-slurp(struct buf *b, const char *path, struct err *e)
-{
-	struct io *in = NULL;
-	size_t got = 0;
-	int r = io_open(&in, path, e);
-
-	while (r == 0) {
-		if ((r = buf_room(b, 65536, e)) < 0 ||
-		    (r = io_read(in, b->p + b->n, 65535, &got, e)) < 0)
-			break;
-		b->n += got;
-		if (b->n > TABLE_BYTES)
-			r = err_set(e, ERR_DATA, "limit: the table is larger than %d "
-			    "MiB", TABLE_BYTES >> 20);
-		if (got < 65535)
-			break;
-	}
-	if (r == 0)
-		b->p[b->n] = '\0';
-	io_free(in);
-	return r < 0 ? r : 0;
-}
-
 struct parse {
 	struct table *t;
 	size_t cap, line_cap, cells, line;
@@ -100,10 +75,7 @@ table_read(struct table *t, const char *path, struct err *e)
 	int r;
 
 	*t = (struct table)TABLE_INIT;
-	if ((r = slurp(&b, path, e)) < 0) {
-		buf_release(&b);
-		return r;
-	}
+	r = io_named_text(&b, path, TABLE_BYTES, e);
 	t->text = (char *)b.p;
 	for (s = t->text; r == 0 && s < t->text + b.n; s = end + 1) {
 		x.line++;
@@ -111,11 +83,7 @@ table_read(struct table *t, const char *path, struct err *e)
 		if (end == NULL)
 			end = t->text + b.n;
 		*end = '\0';
-		if (strlen(s) < (size_t)(end - s))
-			r = err_set(e, ERR_DATA, "corrupt: line %zu has a zero byte: "
-			    "expected text", x.line);
-		else
-			r = one_line(&x, s, e);
+		r = one_line(&x, s, e);
 	}
 	if (r == 0 && !x.named)
 		r = err_set(e, ERR_DATA, "truncated: the table has no "

@@ -63,31 +63,19 @@ checks_shard(const struct shard *s, struct err *e)
 	return checks_difference(s, e);
 }
 
-static int
-checks_stat(const struct note *n, uint32_t i, const struct schema *sc, struct err *e)
-{
-	struct schema_span span;
-	struct stat_group s;
-
-	note_stat(n, i, &s);
-	schema_span(sc, n->first + i, &span);
-	return note_stat_sound(&s, span.n) ? 0 : err_set(e, ERR_DATA, "corrupt: the "
-	    "statistics of group %lu are not finite or do not add up",
-	    (unsigned long)(n->first + i));
-}
-
 /* Check an annotation about groups; the reader checks that its groups rise. */
 static int
 checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
+	struct stat_group s;
 	struct note n;
 	uint32_t i;
 	int k = note_get(&n, f->raw, f->raw_len, entry, reader_schema(r)->ngroups, e);
 
 	for (i = 0; i < n.n && k == 0; i++) {
 		if (entry == NOTE_STAT)
-			k = checks_stat(&n, i, reader_schema(r), e);
+			k = note_stat(&n, i, reader_schema(r), &s, e);
 		else if (entry == NOTE_SCORE && isnan(note_score(&n, i)))
 			k = err_set(e, ERR_DATA, "corrupt: the score of group %lu is "
 			    "not a number", (unsigned long)(n.first + i));
@@ -142,19 +130,14 @@ checks_policy(const struct reader *r, struct err *e)
 	return k;
 }
 
-static int
-checks_sign(const struct reader *r, struct err *e)
+int
+checks_sign(const unsigned char *p, size_t n, struct err *e)
 {
-	const struct chain_frame *f = reader_frame(r);
-	struct bytes b = BYTES(f->raw, f->raw_len);
-	const uint32_t scheme = bytes_next32(&b);
-	const int zero = bytes_zero(&b, 4);
-
-	if (!b.bad && scheme != 1)
-		return err_set(e, ERR_DATA, "unsupported: signature scheme %lu is "
-		    "unknown, expected 1", (unsigned long)scheme);
-	return zero && !b.bad && f->raw_len == 104 ? 0 :
-	    err_set(e, ERR_DATA, "corrupt: the signature frame is damaged");
+	if (n != CHECKS_SIGN || bytes_le32(p + 4) != 0)
+		return err_set(e, ERR_DATA, "corrupt: the signature (%zu bytes) is damaged",
+		    n);
+	return bytes_le32(p) == 1 ? 0 : err_set(e, ERR_DATA, "unsupported: signature "
+	    "scheme %lu is unknown, expected 1", (unsigned long)bytes_le32(p));
 }
 
 /* Check that p[len] is empty or has n varints, one per record. */
@@ -193,7 +176,9 @@ checks_model(struct checks *c, const struct reader *r, struct err *e)
 static int
 checks_one(struct checks *c, const struct reader *r, struct err *e)
 {
-	switch (reader_frame(r)->type) {
+	const struct chain_frame *f = reader_frame(r);
+
+	switch (f->type) {
 	case FRAME_STAT:
 		return checks_groups(r, NOTE_STAT, e);
 	case FRAME_SCOR:
@@ -210,7 +195,7 @@ checks_one(struct checks *c, const struct reader *r, struct err *e)
 		return checks_model(c, r, e);
 	case FRAME_SIGN:
 		c->sign = 1;
-		return checks_sign(r, e);
+		return checks_sign(f->raw, f->raw_len, e);
 	default:
 		return 0;
 	}

@@ -5,6 +5,7 @@
 #ifndef ACE_CHECKS_H
 #define ACE_CHECKS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "format/shard.h"
@@ -24,6 +25,9 @@ struct checks {
 int checks_shard(const struct shard *s, struct err *e);
 /* Check the annotation at which r stands. The message of -ERR_DATA gives the position. */
 int checks_note(struct checks *c, const struct reader *r, struct err *e);
+/* Check p[n], the payload of frame sIGN, except the signature itself. */
+enum { CHECKS_SIGN = 104 };
+int checks_sign(const unsigned char *p, size_t n, struct err *e);
 /* Check that DATA does not follow a signature. */
 int checks_data(const struct checks *c, const struct reader *r, struct err *e);
 

@@ -22,7 +22,6 @@ struct writer;
 #define KEYS_BANDWIDTH "bandwidth"
 #define KEYS_BUDGET "budget_bytes"
 #define KEYS_COMPUTE "compute"
-#define KEYS_CRITICAL "critical"
 #define KEYS_CUTS "cuts"
 #define KEYS_CUTS_SECONDS "cuts.seconds"
 #define KEYS_DELAY "delay"

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "format/note.h"
+#include "format/schema.h"
 
 static int
 note_head(struct buf *out, uint32_t first, uint32_t n, uint32_t entry, struct err *e)
@@ -145,23 +146,9 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
 }
 
-void
-note_stat(const struct note *note, uint32_t i, struct stat_group *s)
-{
-	const unsigned char *p = note->entry + (size_t)NOTE_STAT * i;
-	int b;
-
-	s->n = bytes_le32(p);
-	s->nonzero = bytes_le32(p + 4);
-	s->sumsq = bytes_f32(bytes_le32(p + 8));
-	s->sumabs = bytes_f32(bytes_le32(p + 12));
-	s->sum = bytes_f32(bytes_le32(p + 16));
-	s->max_abs = bytes_f32(bytes_le32(p + 20));
-	for (b = 0; b < STAT_BINS; b++)
-		s->hist[b] = bytes_le32(p + 24 + 4 * b);
-}
-
-int
+/* Return 1 if s may be the statistics of n values: its numbers are finite and within f32,
+ * each non-zero value is counted in one octave, and the largest one in the first. */
+static int
 note_stat_sound(const struct stat_group *s, size_t n)
 {
 	uint64_t octaves = 0;
@@ -172,7 +159,30 @@ note_stat_sound(const struct stat_group *s, size_t n)
 	return s->n == n && s->nonzero <= s->n && octaves == s->nonzero &&
 	    s->sumsq >= 0 && isfinite(s->sumsq) && s->sumabs >= 0 &&
 	    isfinite(s->sumabs) && s->max_abs >= 0 && isfinite(s->max_abs) &&
-	    isfinite(s->sum);
+	    isfinite(s->sum) && (s->max_abs > 0) == (s->nonzero > 0) &&
+	    (s->nonzero == 0 || s->hist[0] > 0);
+}
+
+int
+note_stat(const struct note *note, uint32_t i, const struct schema *sc,
+    struct stat_group *s, struct err *e)
+{
+	const unsigned char *p = note->entry + (size_t)NOTE_STAT * i;
+	struct schema_span span;
+	int b;
+
+	s->n = bytes_le32(p);
+	s->nonzero = bytes_le32(p + 4);
+	s->sumsq = bytes_f32(bytes_le32(p + 8));
+	s->sumabs = bytes_f32(bytes_le32(p + 12));
+	s->sum = bytes_f32(bytes_le32(p + 16));
+	s->max_abs = bytes_f32(bytes_le32(p + 20));
+	for (b = 0; b < STAT_BINS; b++)
+		s->hist[b] = bytes_le32(p + 24 + 4 * b);
+	schema_span(sc, note->first + i, &span);
+	return note_stat_sound(s, span.n) ? 0 : err_set(e, ERR_DATA, "corrupt: the "
+	    "statistics of group %lu are not finite or do not add up",
+	    (unsigned long)(note->first + i));
 }
 
 float

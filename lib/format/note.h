@@ -52,11 +52,11 @@ int note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *p,
  * codec is unknown. */
 int note_get(struct note *note, const unsigned char *p, size_t len,
     uint32_t entry, uint32_t ngroups, struct err *e);
-/* Read entry i of a note. */
-void note_stat(const struct note *note, uint32_t i, struct stat_group *s);
-/* Return 1 if s may be the statistics of n values: its numbers are finite and within f32,
- * and each non-zero value is counted in one octave. */
-int note_stat_sound(const struct stat_group *s, size_t n);
+/* Read entry i of a note.  note_stat: -ERR_DATA if no values of the group in schema sc can
+ * have these statistics. */
+struct schema;
+int note_stat(const struct note *note, uint32_t i, const struct schema *sc,
+    struct stat_group *s, struct err *e);
 float note_score(const struct note *note, uint32_t i);
 /* Copy a note's scores to f32[groups]. Return -ERR_DATA unless all are from 0 to 1. */
 int note_scores(const struct note *note, float *to, struct err *e);

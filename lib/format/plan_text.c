@@ -84,28 +84,13 @@ int
 plan_text_read(struct plan_text *t, const char *path, struct err *e)
 {
 	struct buf b = BUF_INIT;
-	struct io *io = NULL;
-	size_t got = 1;
 	int r;
 
 	*t = (struct plan_text)PLAN_TEXT_INIT;
-	r = io_open(&io, path, e);
-	while (r == 0 && got > 0 && b.n <= PLAN_TEXT_MAX) {
-		if ((r = buf_room(&b, 65537, e)) == 0 &&
-		    (r = io_read(io, b.p + b.n, 65536, &got, e)) == 0)
-			b.n += got;
-	}
-	if (r == 0 && (b.n > PLAN_TEXT_MAX || memchr(b.p, '\0', b.n) != NULL))
-		r = err_set(e, ERR_USAGE, "plan '%s' %s: expected at most %d bytes "
-		    "of text", path, b.n > PLAN_TEXT_MAX ? "is too large" :
-		    "has a zero byte", PLAN_TEXT_MAX);
-	if (r == 0) {
-		b.p[b.n] = '\0';
+	if ((r = io_named_text(&b, path, PLAN_TEXT_MAX, e)) == 0)
 		r = plan_text_lines(t, (char *)b.p, path, e);
-	}
 	if (r < 0)
 		plan_text_release(t);
-	io_free(io);
 	buf_release(&b);
 	return r;
 }

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/limits_file.h"
+#include "format/checks.h"
 #include "format/frame.h"
 #include "format/schema.h"
 #include "format/shard.h"
@@ -15,7 +16,7 @@
 enum {
 	SIGN_SCHEME = 1,	/* Ed25519 over BLAKE2b of 64 bytes */
 	SIGN_HASH = 64,
-	SIGN_FILE = 1 << 20,	/* a file of keys has fewer bytes */
+	SIGN_FILE = 1 << 20,	/* limit on the bytes of a file of keys */
 	SIGN_NAME = 1024
 };
 
@@ -88,37 +89,6 @@ sign_sum_get(struct sign_sum *s, unsigned char out[SIGN_HASH])
 	(void)crypto_generichash_final(&s->h, out, SIGN_HASH);
 }
 
-/* ---- files ---- */
-
-/* Read a small file as text. Return NULL and set *r < 0 on errors. */
-static char *
-sign_text(const char *path, int *r, struct err *e)
-{
-	struct io *io;
-	char *text;
-	size_t n;
-
-	if ((*r = io_open(&io, path, e)) < 0)
-		return NULL;
-	if ((text = alloc_get(SIGN_FILE + 1, 1, e)) == NULL)
-		*r = -ERR_SYS;
-	else if ((*r = io_read(io, text, SIGN_FILE, &n, e)) == 0) {
-		text[n] = '\0';
-		if (n == SIGN_FILE)
-			*r = err_set(e, ERR_DATA, "limit: the file of keys '%s' has "
-			    "1 MiB or more", path);
-		else if (strlen(text) != n)
-			*r = err_set(e, ERR_DATA, "'%s' has a zero byte: expected text: "
-			    "a secret key in PEM, or public ones in lines NAME KEY", path);
-	}
-	io_free(io);
-	if (*r < 0) {
-		alloc_free(text);
-		text = NULL;
-	}
-	return text;
-}
-
 /* Decode a key from the base64 of DER with this head. Return 0 or -1. */
 static int
 sign_der(unsigned char key[SIGN_KEY], const unsigned char *head, size_t n_head,
@@ -162,13 +132,14 @@ sign_key_read(const char *path, struct err *e)
 	static const char last[] = "-----END PRIVATE KEY-----";
 	unsigned char seed[SIGN_KEY];
 	struct sign_key *k = NULL;
-	char *text, *from, *to;
-	int r;
+	struct buf b = BUF_INIT;
+	const char *from = NULL, *to;
 
-	if (sign_ready(e) < 0 || sign_private(path, e) < 0 ||
-	    (text = sign_text(path, &r, e)) == NULL)
+	if (sign_ready(e) < 0 || sign_private(path, e) < 0)
 		return NULL;
-	from = strstr(text, first);
+	if (io_named_text(&b, path, SIGN_FILE, e) < 0)
+		goto out;
+	from = strstr((const char *)b.p, first);
 	to = from != NULL ? strstr(from, last) : NULL;
 	if (to == NULL)
 		(void)err_set(e, ERR_DATA, "'%s' is not a PEM file with a "
@@ -179,9 +150,11 @@ sign_key_read(const char *path, struct err *e)
 		    "key: make one by openssl genpkey -algorithm ed25519", path);
 	else if ((k = alloc_get(1, sizeof(*k), e)) != NULL)
 		(void)crypto_sign_seed_keypair(k->public, k->secret, seed);
+out:
 	sodium_memzero(seed, sizeof(seed));
-	sodium_memzero(text, strlen(text));
-	alloc_free(text);
+	if (b.p != NULL)
+		sodium_memzero(b.p, b.n);
+	buf_release(&b);
 	return k;
 }
 
@@ -261,23 +234,23 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 struct sign_ring *
 sign_ring_read(const char *path, struct err *e)
 {
-	struct sign_ring *ring;
-	char *text, *line, *next;
+	struct sign_ring *ring = NULL;
+	struct buf b = BUF_INIT;
+	char *line, *next;
 	unsigned at = 0;
-	int r;
+	int r = sign_ready(e);
 
-	if (sign_ready(e) < 0 || (text = sign_text(path, &r, e)) == NULL)
-		return NULL;
-	ring = alloc_get(1, sizeof(*ring), e);
-	r = ring == NULL ? -ERR_SYS : 0;
-	for (line = text; line != NULL && r == 0; line = next) {
+	if (r == 0 && (r = io_named_text(&b, path, SIGN_FILE, e)) == 0 &&
+	    (ring = alloc_get(1, sizeof(*ring), e)) == NULL)
+		r = -ERR_SYS;
+	for (line = (char *)b.p; line != NULL && r == 0; line = next) {
 		if ((next = strchr(line, '\n')) != NULL)
 			*next++ = '\0';
 		at++;
 		if ((r = sign_ring_line(ring, line, e)) == -ERR_DATA)
 			(void)err_before(e, r, "'%s', line %u: ", path, at);
 	}
-	alloc_free(text);
+	buf_release(&b);
 	if (r == 0)
 		return ring;
 	sign_ring_free(ring);
@@ -316,16 +289,12 @@ sign_check(const struct sign_ring *r, const char *device,
     struct sign_sum *s, const unsigned char *p, size_t n, struct err *e)
 {
 	unsigned char hash[SIGN_HASH];
-	int named = 0;
+	int named = 0, k;
 	size_t i;
 
 	sign_sum_get(s, hash);
-	if (n != SIGN_SIZE || bytes_le32(p + 4) != 0)
-		return err_set(e, ERR_DATA, "corrupt: the signature (%zu bytes) is damaged",
-		    n);
-	if (bytes_le32(p) != SIGN_SCHEME)
-		return err_set(e, ERR_DATA, "unsupported: signature scheme %lu is "
-		    "unknown, expected 1", (unsigned long)bytes_le32(p));
+	if ((k = checks_sign(p, n, e)) < 0)
+		return k;
 	for (i = 0; i < r->n; i++) {
 		if (strcmp(r->key[i].device, device) != 0)
 			continue;

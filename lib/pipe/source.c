@@ -23,7 +23,7 @@ struct source {
 	char *name;		/* name of the last file */
 	struct io *io;		/* an input that is not a folder, not yet returned */
 	struct arc *arc;	/* an archive, read from io */
-	struct arc_entry *entry;
+	struct arc_entry entry;
 	unsigned char head[4];	/* first bytes of the entry, already read */
 	size_t nhead, at;	/* head[at .. nhead) is still to be returned */
 	int folder;
@@ -97,7 +97,7 @@ static int
 source_is_stream(const char *path, struct err *e)
 {
 	static const char *const ends[] = { ".aceg", ".aceg.gz", ".aceg.xz",
-	    ".aceg.zst", ".aceg.bz2", ".aceg.lz4", ".aceg.lzma", NULL };
+	    ".aceg.zst", ".aceg.bz2", ".aceg.lz4", NULL };
 	unsigned char p[4];
 	size_t got;
 	struct io *io;
@@ -233,7 +233,7 @@ source_entry(struct source *s, struct io **io, struct err *e)
 	if ((s->name = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
 	(void)snprintf(s->name, n, "%s%s%s", at,
-	    s->entry->name[0] != '\0' ? ":" : "", s->entry->name);
+	    s->entry.name[0] != '\0' ? ":" : "", s->entry.name);
 	s->given++;
 	return io_open_from(io, &from, s->name, e) < 0 ? -ERR_SYS : 1;
 }
@@ -256,20 +256,19 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 {
 	int k;
 
-	while ((k = arc_next(s->arc, s->entry, e)) > 0) {
-		if ((k = arc_safe(s->arc, s->entry, e)) < 0)
+	while ((k = arc_next(s->arc, &s->entry, e)) > 0) {
+		if ((k = arc_safe(s->arc, &s->entry, e)) < 0)
 			return k;
-		if (!s->entry->file || source_is_schema(s->entry->name))
-			continue;
-		if (source_hidden(s->entry->name))
+		if (!s->entry.file || source_is_schema(s->entry.name) ||
+		    source_hidden(s->entry.name))
 			continue;
 		s->at = 0;
 		if ((k = arc_read(s->arc, s->head, sizeof(s->head), &s->nhead,
 		    e)) < 0)
 			return k;
 		/* a single packed file must be a stream; else the reader will say what it is */
-		if (s->entry->name[0] == '\0' ||
-		    source_named(s->entry->name, ".aceg") ||
+		if (s->entry.name[0] == '\0' ||
+		    source_named(s->entry.name, ".aceg") ||
 		    (s->nhead == 4 && bytes_le32(s->head) == FRAME_SYNC))
 			return source_entry(s, io, e);
 		/* if the entry is damaged, report its checksum instead */
@@ -297,29 +296,6 @@ source_packed(struct io *io, const char **packed, struct err *e)
 	return r;
 }
 
-/* Copy a pipe to a temporary file if its archive can only be read from a file. */
-static int
-source_file(struct io **io, struct err *e)
-{
-	unsigned char p[8];
-	struct io *file;
-	uint64_t size;
-	size_t got;
-	int fd, r;
-
-	if (io_can_seek(*io))
-		return 0;
-	if ((r = io_peek(*io, p, sizeof(p), &got, e)) < 0 || !magic_seeks(p, got))
-		return r;
-	if ((r = io_to_temp(&fd, &size, *io, e)) < 0 ||
-	    (r = io_open_fd(&file, fd, io_name(*io), e)) < 0)
-		return r;
-	io_own(file);
-	io_free(*io);
-	*io = file;
-	return 0;
-}
-
 int
 source_open(struct source **out, const char *path, struct err *e)
 {
@@ -335,14 +311,9 @@ source_open(struct source **out, const char *path, struct err *e)
 	if (s->folder)
 		r = 0;
 	else if ((r = io_open(&s->io, path, e)) == 0 &&
-	    (r = source_packed(s->io, &s->packed, e)) == 0 &&
-	    s->packed != NULL && (r = source_file(&s->io, e)) == 0)
-		s->entry = alloc_get(1, sizeof(*s->entry), e);
-	if (r == 0 && s->packed != NULL && (s->entry == NULL ||
-	    (s->name = alloc_dup(io_name(s->io), e)) == NULL))
-		r = -ERR_SYS;
-	if (r == 0 && s->packed != NULL)
-		r = arc_open(&s->arc, s->io, ARC_ANY, e);
+	    (r = source_packed(s->io, &s->packed, e)) == 0 && s->packed != NULL)
+		r = (s->name = alloc_dup(io_name(s->io), e)) == NULL ? -ERR_SYS :
+		    arc_open(&s->arc, s->io, ARC_ANY, e);
 	if (r < 0)
 		source_free(s);
 	else
@@ -397,7 +368,6 @@ source_free(struct source *s)
 	for (i = 0; i < s->n; i++)
 		alloc_free(s->file[i]);
 	alloc_free(s->file);
-	alloc_free(s->entry);
 	alloc_free(s->name);
 	alloc_free(s);
 }
@@ -452,14 +422,11 @@ source_before(struct io *io, struct err *e)
 		return r;
 	from.arg = j = alloc_get(1, sizeof(*j), e);
 	if (j == NULL || (j->s = alloc_get(1, sizeof(*j->s), e)) == NULL ||
-	    (j->s->entry = alloc_get(1, sizeof(*j->s->entry), e)) == NULL ||
 	    (r = io_below(io, &j->s->io, &from, e)) < 0) {
 		source_join_free(j);
 		return -ERR_SYS;
 	}
 	/* from here on io frees j */
-	if ((r = source_file(&j->s->io, e)) < 0)
-		return r;
 	j->s->packed = packed;
 	j->s->path = io_name(io);
 	return arc_open(&j->s->arc, j->s->io, ARC_ANY, e);

@@ -33,19 +33,9 @@ survey_begin(struct survey *s, const struct schema *sc,
 	return 0;
 }
 
-/* Refuse statistics that no values can have, since they would mislead the stages that use
- * them. */
-static int
-survey_sound(const struct stat_group *s, size_t n)
-{
-	return note_stat_sound(s, n) && (s->max_abs > 0) == (s->nonzero > 0) &&
-	    (s->nonzero == 0 || s->hist[0] > 0);
-}
-
 static int
 survey_stats(struct survey *s, const unsigned char *p, size_t len, struct err *e)
 {
-	struct schema_span span;
 	struct note note;
 	uint32_t i;
 	int k;
@@ -53,12 +43,9 @@ survey_stats(struct survey *s, const unsigned char *p, size_t len, struct err *e
 	if ((k = note_get(&note, p, len, NOTE_STAT, s->n, e)) < 0)
 		return k;
 	for (i = 0; i < note.n; i++) {
-		note_stat(&note, i, &s->stat[note.first + i]);
-		schema_span(s->schema, note.first + i, &span);
-		if (!survey_sound(&s->stat[note.first + i], span.n))
-			return reader_place(s->in, err_set(e, ERR_DATA, "corrupt: the "
-			    "statistics of group %lu are not finite or do not add up",
-			    (unsigned long)(note.first + i)), e);
+		if ((k = note_stat(&note, i, s->schema, &s->stat[note.first + i],
+		    e)) < 0)
+			return reader_place(s->in, k, e);
 		s->have[note.first + i] |= SURVEY_STAT;
 	}
 	return 0;

@@ -25,7 +25,7 @@ digests() {
 	digests spool >want
 	cp names want.names
 	for f in run.tar run.tar.gz run.tgz run.tar.bz2 run.tar.xz run.tar.zst \
-	    run.tar.lz4 run.tar.Z run.zip run.7z run.cpio run.cpio.gz; do
+	    run.tar.lz4 run.zip; do
 		exits 0 ace-archive create -o $f spool
 		digests $f >got
 		same got want
@@ -56,13 +56,13 @@ digests() {
 	makes part.tar ace-archive create --format tar --step 1- --device 'edge*' spool
 	[ "$(ace-archive list part.tar | cut -f 1,2 | paste -sd ' ')" = \
 	    "step	device 1	edge1 2	edge1" ]
-	exits 0 ace-archive create -o all.cpio spool
-	exits 0 ace-archive extract -o means --kind mean --step 2 - <all.cpio
+	exits 0 ace-archive create -o all.tar spool
+	exits 0 ace-archive extract -o means --kind mean --step 2 - <all.tar
 	[ "$(find means -type f)" = means/demo/2/aggregate.aceg ]
 	same <(digests means) <(digests spool/2/aggregate.aceg)
-	refuses 1 'no such shard' ace-archive extract -o none --step 9 all.cpio
+	refuses 1 'no such shard' ace-archive extract -o none --step 9 all.tar
 	for none in '--step 9' '--device x' '--kind model'; do
-		exits 1 ace-archive list $none all.cpio
+		exits 1 ace-archive list $none all.tar
 		says '^ace-archive: the input has no such shard: '
 	done
 	exits 1 ace-archive create -o none.tar --device x spool
@@ -189,7 +189,7 @@ long_name() {
 	head -c 40000000 /dev/zero | tr '\0' A
 }
 
-@test "compressed twice; an endless head; bytes after the end; a link too long" {
+@test "compressed twice; an endless head; bytes after the end" {
 	mkshards -r demo >good
 	gzip -c good >once
 	gzip -c once >twice
@@ -222,35 +222,21 @@ long_name() {
 	[ "$(wc -l <out)" -eq 2 ]
 	cat once once >both.gz
 	exits 0 ace-inspect both.gz
-	python3 - <<-'END'
-	size, name = 0x7fffffff, b'l\0'
-	h = b'070701' + b'%08X' * 13 % (1, 0o120777, 0, 0, 1, 0, size, 0, 0, 0, 0, 2, 0)
-	open('l.cpio', 'wb').write(h + name + bytes(4096))
-	END
-	refuses 3 '^ace-archive: corrupt: ' ace-archive list l.cpio
 }
 
-@test "an archive with a damaged head is refused; old formats are read" {
+@test "an archive with a damaged head is refused" {
 	local f
 	spool 2
-	ace-archive create -o run.cpio spool
-	exits 0 ace-archive list run.cpio
-	# damage in the first entry: its magic, the length of its name, its size
-	for f in 2 98 60; do
-		cp run.cpio x.cpio
-		flip x.cpio $f
-		exits 3 ace-archive list x.cpio || { echo $f; false; }
-		exits 3 ace-archive extract -o "into$f" x.cpio
-		exits 3 ace-inspect verify x.cpio
+	ace-archive create -o run.tar spool
+	exits 0 ace-archive list run.tar
+	# damage in the first entry: its name, its size, its magic
+	for f in 2 130 258; do
+		cp run.tar x.tar
+		flip x.tar $f
+		exits 3 ace-archive list x.tar || { echo $f; false; }
+		exits 3 ace-archive extract -o "into$f" x.tar
+		exits 3 ace-inspect verify x.tar
 	done
-	mkdir old
-	ace-archive extract -o old run.cpio
-	tar --format=v7 -cf v7.tar old
-	exits 0 ace-inspect verify v7.tar
-	exits 0 ace-archive list v7.tar
-	[ "$(wc -l <out)" -eq "$(ace-archive list run.cpio | wc -l)" ]
-	flip v7.tar 3
-	exits 3 ace-archive list v7.tar
 	# a damaged shard is refused; a file that is not a shard is skipped
 	mkdir some
 	mkshards -r demo >some/a.aceg
@@ -266,7 +252,7 @@ long_name() {
 	done
 	exits 3 ace-archive extract -o cut some.tar
 	# a damaged name length in a zip's first entry
-	ace-archive create -o x.zip run.cpio
+	ace-archive create -o x.zip run.tar
 	exits 0 ace-archive list x.zip
 	flip x.zip 27 0x7f
 	exits 3 ace-archive list x.zip
@@ -294,7 +280,7 @@ long_name() {
 	for i in 0 1 2 3; do
 		mkshards -r demo -s "$i" -n 300k >src/$i.aceg
 	done
-	for f in tar tar.zst 7z zip cpio; do
+	for f in tar tar.zst zip; do
 		ace-archive create -o good.$f src
 	done
 	cat >spoil.py <<-'END'
@@ -313,7 +299,7 @@ long_name() {
 	END
 	cp -r src good
 	for i in {1..4}; do
-		for f in tar tar.zst 7z zip cpio; do
+		for f in tar tar.zst zip; do
 			cp good/* src
 			python3 spoil.py src/* &
 			r=0
@@ -346,7 +332,7 @@ long_name() {
 	exits 2 ace-archive create -o run.zip.zst spool
 	says 'zip compresses its entries itself'
 	exits 2 ace-archive create -o run --format rar spool
-	says "'rar' is unknown: expected zip, 7z, tar or cpio"
+	says "'rar' is unknown: expected zip, tar, tar.gz, tar.bz2, tar.xz, tar.zst or tar.lz4"
 	exits 2 ace-archive create -o run.tar --format tar.rot13 spool
 	exits 2 ace-archive create -o run.tar --format x.tar spool
 	exits 2 ace-archive create -o run.tar --format gz spool
@@ -372,8 +358,7 @@ long_name() {
 	for at in was is; do
 		mkdir $at
 		[ $at = was ] || sleep 1.1
-		for f in tar cpio zip 7z tar.xz tar.gz tar.bz2 tar.zst tar.lz4 \
-		    tar.Z; do
+		for f in tar zip tar.xz tar.gz tar.bz2 tar.zst tar.lz4; do
 			ace-archive create -o $at/run.$f spool
 		done
 	done
@@ -425,8 +410,8 @@ gets() {
 		gets $s run.tar
 	done
 	# the output of get can be archived again; a directory of shards works as well
-	ace-archive get run.tar | ace-archive create -o part.cpio
-	gets 5 part.cpio
+	ace-archive get run.tar | ace-archive create -o part.tar
+	gets 5 part.tar
 	ace-archive extract -o folder run.tar
 	gets 4 folder
 }

@@ -315,8 +315,7 @@ codecs() {
 	says "mismatch: the plan names group 64, but the shard has 64 groups"
 	# a zero byte would hide the rest of its line
 	printf '0 q8\n\0005 nonsense\n' >binary
-	exits 2 ace-select --plan binary scored
-	says "plan 'binary' has a zero byte: expected"
+	refuses 3 "corrupt: 'binary' has a zero byte: expected text" ace-select --plan binary scored
 	# empty lines, and words after the codec
 	printf '\n# of an editor\n\n5 q8 whatever it is\n\n7 f16\n' >loose
 	exits 0 ace-select --format text --plan loose scored
@@ -330,7 +329,7 @@ codecs() {
 	printf '5 q8\n5 q4\n' >bad
 	exits 2 ace-select --plan bad scored
 	head -c 100 scored >bad
-	exits 2 ace-select --plan bad scored
+	exits 3 ace-select --plan bad scored
 	exits 4 ace-select --plan nowhere scored
 }
 

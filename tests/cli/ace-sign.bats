@@ -186,7 +186,9 @@ one() {
 	exits 3 ace-sign --check bad in
 	says "line 1: the key of 'edge1' is not an Ed25519 key"
 	printf 'edge1 \0 AAAA\n' >bad
-	refuses 3 "'bad' has a zero byte: expected text: a secret key in PEM, or public ones in lines NAME KEY" ace-sign --check bad in
+	refuses 3 "corrupt: 'bad' has a zero byte: expected text" ace-sign --check bad in
+	head -c 1048577 /dev/zero | tr '\0' '#' >bad
+	refuses 3 "limit: 'bad' is larger than 1048576 bytes" ace-sign --check bad in
 	refuses 2 'expected one of --key and --check' ace-sign in
 	exits 2 ace-sign -k edge1.pem --check ring in
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../away.h"
+#include "../memory.h"
 #include "forged.h"
 
 #include "base/cli.h"
@@ -67,7 +68,7 @@ receive(const char *dir, const uint8_t *p, size_t n)
 	    limits_read(&o.limits, &s, NULL, &e) < 0)
 		abort();
 	o.limits.shard = 1 << 20;
-	if (io_open_mem(&io, p, n, &e) == 0 &&
+	if (memory_open(&io, p, n, &e) == 0 &&
 	    reader_open(&in, io, &ro, &e) == 0)
 		(void)receive_all(&s, in, &o, null, &e);
 	(void)close(null);

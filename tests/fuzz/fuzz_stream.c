@@ -2,6 +2,7 @@
  * libFuzzer: read any bytes as a file of streams: all events, records and annotations.
  */
 #include "forged.h"
+#include "../memory.h"
 
 #include "base/err.h"
 #include "base/io.h"
@@ -36,7 +37,7 @@ note(void *arg, const struct reader *r, struct err *e)
 		return k;
 	for (i = 0; i < t.n; i++)
 		if (f->type == FRAME_STAT)
-			note_stat(&t, i, &st);
+			(void)note_stat(&t, i, reader_schema(r), &st, e);
 		else if (f->type == FRAME_SCOR)
 			(void)note_score(&t, i);
 		else
@@ -54,7 +55,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	struct io *io;
 	int k;
 
-	if (io_open_mem(&io, p, n, &e) < 0 || reader_open(&r, io, &o, &e) < 0)
+	if (memory_open(&io, p, n, &e) < 0 || reader_open(&r, io, &o, &e) < 0)
 		return 0;
 	v.note = note;
 	while ((k = reader_next(r, &e)) > 0) {

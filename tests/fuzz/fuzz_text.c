@@ -21,7 +21,6 @@ static void
 notes(const unsigned char *p, size_t n, struct err *e)
 {
 	static const uint32_t entries[] = { NOTE_STAT, NOTE_SCORE, NOTE_PLAN };
-	struct stat_group st;
 	struct codec_plan plan;
 	struct note t;
 	uint32_t i;
@@ -31,11 +30,9 @@ notes(const unsigned char *p, size_t n, struct err *e)
 		if (note_get(&t, p, n, entries[k], GROUPS, e) < 0)
 			continue;
 		for (i = 0; i < t.n; i++)
-			if (k == 0)
-				note_stat(&t, i, &st);
-			else if (k == 1)
+			if (k == 1)
 				(void)note_score(&t, i);
-			else
+			else if (k == 2)
 				note_plan(&t, i, &plan);
 	}
 }

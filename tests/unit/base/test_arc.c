@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include "../tap.h"
+#include "../../memory.h"
 #include "base/arc.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -18,7 +19,7 @@ made(const char *format, const char *filter, const char *const *name, int n)
 	struct io *io;
 	int i, r;
 
-	if (io_create_mem(&io, NULL) < 0)
+	if (memory_create(&io, NULL) < 0)
 		return NULL;
 	r = arc_create(&a, io, &o, NULL);
 	for (i = 0; i < n && r == 0; i++)
@@ -44,7 +45,7 @@ zeros(void)
 	char *p = calloc(1, PIECE);
 	struct io *out = NULL;
 	struct arc *a = NULL;
-	int i, r = p == NULL ? -1 : io_create_mem(&out, NULL);
+	int i, r = p == NULL ? -1 : memory_create(&out, NULL);
 
 	if (r == 0 && (r = arc_create(&a, out, &o, NULL)) == 0)
 		r = arc_put(a, "zeros", (uint64_t)PIECE * PIECES, NULL);
@@ -74,8 +75,8 @@ bomb(struct io *out, int pass)
 	int r = -1;
 
 	if (p != NULL && en != NULL && out != NULL) {
-		mem = io_mem(out, &n);
-		if ((r = io_open_mem(&in, mem, n, &e)) == 0 &&
+		mem = memory_of(out, &n);
+		if ((r = memory_open(&in, mem, n, &e)) == 0 &&
 		    (r = arc_open(&a, in, ARC_ANY, &e)) == 0)
 			r = arc_next(a, en, &e) == 1 ? 0 : -1;
 	}
@@ -108,11 +109,11 @@ TEST(no_text)
 	size_t n = 0, i;
 	int r = -1;
 
-	if (io != NULL && en != NULL && (p = io_mem(io, &n)) != NULL)
+	if (io != NULL && en != NULL && (p = memory_of(io, &n)) != NULL)
 		bad = malloc(n);
 	for (i = 0; i < n && bad != NULL; i++)
 		bad[i] = i > 0 && p[i - 1] == 0xc3 && p[i] == 0xa9 ? '(' : p[i];
-	if (bad != NULL && (r = io_open_mem(&in, bad, n, &e)) == 0 &&
+	if (bad != NULL && (r = memory_open(&in, bad, n, &e)) == 0 &&
 	    (r = arc_open(&a, in, ARC_ANY, &e)) == 0) {
 		errno = ENOMEM;
 		r = arc_next(a, en, &e);

@@ -15,13 +15,6 @@ static const struct {
 	{ "\x50\x2a\x4d\x18", 4, "a zstd file (zstd -dc)", 1 },
 	{ "\x5f\x2a\x4d\x18", 4, "a zstd file (zstd -dc)", 1 },
 	{ "BZh", 3, "a bzip2 file (bzip2 -dc)", 1 },
-	{ "\x5d\0\0", 3, "an lzma file (xz -dc)", 1 },
-	{ "\x1f\x9d", 2, "a compressed file (zcat)", 1 },
-	{ "7z\xbc\xaf\x27\x1c", 6, "a 7z archive", 1 },
-	{ "070701", 6, "a cpio archive", 1 },
-	{ "070702", 6, "a cpio archive", 1 },
-	{ "070707", 6, "a cpio archive", 1 },
-	{ "\xc7\x71", 2, "a cpio archive", 1 },
 	{ "PK\5\6", 4, "an empty zip archive", 1 },
 	{ "PK\3\4", 4, "a zip archive (unzip -p; ace-import reads .npz)", 1 },
 	{ "\x93NUMPY", 6, "an npy array (ace-import reads it)", 0 },
@@ -33,6 +26,7 @@ static const struct {
 	{ "PAR1", 4, "a Parquet file", 0 },
 	{ "ARROW1", 6, "an Arrow file", 0 },
 	{ "Rar!\x1a\x07", 6, "a RAR archive", 0 },
+	{ "7z\xbc\xaf\x27\x1c", 6, "a 7z archive", 0 },
 	{ "\x7f" "ELF", 4, "a program or a library", 0 },
 	{ "\0\0\0\0TFL3", 8, "a TensorFlow Lite model", 0 },
 	{ "\x80\4\x95", 3, "a Python pickle", 0 },
@@ -66,20 +60,6 @@ TEST(test_kinds)
 	}
 }
 
-/* Make the header of a tar from before POSIX, with a valid checksum. */
-static void
-old_tar(unsigned char p[MAGIC_SIZE], const char *digits)
-{
-	unsigned sum = 8 * ' ';
-	size_t i;
-
-	memset(p, 0, MAGIC_SIZE);
-	memcpy(p, "name", 4);
-	for (i = 0; i < MAGIC_SIZE; i++)
-		sum += p[i];
-	(void)snprintf((char *)p + 148, 8, digits, sum);
-}
-
 TEST(test_tar)
 {
 	static const char tar[] = "a tar archive (tar -xO)";
@@ -95,18 +75,6 @@ TEST(test_tar)
 	name = magic_name(p, sizeof(p));
 	ok(name != NULL && strcmp(name, tar) == 0,
 	    "a tar is known whatever its first name");
-	old_tar(p, "%06o");
-	name = magic_name(p, sizeof(p));
-	ok(name != NULL && strcmp(name, tar) == 0 &&
-	    magic_packed(p, sizeof(p)), "an old tar is known by its checksum");
-	ok(!magic_packed(p, sizeof(p) - 1), "the checksum needs the whole header");
-	old_tar(p, "%6o");
-	ok(magic_packed(p, sizeof(p)), "with blanks before the digits");
-	p[0]++;
-	ok(!magic_packed(p, sizeof(p)), "with another checksum it is no tar");
-	memset(p, 0, sizeof(p));
-	(void)snprintf((char *)p + 148, 8, "%06o", 8u * ' ');
-	ok(!magic_packed(p, sizeof(p)), "nor is a header without a name");
 }
 
 /* Return the name of the kind of a zip whose first entry is `first'; set *packed. */

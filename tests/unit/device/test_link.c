@@ -2,6 +2,7 @@
 #include "../inside.h"
 #include "../test.h"
 #include "../model.h"
+#include "../../memory.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "device/link.h"
@@ -262,14 +263,14 @@ TEST(stream)
 	struct link l;
 
 	shard_init(&s);
-	ok(io_create_mem(&io, &e) == 0 && writer_open(&w, io, &wo, &e) == 0,
+	ok(memory_create(&io, &e) == 0 && writer_open(&w, io, &wo, &e) == 0,
 	    "a stream");
 	for (s.step = 0; s.step < 3; s.step++)
 		ok(writer_shard(w, &s, &sc, &e) == 0 &&
 		    writer_values(w, 0, x, 100, &e) == 0 &&
 		    writer_send(w, NULL, &e) == 0, "with a shard");
 	ok(writer_finish(w, &e) == 0, "to its end");
-	p = io_mem(io, &n);
+	p = memory_of(io, &n);
 	for (step = 1; step < 200; step += 33) {
 		link_init(&l);
 		for (at = 0; at < n; at += step)

@@ -9,6 +9,7 @@
 
 #include "../tap.h"
 #include "../model.h"
+#include "../../memory.h"
 
 static struct err e;
 
@@ -31,16 +32,16 @@ verify(const struct shard_sums *sums, char **text)
 
 	shard_init(&s);
 	err_clear(&e);
-	(void)io_create_mem(&io, &e);
+	(void)memory_create(&io, &e);
 	(void)writer_open(&w, io, &o, &e);
 	(void)writer_shard(w, &s, &sc, &e);
 	(void)writer_values(w, 0, x, 4, &e);
 	(void)writer_send(w, sums, &e);
 	(void)writer_finish(w, &e);
-	p = io_mem(io, &n);
+	p = memory_of(io, &n);
 	f = open_memstream(text, &size);
 	report_init(&rep, f, kern_list()[0]);
-	(void)io_open_mem(&in, p, n, &e);
+	(void)memory_open(&in, p, n, &e);
 	k = reader_open(&r, in, NULL, &e);
 	rep.io = in;
 	if (k == 0)

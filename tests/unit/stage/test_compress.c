@@ -3,6 +3,7 @@
  */
 #include "../tap.h"
 #include "../model.h"
+#include "../../memory.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "format/frame.h"
@@ -45,16 +46,16 @@ stand(struct reader **r)
 	size_t n;
 
 	shard_init(&shard);
-	(void)io_create_mem(&io, NULL);
+	(void)memory_create(&io, NULL);
 	(void)writer_open(&w, io, &o, NULL);
 	(void)writer_shard(w, &shard, &schema, NULL);
 	(void)writer_send(w, NULL, NULL);
 	(void)writer_finish(w, NULL);
-	p = io_mem(io, &n);
+	p = memory_of(io, &n);
 	memcpy(copy, p, n < sizeof(copy) ? n : 0);
 	writer_free(w);
 	shard_release(&shard);
-	(void)io_open_mem(&in, copy, n, NULL);
+	(void)memory_open(&in, copy, n, NULL);
 	(void)reader_open(r, in, NULL, NULL);
 	while (reader_next(*r, NULL) > 0 && reader_shard(*r) == NULL)
 		continue;
@@ -84,7 +85,7 @@ sent(size_t len)
 	size_t n, i, k = 0;
 	int event;
 
-	(void)io_open_mem(&in, out, len, NULL);
+	(void)memory_open(&in, out, len, NULL);
 	(void)reader_open(&r, in, NULL, NULL);
 	while ((event = reader_next(r, NULL)) > 0)
 		if (event == READER_DATA)
@@ -134,7 +135,7 @@ run(const char *what, size_t *len, struct err *e)
 
 	*e = (struct err)ERR_INIT;
 	shard_init(&shard);
-	(void)io_create_mem(&io, NULL);
+	(void)memory_create(&io, NULL);
 	(void)writer_open(&w, io, &wo, NULL);
 	for (g = 0; g <= N; g++)
 		plan[g] = (struct codec_plan){ CODEC_ECQ, 0, 0.1f };
@@ -171,7 +172,7 @@ run(const char *what, size_t *len, struct err *e)
 	}
 	if (r == 0 && (r = stage_end(s, &sums, e)) == 0)
 		r = stage_finish(s, e);
-	p = io_mem(io, len);
+	p = memory_of(io, len);
 	memcpy(out, p, *len < sizeof(out) ? *len : 0);
 	stage_free(s);
 	reader_free(in);
