@@ -161,9 +161,7 @@ wanted(const struct opts *o, int t)
 {
 	switch (t) {
 	case EXPAND:
-		/* with momentum correction ace-compress adds the residual */
-		return (o->expand.dir != NULL && o->compress.fb.kind !=
-		    COMPENSATE_MOMENTUM) || o->asked[t];
+		return o->expand.dir != NULL || o->asked[t];
 	case POLICY:
 		return o->asked[t] || (o->select.mode == STAGE_SELECT_BUDGET &&
 		    o->select.want.by == STAGE_SELECT_BY_POLICY);

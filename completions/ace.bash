@@ -134,7 +134,7 @@ _ace() {
 	ace-compress:-S | ace-compress:--state)
 		kind='dir' ;;
 	ace-compress:--error-feedback)
-		kind='ef momentum cache' ;;
+		kind='ef cache' ;;
 	ace-compress:-c | ace-compress:--codec)
 		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
@@ -358,7 +358,7 @@ _ace() {
 	ace-step:-S | ace-step:--state | ace-step:--cache)
 		kind='dir' ;;
 	ace-step:--error-feedback)
-		kind='ef momentum cache' ;;
+		kind='ef cache' ;;
 	ace-step:-c | ace-step:--codec)
 		kind='f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' ;;
 	ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)

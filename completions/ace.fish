@@ -201,7 +201,7 @@ complete -c ace-cloud -n '__fish_seen_subcommand_from example' -s V -l version -
 
 complete -c ace-compress -s S -l state -x -a '(__fish_complete_directories)' -d 'keep the residual and the coded shard in DIR'
 complete -c ace-compress -s c -l codec -x -a 'f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' -d 'code all groups with CODEC, whatever the plan says'
-complete -c ace-compress -l error-feedback -x -a 'ef momentum cache' -d 'ef[:G], momentum[:M] or cache[:R]; :raw (default ef)'
+complete -c ace-compress -l error-feedback -x -a 'ef cache' -d 'ef[:G] or cache[:R]; :raw (default ef)'
 complete -c ace-compress -l window -x -d 'let at most N shards be without a receipt (1 to 8)'
 complete -c ace-compress -l wait -x -d 'how long to wait for a receipt (default 60s)'
 complete -c ace-compress -l allow-gap -d 'accept a shard even if steps before it are missing'
@@ -547,7 +547,7 @@ complete -c ace-step -l effort -x -d 'from 6 on, search for codes of fewer bytes
 complete -c ace-step -s p -l share -x -d 'code groups with CODEC (default f16) up to that share of all importance; the others are not sent'
 complete -c ace-step -l plan -r -d 'use the plan in FILE, as --format text wrote it'
 complete -c ace-step -s c -l codec -x -a 'f32 f16 bf16 lossless q8 q4 sign topk chunk qsgd ecq tern lowrank nonzero tcq' -d 'code all groups with CODEC, whatever the plan says'
-complete -c ace-step -l error-feedback -x -a 'ef momentum cache' -d 'ef[:G], momentum[:M] or cache[:R]; :raw (default ef)'
+complete -c ace-step -l error-feedback -x -a 'ef cache' -d 'ef[:G] or cache[:R]; :raw (default ef)'
 complete -c ace-step -l window -x -d 'let at most N shards be without a receipt (1 to 8)'
 complete -c ace-step -l max-elements -x -d 'refuse models with more values (default 68719476736)'
 complete -c ace-step -l schema -r -d 'take the tensor table from FILE, for streams that lack one'

@@ -52,9 +52,9 @@ static const struct fault_case cases[] = {
 	    "ace-recv --spool D >rest; ace-aggregate --spool D --rounds 1 >rest; "
 	    "ace-recv --spool D sent0 | ace-ack -S S >rest; ",
 	    "ace-compress -S S -c topk:0.2 --window 4 in1 > out", 0 },
-	{ "compress-momentum", MADE "ace-compress -S S --error-feedback momentum "
+	{ "compress-cache", MADE "ace-compress -S S --error-feedback cache "
 	    "-c q8 in0 >rest; ",
-	    "ace-compress -S S --error-feedback momentum -c q8 in1 > out", 0 },
+	    "ace-compress -S S --error-feedback cache -c q8 in1 > out", 0 },
 	{ "compress-resend", CODED, "ace-compress -S S --resend > out", 0 },
 	{ "expand", CODED, "ace-expand -S S in1 > out", 0 },
 	{ "expand-cache", MADE "ace-compress -S S --error-feedback cache -c q8 in0 "

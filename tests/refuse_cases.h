@@ -63,8 +63,6 @@ static const struct fault_case refuse_more[] = {
 	{ "step-threads", MADE, "ace-step -T 3 -b 2000 in0", 0 },
 	{ "step-state", MADE "ace-step -S S -b 2000 in0 "
 	    ">rest; ", "ace-step -S S -b 2000 in1", LEARNS },
-	{ "momentum-first", MADE,
-	    "ace-compress -S S --error-feedback momentum -c q8 in0", 0 },
 	{ "cache-first", MADE,
 	    "ace-compress -S S --error-feedback cache -c q8 in0", 0 },
 	{ "cache", MADE "ace-compress -S S --error-feedback cache -c q8 in0 >rest; ",

@@ -16,6 +16,7 @@
 #include "format/values.h"
 #include "format/writer.h"
 #include "report/conserve.h"
+#include "sync/compensate.h"
 #include "spool/receipt_list.h"
 #include "spool/spool.h"
 #include "unit/model.h"
@@ -338,10 +339,9 @@ check_balance(void)
 static void
 add_file(const char *path, double sign, double *acc, float *h)
 {
-	struct compensate how = { .kern = kern_get(NULL) };
 	struct values v = VALUES_INIT;
 	const char *base;
-	float x[GROUP];
+	float x[GROUP], rho = 0;
 	int past;
 	struct schema_span span;
 	struct err e = ERR_INIT;
@@ -357,7 +357,7 @@ add_file(const char *path, double sign, double *acc, float *h)
 			continue;
 		v.differences = past = (reader_shard(r)->flags &
 		    SHARD_PREDICTED) != 0;
-		must(past ? feedback_cache_how(&how, reader_shard(r), &base,
+		must(past ? feedback_cache_how(&rho, reader_shard(r), &base,
 		    &e) : 0, &e, path);
 		if (past && strcmp(base, "none") == 0)
 			memset(h, 0, N * sizeof(*h));
@@ -366,8 +366,8 @@ add_file(const char *path, double sign, double *acc, float *h)
 			schema_span(reader_schema(r), v.group, &span);
 			memcpy(x, v.x, v.n * sizeof(*x));
 			if (past) {
-				compensate_receive(&how, h + span.offset,
-				    v.sent, x, v.n);
+				if (!v.sent)
+					compensate_absent(rho, h + span.offset, x, v.n);
 				memcpy(h + span.offset, x, v.n * sizeof(*x));
 			}
 			for (i = 0; i < v.n; i++)

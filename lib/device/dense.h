@@ -1,5 +1,5 @@
 /*
- * A model-sized array in a state directory: residual, momentum, history. Each is a file
+ * A model-sized array in a state directory: residual, history. Each is a file
  * with a stream of one dense shard without its all-zero groups. The file is read group by
  * group together with the current shard, and replaced by one rename.
  */
@@ -17,7 +17,7 @@ struct err;
 
 enum { DENSE_STAMP = 33 };	/* 32 hex digits and a NUL */
 
-/* File name of the momentum or history after a step. */
+/* File name of the history after a step. */
 #define DENSE_HISTORY "history.%llu"
 
 struct dense {

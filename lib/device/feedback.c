@@ -18,22 +18,21 @@
 #include "sync/compensate.h"
 
 const char *const feedback_names[] = {
-	"ef", "momentum", "cache", NULL
+	"ef", "cache", NULL
 };
 
 #define FEEDBACK_LEARNS 5.0	/* seconds to wait for an average */
 
 struct feedback {
 	struct feedback_opts o;
-	struct compensate how;
+	const struct kern *kern;
 	struct statedir state;
 	struct residual old;
 	struct pending_last last;		/* the previous shard, as it was sent */
-	struct dense side;		/* momentum or history before this step */
 	struct residual_new *next;
 	int scratch;			/* file in which the coded shard is made; or -1 */
-	struct writer *side_next;
-	char side_old[64], side_new[64];	/* file names; "": no file */
+	struct feedback_history history;
+	char old_name[CACHE_NAME], new_name[CACHE_NAME];	/* its files; "": none */
 	int scanned;			/* 1: pending has been read from the file */
 	struct pending pending;
 	struct dense back[PENDING_MAX];	/* values of rejected shards, to add back */
@@ -70,9 +69,8 @@ feedback_open(struct feedback **out, const char *dir,
 	f->state.durable = o->sync == IO_SYNC_FULL;
 	f->state.again = o->sync != IO_SYNC_RENAME;
 	f->state.later = o->later;
-	f->how = (struct compensate){ o->kind, (float)o->gamma,
-	    (float)o->momentum, (float)o->decay, kern_get(e) };
-	r = f->how.kern != NULL ? 0 : -ERR_USAGE;
+	f->history.rho = (float)o->decay;
+	r = (f->kern = kern_get(e)) != NULL ? 0 : -ERR_USAGE;
 	if (r < 0 || (r = statedir_open(&f->state, dir, e)) < 0 ||
 	    (r = statedir_lock(&f->state, e)) < 0 ||
 	    (f->state.durable && (r = statedir_durable(&f->state, e)) < 0)) {
@@ -88,13 +86,11 @@ feedback_drop(struct feedback *f)
 {
 	residual_close(&f->old);
 	pending_last_close(&f->last);
-	dense_close(&f->side);
+	feedback_history_close(&f->history);
 	while (f->nback != 0)
 		dense_close(&f->back[--f->nback]);
 	residual_free(f->next);
-	writer_free(f->side_next);
 	f->next = NULL;
-	f->side_next = NULL;
 }
 
 void
@@ -115,10 +111,8 @@ feedback_format(const struct feedback *f, char out[64])
 {
 	const char *name = feedback_names[f->o.kind];
 
-	if (f->o.kind == COMPENSATE_CACHE)
+	if (f->o.kind == FEEDBACK_CACHE)
 		(void)snprintf(out, 64, "%s:%.9g", name, f->o.decay);
-	else if (f->o.kind == COMPENSATE_MOMENTUM)
-		(void)snprintf(out, 64, "%s:%.9g", name, f->o.momentum);
 	else
 		(void)snprintf(out, 64, "%s", name);
 }
@@ -185,10 +179,7 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 	f->compensated = stamp != NULL;
 	if (stamp == NULL)
 		return 0;
-	if (f->o.kind == COMPENSATE_MOMENTUM)
-		return err_set(e, ERR_USAGE, "momentum correction adds the residual "
-		    "itself: leave out ace-expand -S (in ace-step, --gamma)");
-	if (f->o.kind == COMPENSATE_EF && f->o.gamma < 1)
+	if (f->o.kind == FEEDBACK_EF && f->o.gamma < 1)
 		return err_set(e, ERR_USAGE, "the residual was added by ace-expand "
 		    "-S: set its factor with --gamma there, not with "
 		    "--error-feedback ef:%g", f->o.gamma);
@@ -235,7 +226,7 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 		}
 		window = f->o.window != 0 ? f->o.window : PENDING_MAX;
 		/* the next difference depends on which history the receiver has */
-		if (f->o.kind == COMPENSATE_CACHE)
+		if (f->o.kind == FEEDBACK_CACHE)
 			window = 1;
 		if (pending_count(&f->pending) < window)
 			return 0;
@@ -252,7 +243,7 @@ feedback_take_back(struct feedback *f, struct err *e)
 	size_t i;
 	int r;
 
-	if (f->o.kind == COMPENSATE_CACHE)	/* see feedback_history */
+	if (f->o.kind == FEEDBACK_CACHE)	/* see feedback_history */
 		return 0;
 	for (i = 0; i < f->pending.n; i++) {
 		if (f->pending.p[i].fate != PENDING_REJECTED)
@@ -276,34 +267,33 @@ feedback_history(struct feedback *f, struct err *e)
 	const struct pending_one *p = pending_find(&f->pending, f->old.step);
 	int r;
 
-	if (f->o.kind != COMPENSATE_MOMENTUM && p != NULL &&
-	    p->fate == PENDING_REJECTED) {
-		if ((r = dense_open(&f->back[f->nback++], &f->state, f->side_old,
+	if (p != NULL && p->fate == PENDING_REJECTED) {
+		if ((r = dense_open(&f->back[f->nback++], &f->state, f->old_name,
 		    SHARD_HISTORY, e)) < 0)
 			return r;
-		f->side_old[0] = '\0';
+		f->old_name[0] = '\0';
 		/* When in doubt begin with zeros: if the receiver has another history, no
 		 * later shard corrects the error. */
 		if (before == NULL || p->invalid)
 			return 0;
-		(void)snprintf(f->side_old, sizeof(f->side_old), "history.%.20s",
+		(void)snprintf(f->old_name, sizeof(f->old_name), "history.%.20s",
 		    before);
 	}
-	r = dense_open(&f->side, &f->state, f->side_old, SHARD_HISTORY, e);
-	if (r == 0 && f->side.r == NULL)
+	r = dense_open(&f->history.h, &f->state, f->old_name, SHARD_HISTORY, e);
+	if (r == 0 && f->history.h.r == NULL)
 		r = err_set(e, ERR_DATA, "mismatch: file '%s' is absent from state "
-		    "'%s': restore the whole state from one copy", f->side_old, f->state.dir);
+		    "'%s': restore the whole state from one copy", f->old_name, f->state.dir);
 	return r;
 }
 
-/* Open the momentum or history of the step that the residual names. */
+/* Check the state's kind of feedback, and open its history, if it has one. */
 static int
-feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
+feedback_same_kind(struct feedback *f, const struct shard *sh, struct err *e)
 {
 	const char *made;
 	char want[64];
 
-	f->side_old[0] = f->side_new[0] = '\0';
+	f->old_name[0] = f->new_name[0] = '\0';
 	feedback_format(f, want);
 	if (f->old.d.r != NULL) {
 		made = text_get(&reader_shard(f->old.d.r)->kv, FEEDBACK_KEY_STATE);
@@ -313,13 +303,13 @@ feedback_side(struct feedback *f, const struct shard *sh, struct err *e)
 			    "give another state directory", f->state.dir,
 			    made != NULL ? made : "unknown", want);
 	}
-	if (f->o.kind == COMPENSATE_EF)
+	if (f->o.kind == FEEDBACK_EF)
 		return 0;
-	(void)snprintf(f->side_new, sizeof(f->side_new), DENSE_HISTORY,
+	(void)snprintf(f->new_name, sizeof(f->new_name), DENSE_HISTORY,
 	    (unsigned long long)sh->step);
 	if (f->old.d.r == NULL)
 		return 0;
-	(void)snprintf(f->side_old, sizeof(f->side_old), DENSE_HISTORY,
+	(void)snprintf(f->old_name, sizeof(f->old_name), DENSE_HISTORY,
 	    (unsigned long long)f->old.step);
 	return feedback_history(f, e);
 }
@@ -355,15 +345,13 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	if (r == 0)
 		r = feedback_incarnation(f, s, e);
 	s->flags |= SHARD_ERROR_FEEDBACK;
-	if (f->o.kind == COMPENSATE_MOMENTUM)
-		s->flags |= SHARD_MOMENTUM;
-	if (r < 0 || f->o.kind != COMPENSATE_CACHE)
+	if (r < 0 || f->o.kind != FEEDBACK_CACHE)
 		return r;
 	s->flags |= SHARD_PREDICTED;
 	feedback_format(f, how);
 	if ((r = text_set(&s->kv, SHARD_KEY_PREDICT, how, e)) == 0)
 		r = text_set(&s->kv, SHARD_KEY_HISTORY,
-		    f->side.r != NULL ? f->side.stamp : "none", e);
+		    f->history.h.r != NULL ? f->history.h.stamp : "none", e);
 	return r;
 }
 
@@ -371,11 +359,9 @@ feedback_describe(const struct feedback *f, struct shard *s,
 static int
 feedback_before(const struct feedback *f, struct text_kv *kv, struct err *e)
 {
-	const char *dot = strchr(f->side_old, '.');
+	const char *dot = strchr(f->old_name, '.');
 
-	if (f->o.kind != COMPENSATE_CACHE || dot == NULL)
-		return 0;
-	return text_set(kv, FEEDBACK_KEY_BEFORE, dot + 1, e);
+	return dot == NULL ? 0 : text_set(kv, FEEDBACK_KEY_BEFORE, dot + 1, e);
 }
 
 static int
@@ -395,8 +381,8 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	    (r = feedback_describe(f, &s, sh, e)) == 0 && (f->scratch >= 0 ||
 	    (r = statedir_scratch(&f->state, &f->scratch, e)) == 0))
 		r = residual_begin(&f->next, &f->state, f->scratch, &s, &kv, sc, e);
-	if (r == 0 && f->side_new[0] != '\0')
-		r = dense_create(&f->side_next, &f->state, f->side_new, &s,
+	if (r == 0 && f->new_name[0] != '\0')
+		r = dense_create(&f->history.next, &f->state, f->new_name, &s,
 		    SHARD_HISTORY, NULL, sc, e);
 	shard_release(&s);
 	text_release(&kv);
@@ -410,7 +396,7 @@ feedback_refused(const struct feedback *f)
 {
 	const struct pending_one *p = pending_find(&f->pending, f->old.step);
 
-	return p != NULL && p->invalid && f->o.kind == COMPENSATE_EF;
+	return p != NULL && p->invalid && f->o.kind == FEEDBACK_EF;
 }
 
 int
@@ -432,7 +418,8 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 		return r;
 	if ((!f->redo && ((r = feedback_answered(f, sh, e)) < 0 ||
 	    (r = feedback_stamp(f, sh, e)) < 0)) ||
-	    (r = feedback_judge(f, sh, e)) < 0 || (r = feedback_side(f, sh, e)) < 0 ||
+	    (r = feedback_judge(f, sh, e)) < 0 ||
+	    (r = feedback_same_kind(f, sh, e)) < 0 ||
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
 	/* do not verify the residual again if an earlier program added it */
@@ -451,12 +438,6 @@ const struct statedir *
 feedback_state(const struct feedback *f)
 {
 	return &f->state;
-}
-
-int
-feedback_beside(const struct feedback *f)
-{
-	return f->o.kind != COMPENSATE_EF;
 }
 
 int
@@ -481,14 +462,14 @@ feedback_growing(const struct feedback *f)
 int
 feedback_plain(const struct feedback *f)
 {
-	return f->compensated && f->o.kind == COMPENSATE_EF && f->nback == 0;
+	return f->compensated && f->nback == 0;
 }
 
 int
 feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
-    float *a, float *u, struct err *e)
+    float *a, struct err *e)
 {
-	const float *res = NULL, *side = NULL, *back[PENDING_MAX];
+	const float *res = NULL, *back[PENDING_MAX];
 	struct compensate_from from;
 	const int alone = schema_exact_group(f->schema, g);
 	size_t i, nback = 0;
@@ -500,39 +481,39 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 		nback += back[nback] != NULL;
 	}
 	v = f->redo && !alone && nback != 0 ? NULL : v;
-	if (!alone && ((!f->compensated &&
-	    (r = dense_group(&f->old.d, g, &res, e)) < 0) ||
-	    (r = dense_group(&f->side, g, &side, e)) < 0))
+	if (!alone && !f->compensated && (r = dense_group(&f->old.d, g, &res, e)) < 0)
 		return r;
-	if (v == NULL && res == NULL && side == NULL && nback == 0)
+	if (v == NULL && res == NULL && nback == 0 &&
+	    (alone || f->history.h.r == NULL))
 		return 1;
-	from = (struct compensate_from){ v, res, side, back, nback };
-	compensate_target(&f->how, &from, n, a, u);
+	from = (struct compensate_from){ v, res, back, nback };
+	compensate_target(f->kern, (float)f->o.gamma, &from, n, a);
 	return 0;
 }
 
 int
-feedback_settle(struct feedback *f, uint32_t g, float *a, float *u, size_t n,
+feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
     const struct kern_stat *seen, const struct feedback_code *c, struct err *e)
 {
-	const float *dec = c != NULL ? c->dec : NULL;
+	const int made = f->history.next != NULL;
 	struct kern_stat was, left;
 	int r;
 
 	if (seen == NULL)
-		f->how.kern->stat(a, n, &was);
+		f->kern->stat(a, n, &was);
 	else
 		was = *seen;
-	if (c != NULL && (r = writer_record(residual_writer(f->next), g, c->codec,
-	    c->param, c->body->p, c->body->n, dec, n, e)) < 0)
+	if ((c->sent && (r = writer_record(residual_writer(f->next), g, c->codec,
+	    c->param, c->body->p, c->body->n, c->dec, n, e)) < 0) ||
+	    (made && (r = feedback_history_group(&f->history, f->schema, g, c->sent,
+	    c->dec, n, e)) < 0))
 		return r;
-	compensate_settle(&f->how, a, u, dec, n);
-	f->how.kern->stat(a, n, &left);
+	if (c->sent || made)
+		f->kern->sub(a, a, c->dec, n);
+	f->kern->stat(a, n, &left);
 	if (!schema_exact_group(f->schema, g))
-		contraction_group(&f->contract, was.sumsq, dec != NULL ?
-		    left.sumsq : was.sumsq, n, c != NULL ? c->body->n : 0);
-	if (f->side_next != NULL && (r = dense_put(f->side_next, g, u, n, e)) < 0)
-		return r;
+		contraction_group(&f->contract, was.sumsq, c->sent ?
+		    left.sumsq : was.sumsq, n, c->sent ? c->body->n : 0);
 	return residual_put(f->next, g, a, n, &left, e);
 }
 
@@ -564,8 +545,8 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err 
 	if ((r = contraction_save(&f->contract, &f->state, e)) < 0 ||
 	    (r = memory_flush(&f->state, e)) < 0)
 		return r;
-	if (f->side_next != NULL && ((r = writer_send(f->side_next, NULL,
-	    e)) < 0 || (r = writer_end(f->side_next, f->o.sync, e)) < 0))
+	if (f->history.next != NULL && ((r = writer_send(f->history.next, NULL,
+	    e)) < 0 || (r = writer_end(f->history.next, f->o.sync, e)) < 0))
 		return r;
 	if ((r = residual_whole(f->next, &file, e)) < 0 ||
 	    (r = pending_copy(&f->pending, &f->old, file, UINT64_MAX,
@@ -574,9 +555,8 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err 
 	feedback_renew(f, step, digest);
 	f->sent = 1;
 	/* keep the previous history, which is needed if this step is rejected */
-	if (f->side_new[0] != '\0')
-		statedir_prune(&f->state, f->side_new,
-		    f->o.kind == COMPENSATE_CACHE ? f->side_old : NULL);
+	if (f->new_name[0] != '\0')
+		statedir_prune(&f->state, f->new_name, f->old_name);
 	r = residual_made(f->next, w, e);
 	feedback_drop(f);
 	return r;

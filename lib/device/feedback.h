@@ -2,9 +2,9 @@
  * Error feedback in a state directory: its files and the order in which they change.  The
  * arithmetic is in sync/compensate.h.
  *
- * The rename of the file `residual' commits a step.  Some kinds of feedback also have a
- * file `history.STEP' (momentum: the sum u).  It is written and synced before the rename,
- * and the residual names its step.
+ * The rename of the file `residual' commits a step.  With cache the history is a file
+ * `history.STEP'.  It is written and synced before the rename, and the residual names its
+ * step.
  *
  * A shard whose receipt says rejected is undone, as if it had never been sent: its decoded
  * values are added to the next target, and with cache the previous history is used again.
@@ -20,16 +20,15 @@
 #include "codec/codec.h"
 #include "device/residual.h"
 #include "kern/kern.h"
-#include "sync/compensate.h"
 
 struct err;
 
+enum feedback_kind { FEEDBACK_EF, FEEDBACK_CACHE };	/* see sync/compensate.h */
 extern const char *const feedback_names[];	/* names of the kinds, for num_choice */
 
 struct feedback_opts {
-	enum compensate_kind kind;
+	enum feedback_kind kind;
 	double gamma;		/* gamma of equation (7), if the residual is added here */
-	double momentum;	/* m of sync/compensate.h */
 	double decay;		/* rho of sync/compensate.h */
 	int gap;		/* 1: steps may be missing */
 	int raw;		/* 1: keep unbiased codes unbiased (feedback_raw) */
@@ -61,9 +60,9 @@ int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
  * residual; -ERR_DATA "mismatch: ..."  for another run, device or model. */
 int feedback_begin(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e);
-/* Return the residual and the coded shard in progress. If there is no u
- * (feedback_beside), values that wait may be stored in the residual's file: a group's
- * values have the same size as its residual, which is later written over them. */
+/* Return the residual and the coded shard in progress. Values that wait may be stored in
+ * the residual's file: a group's values have the same size as its residual, which is later
+ * written over them. */
 struct residual_new *feedback_next(const struct feedback *f);
 /* Return the state directory, for memories that are saved with a step. */
 const struct statedir *feedback_state(const struct feedback *f);
@@ -72,10 +71,6 @@ const struct statedir *feedback_state(const struct feedback *f);
  * not sent. */
 int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e);
-
-/* Return 1 if this kind of feedback keeps an array u beside the residual (momentum or
- * history), or 0 if feedback_target and feedback_settle do not use u. */
-int feedback_beside(const struct feedback *f);
 
 /* Return 1 if nothing is added to the input before coding. */
 int feedback_plain(const struct feedback *f);
@@ -89,26 +84,26 @@ int feedback_raw(const struct feedback *f);
 unsigned feedback_growing(const struct feedback *f);
 
 /* Compute the target of group g; call it in rising order of g. v f32[n]: the input's values, or
- * NULL if the group is absent.  Set a f32[n] to the values to code, and u f32[n] to those
- * kept beside the residual.  Nothing is added to exact types (schema_exact).  Return 1 if
- * all are zero: then there is nothing to code or keep.  Otherwise return 0; then call
- * feedback_settle for the group once it is coded, again in rising order. */
+ * NULL if the group is absent.  Set a f32[n] to the values to code.  Nothing is added to
+ * exact types (schema_exact).  Return 1 if there is nothing to code or keep.  Otherwise
+ * return 0; then call feedback_settle for the group once it is coded, again in rising
+ * order. */
 int feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
-    float *a, float *u, struct err *e);
+    float *a, struct err *e);
 
 /* A coded group: its bytes on the wire and its decoded values. */
 struct feedback_code {
+	int sent;		/* 0: the group is not sent; codec, param and body are not set */
 	uint32_t codec;
 	uint8_t param;
 	const struct buf *body;
-	const float *dec;
+	float *dec;		/* f32[n]; overwritten if the group is not sent */
 };
-/* Store the error of code c in the residual, and write c to the coded shard; c NULL: not sent.
- * seen: statistics of a, or NULL. Overwrites a and u. */
+/* Store the error of code c in the residual, and write c to the coded shard.  seen:
+ * statistics of a, or NULL.  Overwrites a. */
 struct kern_stat;
-int feedback_settle(struct feedback *f, uint32_t g, float *a, float *u,
-    size_t n, const struct kern_stat *seen, const struct feedback_code *c,
-    struct err *e);
+int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
+    const struct kern_stat *seen, const struct feedback_code *c, struct err *e);
 
 /* Commit the step to the state, and only then write the rest of the coded shard with
  * its end to w. */
@@ -125,15 +120,14 @@ struct feedback_lost {
 	size_t pending;		/* shards not known to be delivered */
 };
 
-/* Remove the residual, the pending shards, and the momentum or history; the next shard is
- * the first of incarnation n. Return -ERR_REFUSED if the state has this incarnation or a
+/* Remove the residual, the pending shards, and the history; the next shard is the first of incarnation n. Return -ERR_REFUSED if the state has this incarnation or a
  * later one. After a failure the state is unchanged, or the same call completes the
  * restart; l->what is LOST_BEFORE if the restart was complete already. The caller holds
  * statedir_lock. */
 int feedback_restart(const struct statedir *s, uint64_t n,
     struct feedback_lost *l, struct err *e);
 
-/* ---- the receiver's side of cache ---- */
+/* ---- cache ---- */
 
 /* Keys of the residual: the kind of feedback, as in "cache:0.9"; the step of the previous
  * history. */
@@ -143,11 +137,24 @@ int feedback_restart(const struct statedir *s, uint64_t n,
 
 enum { CACHE_NAME = 32 };	/* file name "history.STEP" with its NUL */
 
-/* Set *c to the way to reconstruct the values of sh, a difference, and *base to the stamp
- * of the history that this difference needs; "none" stands for zeros. */
-int feedback_cache_how(struct compensate *c, const struct shard *sh,
-    const char **base, struct err *e);
+/* The history before a step, and the next one. */
+struct feedback_history {
+	struct dense h;		/* h.r NULL: zeros */
+	struct writer *next;
+	float rho;		/* see sync/compensate.h */
+};
+/* Reconstruct group g of a shard of schema sc, and write it to the next history.  x f32[n]:
+ * the decoded values, or room for the reconstruction if the group was not sent. */
+int feedback_history_group(struct feedback_history *q, const struct schema *sc,
+    uint32_t g, int sent, float *x, size_t n, struct err *e);
+void feedback_history_close(struct feedback_history *q);
 
+/* Set *rho to the factor of sh, a difference, and *base to the stamp of the history that
+ * this difference needs; "none" stands for zeros. */
+int feedback_cache_how(float *rho, const struct shard *sh, const char **base,
+    struct err *e);
+
+/* The receiver's side. */
 struct feedback_cache;
 /* Open the receiver's directory dir for one device. lock = 1: create and lock it, and store
  * reconstructions there. lock = 0: only read it; it need not exist. */
@@ -159,8 +166,7 @@ void feedback_cache_free(struct feedback_cache *c);
  * written to `to', which c then owns, or if `to' is NULL to a file in dir. */
 int feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
     const struct schema *sc, struct io *to, struct err *e);
-/* Replace x f32[n], the decoded values or zeros if the group was not sent, with the
- * receiver's reconstruction. */
+/* Call feedback_history_group if the shard is a difference. */
 int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);
 /* Call before the shard's end is written: make the reconstruction the history for the

@@ -15,8 +15,7 @@
  * added. The previous h is needed if a shard is sent again. */
 struct feedback_cache {
 	struct statedir state;
-	struct dense h;
-	struct writer *next;
+	struct feedback_history y;
 	char was[CACHE_NAME], is[CACHE_NAME];	/* file names of h and of the next h */
 	const char *want;	/* stamp of the required h */
 	const struct shard *of;	/* the current shard */
@@ -24,10 +23,35 @@ struct feedback_cache {
 	uint64_t newest;	/* step of the newest file */
 	char stamp[DENSE_STAMP];	/* stamp of the newest file; "": none */
 	int lent;		/* 1: `next' writes to the caller's io */
-	struct compensate how;
-	float *r;		/* values of the current group */
-	size_t cap;
 };
+
+/* ---- both sides ---- */
+
+int
+feedback_history_group(struct feedback_history *q, const struct schema *sc,
+    uint32_t g, int sent, float *x, size_t n, struct err *e)
+{
+	const float *h = NULL;
+	int k;
+
+	if (!schema_exact_group(sc, g) && (k = dense_group(&q->h, g, &h, e)) < 0)
+		return k;
+	if (!sent && h != NULL)
+		compensate_absent(q->rho, h, x, n);
+	else if (!sent)
+		memset(x, 0, n * sizeof(*x));
+	return dense_put(q->next, g, x, n, e);
+}
+
+void
+feedback_history_close(struct feedback_history *q)
+{
+	dense_close(&q->h);
+	writer_free(q->next);
+	q->next = NULL;
+}
+
+/* ---- the receiver's side ---- */
 
 int
 feedback_cache_open(struct feedback_cache **out, const char *dir, int lock,
@@ -40,20 +64,10 @@ feedback_cache_open(struct feedback_cache **out, const char *dir, int lock,
 	if (c == NULL)
 		return -ERR_SYS;
 	c->state = (struct statedir)STATE_INIT;
-	if ((c->how.kern = kern_get(e)) == NULL)
-		return -ERR_USAGE;
 	if (!lock)
 		return (c->state.dir = alloc_dup(dir, e)) != NULL ? 0 : -ERR_SYS;
 	k = statedir_open(&c->state, dir, e);
 	return k == 0 ? statedir_lock(&c->state, e) : k;
-}
-
-static void
-feedback_cache_drop(struct feedback_cache *c)
-{
-	dense_close(&c->h);
-	writer_free(c->next);
-	c->next = NULL;
 }
 
 void
@@ -61,15 +75,14 @@ feedback_cache_free(struct feedback_cache *c)
 {
 	if (c == NULL)
 		return;
-	feedback_cache_drop(c);
+	feedback_history_close(&c->y);
 	statedir_close(&c->state);
-	alloc_free(c->r);
 	alloc_free(c);
 }
 
 int
-feedback_cache_how(struct compensate *c, const struct shard *sh,
-    const char **base, struct err *e)
+feedback_cache_how(float *rho, const struct shard *sh, const char **base,
+    struct err *e)
 {
 	const char *how = text_get(&sh->kv, SHARD_KEY_PREDICT);
 	char *end;
@@ -79,7 +92,6 @@ feedback_cache_how(struct compensate *c, const struct shard *sh,
 	if (how == NULL || *base == NULL)
 		return err_set(e, ERR_DATA, "corrupt: the shard is a difference, but lacks "
 		    "key %s", how == NULL ? SHARD_KEY_PREDICT : SHARD_KEY_HISTORY);
-	c->kind = COMPENSATE_CACHE;
 	if (strncmp(how, "cache:", 6) != 0)
 		return err_set(e, ERR_DATA, "unsupported: feedback '%.40s' is unknown: a "
 		    "newer release of ace may read it", how);
@@ -87,7 +99,7 @@ feedback_cache_how(struct compensate *c, const struct shard *sh,
 	if (*end != '\0' || end == how + 6 || !(d >= 0 && d <= 1))
 		return err_set(e, ERR_DATA, "corrupt: feedback '%.40s' is not cache:R "
 		    "with R from 0 to 1", how);
-	c->rho = (float)d;
+	*rho = (float)d;
 	return 0;
 }
 
@@ -97,6 +109,7 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 {
 	const size_t stem = strlen(CACHE_FILE);
 	struct feedback_cache *c = arg;
+	struct dense *h = &c->y.h;
 	uint64_t step;
 	int k;
 
@@ -104,19 +117,19 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 	    strlen(name) >= CACHE_NAME ||
 	    name[stem + strspn(name + stem, "0123456789")] != '\0')
 		return 0;
-	if ((k = dense_open(&c->h, &c->state, name, SHARD_HISTORY, e)) < 0 ||
-	    (k = dense_check(&c->h, c->of, c->model, e)) < 0)
+	if ((k = dense_open(h, &c->state, name, SHARD_HISTORY, e)) < 0 ||
+	    (k = dense_check(h, c->of, c->model, e)) < 0)
 		return k;
-	if (c->h.r != NULL && strcmp(c->h.stamp, c->want) == 0) {
+	if (h->r != NULL && strcmp(h->stamp, c->want) == 0) {
 		(void)snprintf(c->was, sizeof(c->was), "%s", name);
 		return 1;
 	}
-	step = c->h.r != NULL ? reader_shard(c->h.r)->step : 0;
-	if (c->h.r != NULL && (c->stamp[0] == '\0' || step > c->newest)) {
+	step = h->r != NULL ? reader_shard(h->r)->step : 0;
+	if (h->r != NULL && (c->stamp[0] == '\0' || step > c->newest)) {
 		c->newest = step;
-		memcpy(c->stamp, c->h.stamp, sizeof(c->stamp));
+		memcpy(c->stamp, h->stamp, sizeof(c->stamp));
 	}
-	dense_close(&c->h);
+	dense_close(h);
 	return 0;
 }
 
@@ -151,22 +164,21 @@ feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
 {
 	int k;
 
-	feedback_cache_drop(c);
+	feedback_history_close(&c->y);
 	c->lent = to != NULL;
 	if ((sh->flags & SHARD_PREDICTED) == 0)
 		return 0;
 	c->of = sh;
 	c->model = sc;
-	if ((k = feedback_cache_how(&c->how, sh, &c->want, e)) < 0 ||
-	    (k = feedback_cache_find(c, sh, e)) < 0 ||
-	    (k = alloc_grow(&c->r, &c->cap, sc->group_size, sizeof(*c->r), e)) < 0) {
+	if ((k = feedback_cache_how(&c->y.rho, sh, &c->want, e)) < 0 ||
+	    (k = feedback_cache_find(c, sh, e)) < 0) {
 		io_free(to);
 		return k;
 	}
 	(void)snprintf(c->is, sizeof(c->is), DENSE_HISTORY,
 	    (unsigned long long)sh->step);
-	k = to != NULL ? dense_begin(&c->next, to, &c->state, sh,
-	    SHARD_HISTORY, NULL, sc, e) : dense_create(&c->next, &c->state,
+	k = to != NULL ? dense_begin(&c->y.next, to, &c->state, sh,
+	    SHARD_HISTORY, NULL, sc, e) : dense_create(&c->y.next, &c->state,
 	    c->is, sh, SHARD_HISTORY, NULL, sc, e);
 	return k < 0 ? k : 1;
 }
@@ -175,36 +187,26 @@ int
 feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent, float *x,
     size_t n, struct err *e)
 {
-	const float *h = NULL;
-	int k;
-
-	if (c->next == NULL)
-		return 0;
-	if (!schema_exact_group(c->model, g) && (k = dense_group(&c->h, g, &h, e)) < 0)
-		return k;
-	if (h == NULL) {
-		memset(c->r, 0, n * sizeof(*c->r));
-		h = c->r;
-	}
-	compensate_receive(&c->how, h, sent, x, n);
-	return dense_put(c->next, g, x, n, e);
+	return c->y.next == NULL ? 0 :
+	    feedback_history_group(&c->y, c->model, g, sent, x, n, e);
 }
 
 int
 feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e)
 {
-	int k = c->next != NULL ? writer_send(c->next, NULL, e) : 0;
+	struct writer *w = c->y.next;
+	int k = w != NULL ? writer_send(w, NULL, e) : 0;
 
-	if (k == 0 && c->next != NULL)
-		k = c->lent ? writer_finish(c->next, e) : writer_end(c->next, sync, e);
-	if (k == 0 && c->next != NULL && !c->lent)
+	if (k == 0 && w != NULL)
+		k = c->lent ? writer_finish(w, e) : writer_end(w, sync, e);
+	if (k == 0 && w != NULL && !c->lent)
 		statedir_prune(&c->state, c->is, c->was);
 	if (k == 0 && !c->lent && sync == IO_SYNC_FULL)
 		k = statedir_durable(&c->state, e);
 	/* A file in the caller's io stays open, and so locked: until it has its name,
 	 * only the lock shows that it is needed. */
 	if (!c->lent)
-		feedback_cache_drop(c);
+		feedback_history_close(&c->y);
 	return k;
 }
 

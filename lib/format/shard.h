@@ -15,7 +15,6 @@ enum shard_kind {
 };
 
 #define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* the residual was added (equation 7) */
-#define SHARD_MOMENTUM ((uint32_t)2)		/* momentum correction was applied */
 #define SHARD_CLIPPED ((uint32_t)4)
 #define SHARD_PREDICTED ((uint32_t)16)		/* values are differences to a history */
 

@@ -11,12 +11,12 @@
 #include "device/feedback.h"
 #include "device/pending.h"
 #include "format/values.h"
-#include "kern/kern.h"
 #include "report/conserve.h"
 #include "spool/manifest.h"
 #include "spool/receipt_list.h"
 #include "spool/spool.h"
 #include "spool/steps.h"
+#include "sync/compensate.h"
 
 enum {
 	CONSERVE_WORDS = 5,	/* 64-bit words, for bits 2^-149 to 2^170: room for 2^42 f32 */
@@ -45,7 +45,7 @@ struct conserve_run {
 	/* 1: the current accepted shard has the state's incarnation */
 	int own;
 	int cached;			/* 1: shards are differences to a history */
-	struct compensate how;
+	float rho;
 	/* history and reconstruction of this pass's elements */
 	float *h, *made;
 };
@@ -252,13 +252,13 @@ conserve_made(struct conserve_run *x, const struct shard *sh, struct err *e)
 {
 	const size_t n = (size_t)(x->hi - x->lo);
 	const char *base;
-	int k = feedback_cache_how(&x->how, sh, &base, e);
+	int k = feedback_cache_how(&x->rho, sh, &base, e);
 
 	if (k < 0)
 		return k;
 	if (strcmp(base, "none") == 0)
 		memset(x->h, 0, n * sizeof(*x->h));
-	compensate_receive(&x->how, x->h, 0, x->made, n);
+	compensate_absent(x->rho, x->h, x->made, n);
 	return 1;
 }
 
@@ -509,8 +509,6 @@ conserve_all(struct conserve_run *x, struct err *e)
 	    e)) == NULL || (x->made = alloc_get((size_t)block,
 	    sizeof(*x->made), e)) == NULL)))
 		return -ERR_SYS;
-	if ((x->how.kern = kern_get(e)) == NULL)
-		return -ERR_USAGE;
 	for (lo = 0; k == 0 && (lo < sc->total || lo == 0); lo += block) {
 		x->lo = lo;
 		x->hi = lo + block < sc->total ? lo + block : sc->total;

@@ -322,7 +322,6 @@ static const struct {
 	const char *name;
 } report_flags[] = {
 	{ SHARD_ERROR_FEEDBACK, "error-feedback" },
-	{ SHARD_MOMENTUM, "momentum-corrected" },
 	{ SHARD_CLIPPED, "clipped" },
 	{ SHARD_PREDICTED, "predicted" }
 };

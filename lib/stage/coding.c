@@ -60,9 +60,8 @@ coding_open(struct coding *c, struct feedback *fb, struct pool *pool, struct err
 	c->values = (struct scratch)SCRATCH_INIT(memlimit_of(CODING_VALUES));
 	c->bodies = (struct scratch)SCRATCH_INIT(memlimit_of(CODING_BODIES));
 	if (fb != NULL) {
-		c->beside = feedback_beside(fb);
 		c->bodies.file = coding_scratch;
-		c->values.file = c->beside ? coding_scratch : coding_ahead;
+		c->values.file = coding_ahead;
 		c->values.arg = c->bodies.arg = c;
 	}
 	/* two per thread, since groups take different times */
@@ -121,7 +120,7 @@ coding_begin(struct coding *c, const struct schema *sc,
 		return 0;
 	coding_clear(c);
 	for (i = 0; i < c->slots; i++)
-		if ((r = alloc_grow(&c->slot[i].room, (cap = 0, &cap), 3 * n,
+		if ((r = alloc_grow(&c->slot[i].room, (cap = 0, &cap), 2 * n,
 		    sizeof(float), e)) < 0)
 			return r;
 	c->most = n;
@@ -177,8 +176,7 @@ coding_slot(struct coding *c)
 	struct coding_slot *w = &c->slot[c->filled];
 
 	w->acc = w->room;
-	w->u = w->acc + c->most;
-	w->dec = w->u + c->most;
+	w->dec = w->acc + c->most;
 	return w;
 }
 
@@ -244,13 +242,10 @@ int
 coding_get(const struct coding *q, size_t i, struct coding_slot *w, struct err *e)
 {
 	const struct regulate_group *g = &q->g[i];
-	int r;
 
 	w->group = g->group;
 	w->n = g->n;
-	r = coding_there(q, g->at, &w->acc, w->n, e);
-	return r < 0 || !q->beside ? r :
-	    coding_there(q, g->at + w->n * sizeof(*w->u), &w->u, w->n, e);
+	return coding_there(q, g->at, &w->acc, w->n, e);
 }
 
 /* Set *x to the values of waiting group i, in place or copied for thread `who'. */
@@ -401,9 +396,9 @@ coding_more(struct coding *q, struct err *e)
 }
 
 int
-coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
+coding_next(struct coding *q, size_t n, float **a, struct err *e)
 {
-	const size_t each = (1 + (size_t)q->beside) * sizeof(**a);
+	const size_t each = sizeof(**a);
 	void *p;
 	int r;
 
@@ -413,37 +408,22 @@ coding_next(struct coding *q, size_t n, float **a, float **u, struct err *e)
 	/* separate memory gains nothing if the residual's file has pages for the values */
 	if (q->n == 0)
 		q->values.most = each * q->open > CODING_LITTLE &&
-		    q->fb != NULL && !q->beside &&
+		    q->fb != NULL &&
 		    io_over(residual_io(feedback_next(q->fb))) ? 0 :
 		    memlimit_of(CODING_VALUES);
 	pool_lock(q->pool);
 	r = scratch_next(&q->values, each * n, each * q->open, &p, e);
 	pool_unlock(q->pool);
-	if (r < 0 || p == NULL)
-		return r;
-	*a = p;
-	if (q->beside)
-		*u = *a + n;
-	return 0;
-}
-
-static int
-coding_keep(struct coding *q, const float *x, size_t n, uint64_t *at, struct err *e)
-{
-	int r;
-
-	pool_lock(q->pool);
-	r = scratch_put(&q->values, x, n * sizeof(*x), at, e);
-	pool_unlock(q->pool);
+	if (r == 0 && p != NULL)
+		*a = p;
 	return r;
 }
 
 int
-coding_put(struct coding *q, uint32_t g, int absent, const float *a,
-    const float *u, size_t n, const struct kern_stat *seen, struct err *e)
+coding_put(struct coding *q, uint32_t g, int absent, const float *a, size_t n,
+    const struct kern_stat *seen, struct err *e)
 {
 	struct regulate_group *w;
-	uint64_t at;
 	int r;
 
 	if ((r = coding_more(q, e)) < 0)
@@ -456,8 +436,10 @@ coding_put(struct coding *q, uint32_t g, int absent, const float *a,
 		w->seen = *seen;
 	else
 		kern_get(NULL)->stat(a, n, &w->seen);
-	if ((r = coding_keep(q, a, n, &w->at, e)) < 0 || (q->beside &&
-	    (r = coding_keep(q, u, n, &at, e)) < 0))
+	pool_lock(q->pool);
+	r = scratch_put(&q->values, a, n * sizeof(*a), &w->at, e);
+	pool_unlock(q->pool);
+	if (r < 0)
 		return r;
 	q->open -= n < q->open ? n : q->open;
 	q->n++;

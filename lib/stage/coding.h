@@ -40,8 +40,7 @@ enum { CODING_BATCH = 8 };
 struct coding_slot {
 	uint32_t group;
 	size_t n;
-	float *acc, *u;		/* f32[n]: values to code; u as in feedback.h.  Both are
-				 * in `room' or elsewhere */
+	float *acc;		/* f32[n]: values to code, in `room' or elsewhere */
 	struct kern_stat seen;	/* statistics of acc, if made */
 	struct codec_plan plan;	/* codec and parameter of the group */
 	int made;		/* 1: sent, body and param are already filled in */
@@ -49,7 +48,7 @@ struct coding_slot {
 	struct buf body;
 	uint8_t param;
 	float *dec;		/* f32[n]: the decoded body, if it is sent */
-	float *room;		/* f32[3 * most]: acc, u, dec */
+	float *room;		/* f32[2 * most]: acc, dec */
 };
 
 struct coding {
@@ -69,7 +68,6 @@ struct coding {
 					 * or not sent, to fit the budget */
 	/* private */
 	struct scratch values, bodies;
-	int beside;			/* 1: u of each group is stored */
 	struct coding_batch {		/* coded early, in parallel */
 		uint32_t which[CODING_BATCH];
 		size_t n, values, bytes;	/* bytes: in the previous shard */
@@ -95,7 +93,7 @@ int coding_begin(struct coding *c, const struct schema *sc,
 
 /* ---- groups whose plan is known ---- */
 
-/* Return the next slot, with acc and u in its room. */
+/* Return the next slot, with acc in its room. */
 struct coding_slot *coding_slot(struct coding *c);
 /* Add the slot that was filled in.  Return 1 when coding_run must be called next. */
 int coding_add(struct coding *c);
@@ -106,17 +104,16 @@ int coding_run(struct coding *c, int (*settle)(void *arg,
 
 /* ---- groups that wait ---- */
 
-/* coding_next: *a and *u are room for n values each of the next group.  Set them, if possible,
- * to the place where the values will wait; otherwise coding_put copies the values there.
- * coding_put: let group g wait, with a f32[n] to code and u f32[n] to keep beside it
- * (only if feedback_beside says so).  absent: the input does not have the group.
- * seen: the statistics of a, or NULL.
- * coding_get: set acc and u of slot w to the values of the i-th waiting group, copied
+/* coding_next: *a is room for the n values of the next group.  Set it, if possible, to the
+ * place where the values will wait; otherwise coding_put copies the values there.
+ * coding_put: let group g wait, with a f32[n] to code.  absent: the input does not have the
+ * group.  seen: the statistics of a, or NULL.
+ * coding_get: set acc of slot w to the values of the i-th waiting group, copied
  * into the slot's room or in place.  They are valid, and may be changed, until the
  * group is dropped. */
-int coding_next(struct coding *c, size_t n, float **a, float **u, struct err *e);
-int coding_put(struct coding *c, uint32_t g, int absent, const float *a,
-    const float *u, size_t n, const struct kern_stat *seen, struct err *e);
+int coding_next(struct coding *c, size_t n, float **a, struct err *e);
+int coding_put(struct coding *c, uint32_t g, int absent, const float *a, size_t n,
+    const struct kern_stat *seen, struct err *e);
 int coding_get(const struct coding *c, size_t i, struct coding_slot *w,
     struct err *e);
 /* coding_settled: wait for the groups that are being coded early.

@@ -17,8 +17,8 @@
 #include "stage/coding.h"
 #include "stage/stage_compress.h"
 
-/* Read a word like "cache" or "cache:0.9".  The number is gamma for ef, m for momentum
- * and rho for cache.  For a trailing ":raw" see feedback_raw. */
+/* Read a word like "cache" or "cache:0.9".  The number is gamma for ef and rho for cache.
+ * For a trailing ":raw" see feedback_raw. */
 static int
 stage_compress_feedback(void *arg, const struct opt *row, const char *val,
     struct err *e)
@@ -32,7 +32,7 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 
 	if (n >= sizeof(word))
 		return err_set(e, ERR_USAGE, "--error-feedback '%s' is unknown: "
-		    "expected ef, momentum or cache", val);
+		    "expected ef or cache", val);
 	memcpy(word, val, n + 1);
 	fb->raw = n >= sizeof(raw) && strcmp(word + n + 1 - sizeof(raw), raw) == 0;
 	if (fb->raw)
@@ -42,11 +42,10 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 	if ((r = num_choice(&k, word, feedback_names, "--error-feedback",
 	    e)) < 0)
 		return r;
-	fb->kind = (enum compensate_kind)k;
+	fb->kind = (enum feedback_kind)k;
 	if (number == NULL)
 		return 0;
-	to = fb->kind == COMPENSATE_EF ? &fb->gamma :
-	    fb->kind == COMPENSATE_MOMENTUM ? &fb->momentum : &fb->decay;
+	to = fb->kind == FEEDBACK_EF ? &fb->gamma : &fb->decay;
 	return num_f64(to, number + 1, 0, 1, "--error-feedback", e);
 }
 
@@ -64,7 +63,7 @@ const struct opt stage_compress_rows[] = {
 	    OPT_PATH(struct stage_compress_opts, dir, OPT_DIR) },
 	{ 'c', "codec", "CODEC", "code all groups with CODEC, whatever the "
 	    "plan says", OPT_CALL(stage_compress_codec), .word = codec_word },
-	{ 0, "error-feedback", "HOW", "ef[:G], momentum[:M] or cache[:R]; :raw",
+	{ 0, "error-feedback", "HOW", "ef[:G] or cache[:R]; :raw",
 	    OPT_CALL(stage_compress_feedback), .words = feedback_names,
 	    .def = "ef", .with = "state" },
 	{ 0, "window", "N", "let at most N shards be without a receipt",
@@ -152,7 +151,7 @@ static int
 stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 {
 	struct stage_compress *x = arg;
-	struct feedback_code c = { (uint8_t)w->plan.codec, w->param, &w->body,
+	struct feedback_code c = { w->sent, (uint8_t)w->plan.codec, w->param, &w->body,
 	    w->dec };
 
 	x->sent += w->sent != 0;
@@ -163,8 +162,8 @@ stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 		shares_coded(&x->shares, w->group, &w->plan, w->sent ?
 		    w->body.n : 0, w->seen.nonzero != 0 ? w->n : 0);
 	if (x->fb != NULL)
-		return feedback_settle(x->fb, w->group, w->acc, w->u, w->n,
-		    w->made ? &w->seen : NULL, w->sent != 0 ? &c : NULL, e);
+		return feedback_settle(x->fb, w->group, w->acc, w->n,
+		    w->made ? &w->seen : NULL, &c, e);
 	return w->sent == 0 ? 0 : writer_record(x->out, w->group, c.codec,
 	    w->param, w->body.p, w->body.n, w->dec, w->n, e);
 }
@@ -278,11 +277,11 @@ stage_compress_group(struct stage_compress *x, uint32_t g,
 
 	schema_span(x->sh.schema, g, &span);
 	waits = x->coding.n > 0 || !stage_compress_known(x, g);
-	if (waits && (r = coding_next(&x->coding, span.n, &w->acc, &w->u, e)) < 0)
+	if (waits && (r = coding_next(&x->coding, span.n, &w->acc, e)) < 0)
 		return r;
 	if (x->fb != NULL) {
 		r = feedback_target(x->fb, g, v != NULL ? v->x : NULL, span.n,
-		    w->acc, w->u, e);
+		    w->acc, e);
 		if (r != 0)
 			return r < 0 ? r : 0;
 	} else if (v != NULL) {
@@ -291,7 +290,7 @@ stage_compress_group(struct stage_compress *x, uint32_t g,
 		return 0;
 	}
 	if (waits)
-		return coding_put(&x->coding, g, v == NULL, w->acc, w->u, span.n,
+		return coding_put(&x->coding, g, v == NULL, w->acc, span.n,
 		    v != NULL && (x->fb == NULL || feedback_plain(x->fb)) ?
 		    &v->stat : NULL, e);
 	w->group = g;

@@ -26,8 +26,7 @@ struct stage_compress_opts {
 	struct feedback_opts fb;
 	const struct filter *f;		/* filter of the program; stage_new sets it */
 };
-#define STAGE_COMPRESS_INIT { .fb = { .gamma = 1, .momentum = 0.9, \
-	.decay = 0.9 } }
+#define STAGE_COMPRESS_INIT { .fb = { .gamma = 1, .decay = 0.9 } }
 /* Options of the stage; a program adds FILTER_OPT_SYNC and FILTER_OPT_THREADS. */
 extern const struct opt stage_compress_rows[];
 

@@ -236,7 +236,7 @@ records() {
 @test "a budget is met at every step, and the residual keeps what is not sent" {
 	for s in 0 1 2 3; do
 		mkshards -n 200k -g 8192 -k layered -s $s >in
-		for kind in ef momentum cache; do
+		for kind in ef cache; do
 			case $kind in
 			ef) ace-expand -S $kind in ;;
 			*) cat in ;;
@@ -259,33 +259,24 @@ records() {
 	exits 3 ace-compress -S state -c q8 --error-feedback cache:0.5 in1
 	says "mismatch: file 'history.0' is absent from state 'state'"
 	mv away state/history.0
-	for other in ef momentum cache:0.75; do
+	for other in ef cache:0.75; do
 		exits 5 ace-compress -S state -c q8 --error-feedback $other in1
 		says "was made with feedback cache:0.5, not $other"
 		diff -r state was
 	done
-	ace-compress -S other -c q8 --error-feedback momentum in0 >rest
-	ace-expand -S other in1 >added
-	exits 2 ace-compress -S other -c q8 --error-feedback momentum added
-	says "leave out ace-expand -S"
 }
 
-@test "the factors of ef, momentum and cache, and their defaults" {
+@test "the factors of ef and cache, and their defaults" {
 	mkshards -s 1 >g1
 	mkshards -s 2 -x 5 >g2
 	raw g1 >f1
 	raw g2 >f2
 	# nothing of the first shard is sent; the second shard shows how its residual was added
-	for how in ef:0.5 momentum:0.25; do
-		exits 0 ace-compress -S "$how" --error-feedback "$how" -c none g1
-		exits 0 ace-compress -S "$how" --error-feedback "$how" -c f32 g2
-		raw out >"$how.f32"
-	done
+	exits 0 ace-compress -S ef:0.5 --error-feedback ef:0.5 -c none g1
+	exits 0 ace-compress -S ef:0.5 --error-feedback ef:0.5 -c f32 g2
+	raw out >ef:0.5.f32
 	each 'abs($v[2] - ($v[1] + 0.5 * $v[0])) <= 1e-6 * (1 + abs($v[2]))' \
 	    f1 f2 ef:0.5.f32
-	# u = m g1 + g2, plus the whole residual g1
-	each 'abs($v[2] - ($v[1] + 1.25 * $v[0])) <= 1e-6 * (1 + abs($v[2]))' \
-	    f1 f2 momentum:0.25.f32
 	# what is not sent is reconstructed as rho times the history
 	exits 0 ace-compress -S cache --error-feedback cache:0.5 -c f32 -o c1 g1
 	exits 0 ace-compress -S cache --error-feedback cache:0.5 -c none -o c2 g2
@@ -295,7 +286,7 @@ records() {
 	each 'abs($v[1] - 0.5 * $v[0]) <= 1e-6 * (1 + abs($v[0]))' f1 half
 	# the default factors
 	mkshards -s 3 >g3
-	for how in ef:1 momentum:0.9 cache:0.9; do
+	for how in ef:1 cache:0.9; do
 		for as in "$how" "${how%:*}"; do
 			for g in g1 g2 g3; do
 				exits 0 ace-compress -S "d.$as" -c topk:0.1 \
@@ -305,7 +296,7 @@ records() {
 		done
 		same "d.$how.sent" "d.${how%:*}.sent"
 	done
-	for bad in ef:2 ef:x ef: momentum:-1 cache:nan other \
+	for bad in ef:2 ef:x ef: ef:-1 cache:nan other \
 	    sixteen-characters:1; do
 		exits 2 ace-compress -S st --error-feedback "$bad" -c q8 g1
 	done

@@ -27,7 +27,7 @@ fields() {
 	told samples 640
 	told 'base version' 81
 	told contributors 3
-	told flags 'error-feedback, momentum-corrected, clipped, predicted'
+	told flags 'error-feedback, clipped, predicted'
 	told tensors '2, 107 elements, 4 groups of 40'
 	told incarnation 5
 	told key color=red
@@ -40,7 +40,7 @@ fields() {
 	json '$j->{run} eq "big" && $j->{device} eq "edge7" && $j->{step} == 90'
 	json '$j->{weight} == 2.5 && $j->{samples} == 640 && $j->{base_version} == 81'
 	json '$j->{contributors} == 3 && $j->{incarnation} == 5'
-	json '"@{$j->{flags}}" eq "error-feedback momentum-corrected clipped predicted"'
+	json '"@{$j->{flags}}" eq "error-feedback clipped predicted"'
 	json '$j->{group_size} == 40'
 	json '$j->{keys}{color} eq "red" && $j->{shard} == 1 && $j->{kind} eq "gradient"'
 	json '$j->{nonzero} == 107 && $j->{dropped} == 9 && $j->{sum} == 15301'

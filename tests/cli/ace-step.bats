@@ -251,15 +251,6 @@ shares() {
 	diff -r S step.S
 }
 
-@test "with momentum correction the pipe is ace-compress alone, which adds the residual" {
-	for k in 0 1; do
-		mkshards -s $k >in
-		makes step ace-step -S st --error-feedback momentum -c topk:0.1 in
-		exits 0 ace-compress -S alone --error-feedback momentum -c topk:0.1 in
-		ace-inspect diff step out
-	done
-}
-
 @test "a budget too small for any group: the message says that values are lost without -S" {
 	mkshards -n 64k >in
 	exits 0 ace-step -b 400 in

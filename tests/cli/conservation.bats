@@ -215,11 +215,11 @@ counted() {
 	says "step 0 of 'edge1' was accepted, but is no longer in the spool"
 }
 
-@test "audit refuses feedback that keeps no sum" {
+@test "audit refuses feedback that it does not know" {
 	mkshards -s 0 >in
-	ace-compress -S state -c q8 --error-feedback momentum in |
-	    ace-recv --spool spool >/dev/null
-	refuses 3 "unsupported: feedback momentum" balance in
+	ace-compress -S state -c q8 in | ace-recv --spool spool >/dev/null
+	mkshards -s 0 -H kind=4 -K feedback=other >state/residual
+	refuses 3 "unsupported: feedback other cannot be audited, expected ef or cache" balance in
 }
 
 @test "a difference of a last bit is within the bound, one of a millionth is not" {

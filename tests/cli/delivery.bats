@@ -44,7 +44,7 @@ sums() {
 
 @test "after a rejected shard, each kind of feedback delivers its values later" {
 	local how
-	for how in ef momentum cache; do
+	for how in ef cache; do
 		rm -rf state spool cache in* sent*
 		code 0 --error-feedback $how -c f32
 		mkshards -s 0 -d edge2 | ace-recv --spool spool >/dev/null

@@ -250,7 +250,7 @@ taken_up() {
 @test "with a state, a shard in segments has the same values as a shard in one frame" {
 	layer_by_layer all >made
 	layer_by_layer none >one
-	for how in "-c q8" "-c qsgd:7" "-c lowrank:2" "-c q4 --error-feedback momentum" \
+	for how in "-c q8" "-c qsgd:7" "-c lowrank:2" \
 	    "-c q4 --error-feedback cache --wait 0s"; do
 		case $how in *cache*) keep=1 ;; *) keep=3 ;; esac
 		ace-cut --step "0-$((keep - 1))" made >a

@@ -70,14 +70,9 @@ left() {
 	waits 8 8
 }
 
-@test "a history waits for the receipt of each shard, momentum does not" {
+@test "a history waits for the receipt of each shard, whatever the window" {
 	code 0 --error-feedback cache --window 4
 	waits 1 1 --error-feedback cache --window 4
-	rm -rf st
-	code 0 --error-feedback momentum --window 2
-	[ "$(field flags sent)" -eq 3 ]
-	code 1 --error-feedback momentum --window 2
-	waits 2 2 --error-feedback momentum --window 2
 }
 
 @test "steps may exceed 32 bits" {
@@ -98,7 +93,7 @@ left() {
 @test "the state's files and its directory are synced, or nothing with --sync none" {
 	mkdir -m 700 on
 	mkshards >in
-	for how in ef momentum cache; do
+	for how in ef cache; do
 		synced ace-compress -S "on/$how" -c q8 --error-feedback "$how" \
 		    in >sent
 		grep -q "^on/$how/residual" synced || { cat synced; false; }

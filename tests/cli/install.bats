@@ -123,7 +123,7 @@ values() {
 	ace-import -f sa|safetensors
 	ace-export -f gg|
 	ace-import -k d|delta
-	ace-compress --error-feedback m|momentum
+	ace-compress --error-feedback ca|cache
 	ace-ack --sync n|none
 	ace-ack --sandbox r|require
 	ace-archive create --format tar.zs|tar.zst

@@ -161,7 +161,7 @@ TEST(test_lock)
 TEST(test_prune)
 {
 	static const char *const stay[] = { "S/history", "S/history.",
-	    "S/history.1a", "S/historys.1", "S/history-1", "S/momentum.1", "S/residual.1" };
+	    "S/history.1a", "S/historys.1", "S/history-1", "S/residual.1" };
 	static const char *const go[] = { "S/history.1", "S/history.12",
 	    "S/history.18446744073709551615" };
 	struct statedir s = STATE_INIT;
