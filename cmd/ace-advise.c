@@ -7,14 +7,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/statedir.h"
 #include "base/table.h"
-#include "device/memory.h"
 #include "kern/kern.h"
 #include "report/render.h"
 #include "stage/stage_policy.h"
@@ -26,7 +23,6 @@
 struct opts {
 	int format;		/* form of the tables */
 	FILE *out;		/* where the tables are collected */
-	const char *dir;	/* for ratio: the state directory */
 	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s; for ratio, and for dynacomm with bytes */
 	double dt;		/* for dynacomm: seconds */
@@ -437,8 +433,6 @@ advise_cluster(FILE *f, const struct table *t, const struct opts *o, struct err 
 /* ---- ratio ---- */
 
 static const struct opt ratio_options[] = {
-	{ 'S', "state", "DIR", "add a row for the link that was measured in "
-	    "DIR", OPT_PATH(struct opts, dir, OPT_DIR) },
 	OPT_PART(stage_policy_ratio_rows, struct opts, factor),
 	{ 0, "bandwidth", "RATE", "print the ratio for this link, not a table",
 	    OPT_RATE(struct opts, bandwidth) },
@@ -455,46 +449,22 @@ ratio_put(const struct opts *o, double bandwidth)
 	return 0;
 }
 
-/* Set *rate to the state's last measured bandwidth.  The state is only read. */
-static int
-ratio_today(const struct opts *o, double *rate, struct err *e)
-{
-	struct statedir state = STATE_INIT;
-	int r;
-
-	if (access(o->dir, F_OK) < 0)
-		return err_sys(e, "state '%s'", o->dir);
-	if ((r = statedir_open(&state, o->dir, e)) == 0)
-		r = memory_number(&state, MEMORY_LINK, MEMORY_BANDWIDTH, rate, e);
-	statedir_close(&state);
-	return r;
-}
-
 static int
 ratio(const struct opts *o, const char *path, struct err *e)
 {
-	double rate = 0;
-	int i, known = 0;
+	int i;
 
 	if (path != NULL)
 		return err_set(e, ERR_USAGE, "ratio takes no FILE: leave it out");
 	if (o->factor.warmup > 0)
 		return err_set(e, ERR_USAGE, "ratio: --ratio takes no WARMUP here, "
 		    "since a link has no steps: leave the fourth number out");
-	if (o->dir != NULL && o->bandwidth >= 0)
-		return err_set(e, ERR_USAGE, "ratio: --state and --bandwidth "
-		    "exclude each other: give one");
-	if (o->dir != NULL && (known = ratio_today(o, &rate, e)) < 0)
-		return known;
 	(void)fputs("bandwidth\tratio\tbits\n", o->out);
 	if (o->bandwidth >= 0)
 		return ratio_put(o, o->bandwidth);
 	for (i = -6; i <= 4; i++)
 		(void)ratio_put(o, o->factor.half * ldexp(1, i));
-	if (o->dir == NULL)
-		return 0;
-	(void)fprintf(o->out, "# today's link%s\n", known ? "" : ", never measured");
-	return ratio_put(o, rate);
+	return 0;
 }
 
 static int

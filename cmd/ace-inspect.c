@@ -402,8 +402,7 @@ static const struct cli_command commands[] = {
 	{ "verify", "[options] [FILE...]",
 	    "Decodes all, and compares it with the sums", verify_opt, verify, 0 },
 	{ "diff", "[options] OTHER [FILE]",
-	    "Compares FILE with OTHER, the original; -v: with statistics",
-	    diff_opt, diff, 0 },
+	    "Compares FILE with OTHER, the original", diff_opt, diff, 0 },
 	{ "audit", "-S DIR --spool DIR [options] [FILE...]",
 	    "Checks that inputs FILE, state and spool balance", audit_opt, audit, 0 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }

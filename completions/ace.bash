@@ -37,8 +37,6 @@ _ace() {
 		kind='auto require off' ;;
 	ace-advise\ ratio:--sandbox)
 		kind='auto require off' ;;
-	ace-advise\ ratio:-S | ace-advise\ ratio:--state)
-		kind='dir' ;;
 	ace-advise\ ratio:--ratio | ace-advise\ ratio:--bandwidth)
 		kind='free' ;;
 	ace-advise\ ratio:--format)
@@ -379,7 +377,7 @@ _ace() {
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='ratio dynacomm deco cluster' ;;
 	ace-advise\ ratio)
-		opts='-S --state --ratio --bandwidth --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--ratio --bandwidth --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ dynacomm)
 		opts='--cuts --bandwidth --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ deco)

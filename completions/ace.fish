@@ -24,7 +24,6 @@ complete -c ace-advise -n __fish_use_subcommand -l sandbox -x -a 'auto require o
 complete -c ace-advise -n __fish_use_subcommand -s h -l help -d 'print this and exit'
 complete -c ace-advise -n __fish_use_subcommand -s V -l version -d 'print the version and exit'
 
-complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -s S -l state -x -a '(__fish_complete_directories)' -d 'add a row for the link that was measured in DIR'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l ratio -x -d 'MIN,MAX,HALF,WARMUP: compression ratio on a fast link and on a slow one, the rate half way between, and steps to get there (default 2,300,10Mbit)'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l bandwidth -x -d 'print the ratio for this link, not a table'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
@@ -321,7 +320,7 @@ complete -c ace-inspect -n __fish_use_subcommand -a list -d 'Lists shards and te
 complete -c ace-inspect -n __fish_use_subcommand -a brief -d 'Prints one line per shard (default for many)'
 complete -c ace-inspect -n __fish_use_subcommand -a stats -d 'Prints statistics of the values'
 complete -c ace-inspect -n __fish_use_subcommand -a verify -d 'Decodes all, and compares it with the sums'
-complete -c ace-inspect -n __fish_use_subcommand -a diff -d 'Compares FILE with OTHER, the original; -v: with statistics'
+complete -c ace-inspect -n __fish_use_subcommand -a diff -d 'Compares FILE with OTHER, the original'
 complete -c ace-inspect -n __fish_use_subcommand -a audit -d 'Checks that inputs FILE, state and spool balance'
 complete -c ace-inspect -n 'not __fish_seen_subcommand_from list brief stats verify diff audit' -l format -x -a 'text json tsv' -d 'text, json or tsv (default text)'
 complete -c ace-inspect -n 'not __fish_seen_subcommand_from list brief stats verify diff audit' -l step -x -d 'only shards of step A, or of the steps A-B, A- or -B'

@@ -12,6 +12,23 @@
 struct row {
 	const char *name, *dtype;
 	uint64_t changed, values, bytes;
+	double percent, bits;	/* see changes_print */
+};
+
+enum { LINE = 1, OBJECT = 2, COUNTED = 1 };	/* COUNTED: the changed values are counted */
+#define FIELD(field, what, member, where, ...) { .name = (field), \
+	.type = RENDER_##what, .at = offsetof(struct row, member), .in = (where), __VA_ARGS__ }
+static const struct render_field changes_fields[] = {
+	FIELD("name", NAME, name, LINE | OBJECT, .head = "changed", .width = -RENDER_WIDE),
+	FIELD("dtype", NAME, dtype, LINE | OBJECT, .width = -6),
+	FIELD("changed", U64, changed, LINE | OBJECT, .head = "values", .width = 12,
+	    .need = COUNTED),
+	FIELD("%", F64, percent, LINE, .width = 9, .text = "%.4f", .need = COUNTED),
+	FIELD("values", U64, values, LINE | OBJECT, .head = "of", .width = 12),
+	FIELD("bytes", U64, bytes, OBJECT, .width = 0),
+	FIELD("bits_per_value", F64, bits, LINE | OBJECT, .head = "bits/value", .width = 10,
+	    .text = "%.4f"),
+	{ .name = NULL }
 };
 
 int
@@ -80,36 +97,26 @@ changes_share(uint64_t k, uint64_t n)
 	return n > 0 ? (double)k / (double)n : 0;
 }
 
-/* Print a row as text. counted 1: the number of changed values is known. */
+/* Print a row as a line, or as the members of an object. */
 static void
-changes_text(struct report *p, const struct row *x, int counted, int wide)
+changes_print(struct report *p, struct row *x, int counted)
 {
-	render_name(p->s.f, x->name);
-	(void)fprintf(p->s.f, "%*s  %-6s", wide - render_chars(x->name), "",
-	    x->dtype);
-	if (counted)
-		(void)fprintf(p->s.f, "  %12llu  %9.4f", (unsigned long long)
-		    x->changed, 100 * changes_share(x->changed, x->values));
-	else
-		(void)fprintf(p->s.f, "  %12s  %9s", "-", "-");
-	(void)fprintf(p->s.f, "  %12llu  %10.4f\n", (unsigned long long)x->values,
-	    8 * changes_share(x->bytes, x->values));
+	x->percent = 100 * changes_share(x->changed, x->values);
+	x->bits = 8 * changes_share(x->bytes, x->values);
+	render_row(&p->s, changes_fields, x, counted ? COUNTED : 0);
+	if (p->s.form != RENDER_JSON)
+		(void)fputc('\n', p->s.f);
 }
 
+/* Print a row as a line, or as an object. */
 static void
-changes_json(struct json_out *j, const struct row *x, int counted)
+changes_line(struct report *p, struct row *x, int counted)
 {
-	json_out_open(j, NULL, '{');
-	if (x->name != NULL)
-		json_out_string(j, "name", x->name);
-	if (x->dtype != NULL)
-		json_out_string(j, "dtype", x->dtype);
-	if (counted)
-		json_out_u64(j, "changed", x->changed);
-	json_out_u64(j, "values", x->values);
-	json_out_u64(j, "bytes", x->bytes);
-	json_out_f64(j, "bits_per_value", 8 * changes_share(x->bytes, x->values));
-	json_out_close(j);
+	if (p->s.form == RENDER_JSON)
+		json_out_open(&p->s.json, NULL, '{');
+	changes_print(p, x, counted);
+	if (p->s.form == RENDER_JSON)
+		json_out_close(&p->s.json);
 }
 
 static void
@@ -124,7 +131,7 @@ static struct row
 changes_row(const struct changes *c, const struct schema *sc, size_t i)
 {
 	return (struct row){ sc->t[i].name, schema_dtype_name(sc->t[i].dtype),
-	    c->changed[i], changes_values(&sc->t[i]), c->sent[i].bytes };
+	    c->changed[i], changes_values(&sc->t[i]), c->sent[i].bytes, 0, 0 };
 }
 
 static void
@@ -149,8 +156,8 @@ changes_models(const struct changes *c, struct report *p)
 }
 
 static void
-changes_tensors(const struct changes *c, struct report *p,
-    const struct schema *sc, int counted, int wide)
+changes_tensors(const struct changes *c, struct report *p, const struct schema *sc,
+    int counted)
 {
 	struct row x;
 	size_t i;
@@ -158,16 +165,12 @@ changes_tensors(const struct changes *c, struct report *p,
 	if (p->s.form == RENDER_JSON)
 		json_out_open(&p->s.json, "tensors", '[');
 	else
-		(void)fprintf(p->s.f, "%-*s  dtype   %12s  %9s  %12s  bits/value\n",
-		    wide, "changed", "values", "%", "of");
+		render_head(&p->s, changes_fields);
 	for (i = 0; i < sc->n; i++) {
 		if (!walk_wants(p->glob, &sc->t[i]) || c->sent[i].groups == 0)
 			continue;
 		x = changes_row(c, sc, i);
-		if (p->s.form == RENDER_JSON)
-			changes_json(&p->s.json, &x, counted);
-		else
-			changes_text(p, &x, counted, wide);
+		changes_line(p, &x, counted);
 	}
 	if (p->s.form == RENDER_JSON)
 		json_out_close(&p->s.json);
@@ -175,10 +178,12 @@ changes_tensors(const struct changes *c, struct report *p,
 
 /* Print a line per type, and one for all types. */
 static void
-changes_types(const struct changes *c, struct report *p,
-    const struct schema *sc, int counted, int wide)
+changes_types(const struct changes *c, struct report *p, const struct schema *sc,
+    int counted)
 {
-	struct row type[SCHEMA_NDTYPE], all = { "all", "", 0, 0, 0 }, x;
+	const int json = p->s.form == RENDER_JSON;
+	struct row type[SCHEMA_NDTYPE], x;
+	struct row all = { .name = json ? NULL : "all", .dtype = json ? NULL : "" };
 	size_t i;
 
 	memset(type, 0, sizeof(type));
@@ -186,33 +191,19 @@ changes_types(const struct changes *c, struct report *p,
 		if (!walk_wants(p->glob, &sc->t[i]))
 			continue;
 		x = changes_row(c, sc, i);
+		type[sc->t[i].dtype].name = all.name;
 		type[sc->t[i].dtype].dtype = x.dtype;
 		changes_add(&type[sc->t[i].dtype], &x);
 		changes_add(&all, &x);
 	}
-	if (p->s.form == RENDER_JSON)
+	if (json)
 		json_out_open(&p->s.json, "dtypes", '[');
-	for (i = 0; i < SCHEMA_NDTYPE; i++) {
-		if (type[i].dtype == NULL)
-			continue;
-		if (p->s.form == RENDER_JSON) {
-			changes_json(&p->s.json, &type[i], counted);
-			continue;
-		}
-		type[i].name = all.name;
-		changes_text(p, &type[i], counted, wide);
-	}
-	if (p->s.form != RENDER_JSON) {
-		changes_text(p, &all, counted, wide);
-		return;
-	}
-	json_out_close(&p->s.json);
-	if (counted)
-		json_out_u64(&p->s.json, "changed", all.changed);
-	json_out_u64(&p->s.json, "values", all.values);
-	json_out_u64(&p->s.json, "bytes", all.bytes);
-	json_out_f64(&p->s.json, "bits_per_value", 8 * changes_share(all.bytes,
-	    all.values));
+	for (i = 0; i < SCHEMA_NDTYPE; i++)
+		if (type[i].dtype != NULL)
+			changes_line(p, &type[i], counted);
+	if (json)
+		json_out_close(&p->s.json);
+	changes_print(p, &all, counted);
 }
 
 void
@@ -228,9 +219,11 @@ changes_put(const struct changes *c, struct report *p, const struct schema *sc)
 		if (walk_wants(p->glob, &sc->t[i]) && c->sent[i].groups != 0 &&
 		    (n = render_chars(sc->t[i].name)) > wide)
 			wide = n;
+	p->s.wide[0] = wide;
+	p->s.in = p->s.form == RENDER_JSON ? OBJECT : LINE;
 	changes_models(c, p);
-	changes_tensors(c, p, sc, counted, wide);
-	changes_types(c, p, sc, counted, wide);
+	changes_tensors(c, p, sc, counted);
+	changes_types(c, p, sc, counted);
 	if (p->s.form == RENDER_JSON)
 		json_out_close(&p->s.json);
 }

@@ -218,9 +218,8 @@ struct stats_pair {
 	size_t at;		/* index of the current tensor */
 	int differ;		/* 1: a difference above the tolerance */
 	struct stats_sums now, total;
-	struct stats m, m_total;	/* statistics of x, with -v */
+	uint64_t elements;	/* of all tensors so far */
 	struct report_row row;
-	struct tally t, t_total;
 };
 
 static void
@@ -290,18 +289,15 @@ stats_diff_put(struct stats_pair *d, const struct schema_tensor *t)
 	const struct stats_sums *s = t != NULL ? &d->now : &d->total;
 	struct report_row *x = &d->row;
 	struct report *p = d->p;
-	unsigned in = REPORT_DIFF;
+	struct tally elements = { .elements = t != NULL ? t->numel : d->elements };
 
-	report_tensor(x, t, t != NULL ? &d->t : &d->t_total);
-	stats_row(x, t != NULL ? &d->m : &d->m_total);
+	report_tensor(x, t, &elements);
 	x->differ = s->differ;
 	x->largest = s->max;
 	x->nmse = stats_diff_nmse(s);
 	x->cosine = stats_diff_cosine(s);
-	if (p->verbose)
-		in |= REPORT_STATS | (p->s.form == RENDER_JSON ? REPORT_TALLY : 0);
 	if (p->s.form == RENDER_JSON || !p->quiet)
-		stats_put(p, x, in);
+		stats_put(p, x, REPORT_DIFF);
 }
 
 static int
@@ -310,19 +306,13 @@ stats_diff_tensor(struct stats_pair *d, const struct schema_tensor *t, struct er
 	const int exact = schema_exact(t->dtype);
 	struct report *p = d->p;
 
-	stats_zeros(&d->m, t->numel - d->t.sent);
-	d->t.elements = t->numel;
-	d->t.groups = t->ngroups;
 	d->differ |= d->now.strange != 0 || (d->now.differ != 0 &&
 	    (exact || !(stats_diff_nmse(&d->now) <= p->tolerance &&
 	    p->tolerance > 0)));
 	stats_diff_put(d, t);
 	stats_diff_merge(&d->total, &d->now, exact);
-	stats_merge(&d->m_total, &d->m);
-	walk_add(&d->t_total, &d->t);
+	d->elements += t->numel;
 	memset(&d->now, 0, sizeof(d->now));
-	memset(&d->m, 0, sizeof(d->m));
-	memset(&d->t, 0, sizeof(d->t));
 	return ferror(p->s.f) ? report_flush(p, e) : 0;
 }
 
@@ -372,7 +362,6 @@ stats_diff_group(struct stats_pair *d, const struct schema *sc, int64_t gx, int6
     struct err *e)
 {
 	int64_t g = gx == NO_GROUP || (gy != NO_GROUP && gy < gx) ? gy : gx;
-	const struct record *rec = gx == g ? &d->x.list[d->x.at] : NULL;
 	struct schema_span span;
 	int k;
 
@@ -381,16 +370,8 @@ stats_diff_group(struct stats_pair *d, const struct schema *sc, int64_t gx, int6
 	    (k = stats_diff_take(&d->x, gx == g, span.n, e)) < 0 ||
 	    (k = stats_diff_take(&d->y, gy == g, span.n, e)) < 0)
 		return k;
-	if (!walk_wants(d->p->glob, &sc->t[span.tensor]))
-		return 0;
-	stats_diff_values(&d->now, d->x.x, d->y.x, span.n);
-	if (rec == NULL || !d->p->verbose)
-		return 0;
-	stats_add(&d->m, d->p->kern, d->x.x, span.n);
-	d->t.sent += span.n;
-	d->t.sent_groups++;
-	d->t.bytes += rec->len;
-	d->t.codec[rec->codec]++;
+	if (walk_wants(d->p->glob, &sc->t[span.tensor]))
+		stats_diff_values(&d->now, d->x.x, d->y.x, span.n);
 	return 0;
 }
 
@@ -404,8 +385,7 @@ stats_diff_begin(struct stats_pair *d, const struct schema *sc, struct err *e)
 	d->x.ended = d->y.ended = 0;
 	d->at = 0;
 	memset(&d->total, 0, sizeof(d->total));
-	memset(&d->m_total, 0, sizeof(d->m_total));
-	memset(&d->t_total, 0, sizeof(d->t_total));
+	d->elements = 0;
 	if (alloc_grow(&d->x.x, &d->x.cap, sc->group_size, sizeof(float), e) < 0 ||
 	    alloc_grow(&d->y.x, &d->y.cap, sc->group_size, sizeof(float), e) < 0)
 		return -ERR_SYS;
@@ -420,8 +400,7 @@ stats_diff_begin(struct stats_pair *d, const struct schema *sc, struct err *e)
 		report_heading(p, &d->row);
 		(void)fprintf(p->s.f, " and '%s/%llu'\n", shard_device(y),
 		    (unsigned long long)y->step);
-		report_head(p, REPORT_NAMED | REPORT_DIFF |
-		    (p->verbose ? REPORT_STATS : 0));
+		report_head(p, REPORT_NAMED | REPORT_DIFF);
 	}
 	return 0;
 }

@@ -9,7 +9,7 @@ t() { printf '%b' "$1" >in; }
 	done
 	[ "$(grep -cE '^  [a-z]+  +[A-Z]' out)" -eq 4 ]
 	declare -A own=(
-	    [ratio]="ratio 2,state st"
+	    [ratio]="ratio 2"
 	    [dynacomm]="cuts 1s"
 	)
 	for c in "${!own[@]}"; do
@@ -83,30 +83,9 @@ t() { printf '%b' "$1" >in; }
 	tail -n +2 out | cut -f 2 | sort -g -r -c
 }
 
-@test "-S adds a row for the link of a state after the curve" {
-	mkdir -m 700 st
-	exits 0 ace-advise ratio --format tsv -S st
-	[ "$(tail -n 2 out)" = "$(printf '%s\n0\t300\t0.106667' \
-	    "# today's link, never measured")" ]
-	mkshards -n 100k | ace-meter -S st -L 10Mbit >/dev/null
-	exits 0 ace-advise ratio --format tsv -S st
-	[ "$(wc -l <out)" -eq 14 ]
-	[ "$(tail -n 2 out)" = "$(printf '%s\n10000000\t151\t0.211921' \
-	    "# today's link")" ]
-	# --bandwidth prints one point instead of the curve
+@test "ratio --bandwidth prints one point instead of the curve" {
 	exits 0 ace-advise ratio --format tsv --bandwidth 0bit --ratio 9,9
 	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
-	exits 2 ace-advise ratio -S st --bandwidth 0bit
-	says 'ratio: --state and --bandwidth exclude each other: give one'
-	refuses 4 "state 'typo'" ace-advise ratio -S typo
-	[ ! -s out ]
-	[ ! -e typo ]
-	chmod 770 st
-	exits 5 ace-advise ratio -S st
-	exits 5 ace-policy -S st
-	chmod 700 st
-	flip st/link 400
-	exits 3 ace-advise ratio -S st
 }
 
 # layers: print five layers, in seconds; each pass takes 26 s at best
