@@ -82,19 +82,6 @@ show(const struct status *x, const char *s)
 
 /* ---- rows, in each form ---- */
 
-/* Print a row of a table; in JSON, an object. */
-static void
-row(struct status *x, const struct render_field *t, const void *r, unsigned have)
-{
-	if (x->s.form == RENDER_JSON)
-		json_out_open(&x->s.json, NULL, '{');
-	render_row(&x->s, t, r, have);
-	if (x->s.form == RENDER_JSON)
-		json_out_close(&x->s.json);
-	if (x->s.form == RENDER_TEXT)
-		(void)fputc('\n', x->s.f);
-}
-
 /* Begin a table whose first column has names of up to `wide' characters.  If the terminal
  * is too narrow for a name, the name gets a line of its own. */
 static void
@@ -275,7 +262,7 @@ run_say(struct status *x, const struct run_state *r)
 			(void)snprintf(name, sizeof(name), "%s#%.12s", d->name, id);
 			s->label[RENDER_DEVICE] = name;
 		}
-		row(x, device_fields, d, d->have);
+		render_item(s, device_fields, d, d->have);
 	}
 	s->label[RENDER_RUN] = s->label[RENDER_DEVICE] = NULL;
 	if (s->in == JSON)
@@ -558,7 +545,7 @@ status_models(struct status *x, struct err *e)
 	for (i = 0; i < b.n && k >= 0; i++)
 		if ((k = run_state_receiver(&v, &st, &b.p[i], x->now, e)) >= 0) {
 			x->s.label[RENDER_DEVICE] = v.name;
-			row(x, receiver_fields, &v, (unsigned)k);
+			render_item(&x->s, receiver_fields, &v, (unsigned)k);
 		}
 	x->s.label[RENDER_DEVICE] = NULL;
 	store_close(&st);

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "files/dtype.h"
+#include "pipe/pick.h"
 #include "report/changes.h"
 #include "report/report.h"
 
@@ -12,7 +13,7 @@
 struct row {
 	const char *name, *dtype;
 	uint64_t changed, values, bytes;
-	double percent, bits;	/* see changes_print */
+	double percent, bits;	/* see changes_line */
 };
 
 enum { LINE = 1, OBJECT = 2, COUNTED = 1 };	/* COUNTED: the changed values are counted */
@@ -97,26 +98,16 @@ changes_share(uint64_t k, uint64_t n)
 	return n > 0 ? (double)k / (double)n : 0;
 }
 
-/* Print a row as a line, or as the members of an object. */
+/* Print a row as a line or, in JSON, as an object; members 1: without opening one. */
 static void
-changes_print(struct report *p, struct row *x, int counted)
+changes_line(struct report *p, struct row *x, int counted, int members)
 {
 	x->percent = 100 * changes_share(x->changed, x->values);
 	x->bits = 8 * changes_share(x->bytes, x->values);
-	render_row(&p->s, changes_fields, x, counted ? COUNTED : 0);
-	if (p->s.form != RENDER_JSON)
-		(void)fputc('\n', p->s.f);
-}
-
-/* Print a row as a line, or as an object. */
-static void
-changes_line(struct report *p, struct row *x, int counted)
-{
-	if (p->s.form == RENDER_JSON)
-		json_out_open(&p->s.json, NULL, '{');
-	changes_print(p, x, counted);
-	if (p->s.form == RENDER_JSON)
-		json_out_close(&p->s.json);
+	if (members && p->s.form == RENDER_JSON)
+		render_row(&p->s, changes_fields, x, counted ? COUNTED : 0);
+	else
+		render_item(&p->s, changes_fields, x, counted ? COUNTED : 0);
 }
 
 static void
@@ -167,10 +158,10 @@ changes_tensors(const struct changes *c, struct report *p, const struct schema *
 	else
 		render_head(&p->s, changes_fields);
 	for (i = 0; i < sc->n; i++) {
-		if (!walk_wants(p->glob, &sc->t[i]) || c->sent[i].groups == 0)
+		if (!pick_tensor(p->glob, sc->t[i].name) || c->sent[i].groups == 0)
 			continue;
 		x = changes_row(c, sc, i);
-		changes_line(p, &x, counted);
+		changes_line(p, &x, counted, 0);
 	}
 	if (p->s.form == RENDER_JSON)
 		json_out_close(&p->s.json);
@@ -188,7 +179,7 @@ changes_types(const struct changes *c, struct report *p, const struct schema *sc
 
 	memset(type, 0, sizeof(type));
 	for (i = 0; i < sc->n; i++) {
-		if (!walk_wants(p->glob, &sc->t[i]))
+		if (!pick_tensor(p->glob, sc->t[i].name))
 			continue;
 		x = changes_row(c, sc, i);
 		type[sc->t[i].dtype].name = all.name;
@@ -200,10 +191,10 @@ changes_types(const struct changes *c, struct report *p, const struct schema *sc
 		json_out_open(&p->s.json, "dtypes", '[');
 	for (i = 0; i < SCHEMA_NDTYPE; i++)
 		if (type[i].dtype != NULL)
-			changes_line(p, &type[i], counted);
+			changes_line(p, &type[i], counted, 0);
 	if (json)
 		json_out_close(&p->s.json);
-	changes_print(p, &all, counted);
+	changes_line(p, &all, counted, 1);
 }
 
 void
@@ -216,7 +207,7 @@ changes_put(const struct changes *c, struct report *p, const struct schema *sc)
 	if (!c->known)
 		return;
 	for (i = 0; i < sc->n; i++)
-		if (walk_wants(p->glob, &sc->t[i]) && c->sent[i].groups != 0 &&
+		if (pick_tensor(p->glob, sc->t[i].name) && c->sent[i].groups != 0 &&
 		    (n = render_chars(sc->t[i].name)) > wide)
 			wide = n;
 	p->s.wide[0] = wide;

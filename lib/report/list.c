@@ -92,13 +92,9 @@ list_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 	struct report *p = l->p;
 
 	report_tensor(&l->row, t, y);
-	if (p->s.form == RENDER_JSON) {
-		json_out_open(&p->s.json, NULL, '{');
-		report_put(p, REPORT_NAMED | REPORT_SHAPED | REPORT_TALLY, &l->row, 0);
-		json_out_close(&p->s.json);
-	} else {
-		report_put(p, REPORT_NAMED | REPORT_TENSOR, &l->row, 0);
-	}
+	p->s.in = REPORT_NAMED | (p->s.form == RENDER_JSON ?
+	    REPORT_SHAPED | REPORT_TALLY : REPORT_TENSOR);
+	render_item(&p->s, report_fields, &l->row, 0);
 	return ferror(p->s.f) ? report_flush(p, e) : 0;
 }
 

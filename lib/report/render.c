@@ -337,6 +337,19 @@ render_row(struct render *x, const struct render_field *t, const void *row,
 }
 
 void
+render_item(struct render *x, const struct render_field *t, const void *row,
+    unsigned have)
+{
+	if (x->form == RENDER_JSON)
+		json_out_open(&x->json, NULL, '{');
+	render_row(x, t, row, have);
+	if (x->form == RENDER_JSON)
+		json_out_close(&x->json);
+	else if (x->form != RENDER_METRICS)
+		(void)fputc('\n', x->f);
+}
+
+void
 render_lines(struct render *x, const struct render_field *f, const void *row,
     unsigned have)
 {

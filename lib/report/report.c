@@ -130,7 +130,7 @@ report_wants(struct report *p, const struct reader *r)
 		return 0;
 	p->picked = 1;
 	for (i = 0; i < sc->n && !p->named; i++)
-		p->named = walk_wants(p->glob, &sc->t[i]);
+		p->named = pick_tensor(p->glob, sc->t[i].name);
 	return 1;
 }
 
@@ -266,7 +266,7 @@ report_columns(struct report *p, const struct schema *sc)
 	wide[REPORT_WNAME] = (int)sizeof("tensor") - 1;
 	wide[REPORT_WSHAPE] = (int)sizeof("shape") - 1;
 	for (i = 0; i < sc->n; i++) {
-		if (!walk_wants(p->glob, &sc->t[i]))
+		if (!pick_tensor(p->glob, sc->t[i].name))
 			continue;
 		n = render_chars(sc->t[i].name);
 		wide[REPORT_WNAME] = n > wide[REPORT_WNAME] ? n : wide[REPORT_WNAME];

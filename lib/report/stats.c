@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "format/values.h"
 #include "kern/kern.h"
+#include "pipe/pick.h"
 #include "report/report.h"
 #include "report/stats.h"
 
@@ -351,7 +352,7 @@ stats_diff_leave(struct stats_pair *d, const struct schema *sc, size_t to, struc
 	int k;
 
 	for (; d->at < to; d->at++)
-		if (walk_wants(d->p->glob, &sc->t[d->at]) &&
+		if (pick_tensor(d->p->glob, sc->t[d->at].name) &&
 		    (k = stats_diff_tensor(d, &sc->t[d->at], e)) < 0)
 			return k;
 	return 0;
@@ -370,7 +371,7 @@ stats_diff_group(struct stats_pair *d, const struct schema *sc, int64_t gx, int6
 	    (k = stats_diff_take(&d->x, gx == g, span.n, e)) < 0 ||
 	    (k = stats_diff_take(&d->y, gy == g, span.n, e)) < 0)
 		return k;
-	if (walk_wants(d->p->glob, &sc->t[span.tensor]))
+	if (pick_tensor(d->p->glob, sc->t[span.tensor].name))
 		stats_diff_values(&d->now, d->x.x, d->y.x, span.n);
 	return 0;
 }

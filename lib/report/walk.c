@@ -6,13 +6,7 @@
 #include "pipe/pick.h"
 #include "report/walk.h"
 
-int
-walk_wants(const char *glob, const struct schema_tensor *t)
-{
-	return pick_tensor(glob, t->name);
-}
-
-void
+static void
 walk_add(struct tally *to, const struct tally *y)
 {
 	int i;
@@ -41,7 +35,7 @@ walk_arrive(struct walk *w, const struct schema *sc)
 	memset(&w->now, 0, sizeof(w->now));
 	if (w->at >= sc->n)
 		return;
-	w->wanted = walk_wants(w->glob, &sc->t[w->at]);
+	w->wanted = pick_tensor(w->glob, sc->t[w->at].name);
 	w->now.elements = sc->t[w->at].numel;
 	w->now.groups = sc->t[w->at].ngroups;
 }

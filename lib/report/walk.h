@@ -53,8 +53,6 @@ struct walk {
 int walk_shard(struct walk *w, struct reader *r, struct err *e);
 void walk_release(struct walk *w);
 
-int walk_wants(const char *glob, const struct schema_tensor *t);
-void walk_add(struct tally *to, const struct tally *y);
 /* Return the mean bits per element, sent or not. */
 double walk_bits(const struct tally *y);
 
