@@ -53,54 +53,63 @@ values_bad(const struct reader *r, const struct record *rec, uint32_t tensor,
 }
 
 int
-values_view(const struct reader *r, const struct record *rec, float *buf,
-    size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e)
+values_record(const struct record *rec, const struct codec_ctx *ctx, size_t n,
+    float *buf, struct codec_list *l, const float **x, struct kern_stat *t,
+    struct err *e)
 {
-	struct schema_span span;
 	const struct kern *kern = kern_get(e);
-	struct codec_ctx ctx;
-	int k;
+	size_t i;
+	int k = 0;
 
 	if (kern == NULL)
 		return -ERR_USAGE;
-	schema_span(reader_schema(r), rec->group, &span);
-	if (span.n > cap)
-		return err_set(e, ERR_USAGE, "a group is larger than the buffer");
-	*n = span.n;
-	if ((*x = values_there(rec, span.n)) == NULL) {
-		*x = buf;
-		values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
-		k = codec_decode(rec->codec, rec->param, &ctx, rec->body,
-		    rec->len, buf, span.n, e);
-		if (k < 0)
-			return values_bad(r, rec, span.tensor, k, e);
+	if (l != NULL) {
+		t->nonzero = 0;
+		k = codec_decode_list(rec->codec, rec->param, ctx, rec->body, rec->len,
+		    n, l, e);
+		for (i = 0; k == 0 && i < l->k; i++)
+			t->nonzero += l->x[i] < 0 || l->x[i] > 0;
+		return k;
 	}
-	kern->stat(*x, span.n, t);
-	reader_decoded(r, t->nonzero);
-	return 0;
+	if ((*x = values_there(rec, n)) == NULL) {
+		*x = buf;
+		k = codec_decode(rec->codec, rec->param, ctx, rec->body, rec->len, buf,
+		    n, e);
+	}
+	if (k == 0)
+		kern->stat(*x, n, t);
+	return k;
 }
 
-/* Like values_decode, for a record whose codec lists its values. */
+/* Decode a record of r's current frame as values_record does. */
 static int
-values_decode_list(const struct reader *r, const struct record *rec,
-    struct codec_list *l, struct err *e)
+values_take(const struct reader *r, const struct record *rec, float *buf,
+    struct codec_list *l, const float **x, size_t *n, struct kern_stat *t,
+    struct err *e)
 {
 	struct schema_span span;
 	struct codec_ctx ctx;
-	uint64_t nonzero = 0;
-	size_t i;
 	int k;
 
 	schema_span(reader_schema(r), rec->group, &span);
 	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
-	k = codec_decode_list(rec->codec, rec->param, &ctx, rec->body,
-	    rec->len, span.n, l, e);
-	if (k < 0)
+	*n = span.n;
+	if ((k = values_record(rec, &ctx, span.n, buf, l, x, t, e)) < 0)
 		return values_bad(r, rec, span.tensor, k, e);
-	for (i = 0; i < l->k; i++)
-		nonzero += l->x[i] < 0 || l->x[i] > 0;
-	reader_decoded(r, nonzero);
+	reader_decoded(r, t->nonzero);
 	return 0;
+}
+
+int
+values_view(const struct reader *r, const struct record *rec, float *buf,
+    size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e)
+{
+	struct schema_span span;
+
+	schema_span(reader_schema(r), rec->group, &span);
+	if (span.n > cap)
+		return err_set(e, ERR_USAGE, "a group is larger than the buffer");
+	return values_take(r, rec, buf, NULL, x, n, t, e);
 }
 
 int
@@ -236,7 +245,7 @@ values_next(struct values *v, struct err *e)
 		return 1;
 	if (v->lists && codec_lists(v->rec->codec)) {
 		v->is_listed = 1;
-		k = values_decode_list(v->r, v->rec, &v->listed, e);
+		k = values_take(v->r, v->rec, NULL, &v->listed, &v->x, &n, &t, e);
 		return k < 0 ? k : 1;
 	}
 	if ((k = values_room(v, e)) < 0)

@@ -16,6 +16,15 @@ void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
  * (schema_exact). */
 struct codec_plan values_plan(const struct schema *sc, uint32_t g, struct codec_plan p);
 
+/* Decode a record of n values.  If l is not NULL, store those that are not zero in l; the
+ * codec must list them (codec_lists).  Otherwise set *x to the values: to rec->body if that
+ * is an aligned f32 array of this machine, else to buf f32[n].  t->nonzero becomes the count
+ * of values that are finite and not 0; without l, *t becomes the statistics. */
+struct kern_stat;
+int values_record(const struct record *rec, const struct codec_ctx *ctx, size_t n,
+    float *buf, struct codec_list *l, const float **x, struct kern_stat *t,
+    struct err *e);
+
 /* Decode one record of r's current frame into x f32[cap]; set *n to its number of values. */
 int values_decode(const struct reader *r, const struct record *rec, float *x,
     size_t cap, size_t *n, struct err *e);
@@ -23,7 +32,6 @@ int values_decode(const struct reader *r, const struct record *rec, float *x,
 /* Like values_decode, and also set *t to the statistics of the values. If the body is an
  * aligned f32 array of this machine, set *x to it, valid until the next frame; otherwise
  * to buf. */
-struct kern_stat;
 int values_view(const struct reader *r, const struct record *rec, float *buf,
     size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e);
 

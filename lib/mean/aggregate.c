@@ -7,7 +7,6 @@
 #include "base/bytes.h"
 #include "base/cli.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/memlimit.h"
 #include "base/pool.h"
 #include "base/temp.h"
@@ -28,10 +27,8 @@
 #include "spool/waiting.h"
 #include "sync/robust.h"
 
-/* Limit on the contributions that a rule compares; files that are open besides them. */
-enum { AGGREGATE_MOST = 4096, AGGREGATE_OTHER = 64 };
 enum { AGGREGATE_NAMES = 1 << 20 };	/* limit on the bytes of names in one frame */
-enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* bits of sent[group] */
+enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* bits of `sent' */
 
 struct aggregate {
 	const struct aggregate_opts *o;
@@ -39,12 +36,9 @@ struct aggregate {
 	struct gather *g;	/* the shards of the step */
 	struct writer *out;
 	struct pool *pool;
-	struct aggregate_part {	/* one group of one contribution */
-		const float *x;
-		const struct codec_list *l;
-		int r;
-	} *part_of;
-	size_t many;		/* length of part_of */
+	struct gather_part *part_of;	/* a group of several contributions */
+	int *r_of;			/* what reading each of them returned */
+	size_t many;		/* length of both arrays */
 	/* the group that is being added */
 	uint32_t group;
 	const struct schema_span *span;
@@ -54,20 +48,14 @@ struct aggregate {
 	struct robust_sum sum;
 	double total;		/* sum of the weights of this step */
 	double pull;		/* the part of `total' that is the center's weight */
-	/* if not all contributions of a step are open at the same time, a file
-	 * carries the sums from one window of them to the next */
-	int part;		/* descriptor of this file, f64 for each value; -1: none */
-	unsigned char *sent;	/* [groups] bits: a contribution sent the group, or lacked it */
+	unsigned sent;		/* bits: a contribution sent the group, or lacked it */
 	uint32_t differs;	/* index + 1 of the last tensor of this step that has no
 				 * mean and differs between contributions */
 	int said;		/* 1: such a tensor was reported before, in any step */
 	struct buf body;	/* coded form of a group that is mostly zeros */
-	size_t most;		/* most files that the contributions to a step may have open */
 	/* for a spool: */
 	uint64_t step;		/* the current step */
 	size_t blame;		/* index + 1 of the shard that caused a failure; 0: none */
-	size_t surplus;		/* number of shards at the end that are too many for a rule
-				 * that needs all of them open */
 };
 
 /* ---- the head of the aggregate ---- */
@@ -84,7 +72,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 
 	for (i = 0; i + 1 < n && x->g->in[i].left; i++)
 		;
-	s = &x->g->in[i].head;
+	s = &x->g->in[i].s->head;
 	out->step = s->step;
 	out->base_version = s->base_version;
 	out->kind = x->o->sum ? SHARD_SUM : SHARD_MEAN;
@@ -92,7 +80,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 	out->contributors = 0;
 	x->total = 0;
 	for (i = 0; i < n; i++) {
-		s = &x->g->in[i].head;
+		s = &x->g->in[i].s->head;
 		if (x->g->in[i].left)
 			continue;
 		out->weight += s->weight * x->c.step.one[i].share;
@@ -113,7 +101,7 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 			    s->weight, shard_device(s)));
 	}
 	x->pull = contrib_pull(&x->c);
-	s = &x->g->in[0].head;
+	s = &x->g->in[0].s->head;
 	memcpy(out->run, s->run, SHARD_ID);
 	if ((r = text_set(&out->kv, SHARD_KEY_RUN,
 	    text_get(&s->kv, SHARD_KEY_RUN), e)) < 0 ||
@@ -131,21 +119,19 @@ static int
 aggregate_read(void *arg, unsigned who, size_t i, struct err *e)
 {
 	const struct aggregate *x = arg;
-	struct aggregate_part *p = &x->part_of[i];
 	const int lists = !robust_elements(&x->o->who.rule) &&
 	    !schema_exact(x->tensor->dtype);
 
-	p->l = NULL;
-	p->r = gather_group(x->g, x->first + i, x->group, &p->x,
-	    lists ? &p->l : NULL, e);
-	return p->r;
+	x->r_of[i] = gather_group(x->g, x->first + i, x->group, lists, &x->part_of[i],
+	    e);
+	return x->r_of[i];
 }
 
 /* Report a tensor without a mean that differs in contribution i. */
 static void
 aggregate_tell_differs(struct aggregate *x, size_t i)
 {
-	const struct shard *s = &x->g->in[i].head;
+	const struct shard *s = &x->g->in[i].s->head;
 
 	if (x->differs == x->span->tensor + 1)
 		return;
@@ -162,11 +148,10 @@ aggregate_tell_differs(struct aggregate *x, size_t i)
 static void
 aggregate_first_of(struct aggregate *x, size_t i, const float *v)
 {
-	const unsigned char sent = x->sent[x->group];
-	int odd = v != NULL && sent == AGGREGATE_LACKED;
+	int odd = v != NULL && x->sent == AGGREGATE_LACKED;
 	size_t k;
 
-	if ((sent & AGGREGATE_SENT) == 0) {
+	if ((x->sent & AGGREGATE_SENT) == 0) {
 		if (v != NULL)
 			robust_sum_add(&x->sum, 1, v);
 	} else {
@@ -183,7 +168,7 @@ aggregate_first_of(struct aggregate *x, size_t i, const float *v)
  * those that are not zero.  For a rule that works by element, keep a pointer to the
  * values. */
 static int
-aggregate_take(struct aggregate *x, size_t i, const struct aggregate_part *p,
+aggregate_take(struct aggregate *x, size_t i, const struct gather_part *p,
     struct err *e)
 {
 	const double f = contrib_factor(&x->c, i);
@@ -202,26 +187,26 @@ aggregate_take(struct aggregate *x, size_t i, const struct aggregate_part *p,
 		robust_sum_add(&x->sum, f, p->x);
 	else if (p->l != NULL)
 		robust_sum_add_some(&x->sum, f, p->l->pos, p->l->x, p->l->k);
-	x->sent[x->group] |= p->x != NULL || p->l != NULL ? AGGREGATE_SENT :
+	x->sent |= p->x != NULL || p->l != NULL ? AGGREGATE_SENT :
 	    AGGREGATE_LACKED;
 	return 0;
 }
 
-/* Add the current group of the open contributions.  Threads read several of them at
- * the same time; the values are added in the order of the contributions. */
+/* Add the current group of all contributions.  Threads read several of them at the same
+ * time; the values are added in the order of the contributions. */
 static int
 aggregate_add(struct aggregate *x, struct err *e)
 {
 	size_t i, k;
 	int r = 0;
 
-	for (x->first = x->g->lo; x->first < x->g->hi; x->first += k) {
-		k = x->g->hi - x->first < x->many ? x->g->hi - x->first : x->many;
+	for (x->first = 0; x->first < x->g->n; x->first += k) {
+		k = x->g->n - x->first < x->many ? x->g->n - x->first : x->many;
 		for (i = 0; i < k; i++)
-			x->part_of[i].r = 0;
+			x->r_of[i] = 0;
 		r = pool_run(x->pool, k, k * x->sum.n, aggregate_read, x, e);
 		for (i = 0; r < 0 && i < k; i++)
-			if (x->part_of[i].r < 0)
+			if (x->r_of[i] < 0)
 				return gather_blame(x->g, x->first + i, r);
 		for (i = 0; i < k; i++)
 			if ((r = aggregate_take(x, x->first + i, &x->part_of[i], e)) < 0)
@@ -260,7 +245,7 @@ aggregate_put_group(struct aggregate *x, struct err *e)
 	struct robust_rule rule = x->o->who.rule, *q = &rule;
 	const float *y;
 
-	if ((x->sent[x->group] & AGGREGATE_SENT) == 0)
+	if ((x->sent & AGGREGATE_SENT) == 0)
 		return 0;		/* no contribution has this group */
 	if (schema_exact(x->tensor->dtype))
 		return aggregate_write(x, robust_sum_round(&x->sum, 1), e);
@@ -282,47 +267,20 @@ aggregate_put_group(struct aggregate *x, struct err *e)
 	return aggregate_write(x, y, e);
 }
 
-/* Add a group of the contributions in a window.  After the last window, write the group;
- * else the file x->part keeps its sums. */
+/* Add a group of all contributions and write it. */
 static int
 aggregate_group(void *arg, uint32_t group, const struct schema_span *span, struct err *e)
 {
 	struct aggregate *x = arg;
-	const off_t at = (off_t)(span->first * sizeof(*x->sum.acc));
-	const size_t bytes = span->n * sizeof(*x->sum.acc);
-	int r = 0;
+	int r;
 
 	x->group = group;
 	x->span = span;
 	x->tensor = &x->g->schema.t[span->tensor];
 	x->in = 0;
+	x->sent = 0;
 	robust_sum_begin(&x->sum, span->n);
-	if (x->g->lo != 0)
-		r = fd_read_all(x->part, at, x->sum.acc, bytes, TEMP_UNNAMED, e);
-	if (r < 0 || (r = aggregate_add(x, e)) < 0)
-		return r;
-	return x->g->hi == x->g->n ? aggregate_put_group(x, e) :
-	    fd_write_at(x->part, at, x->sum.acc, bytes, TEMP_UNNAMED, e);
-}
-
-/* Add and write all groups.  With several windows a file carries the sums.  Values are
- * added in the same order as with a single window, so the result has the same bytes. */
-static int
-aggregate_values(struct aggregate *x, struct err *e)
-{
-	int r = 0;
-
-	x->part = -1;
-	x->sent = alloc_get(x->g->schema.ngroups + 1, 1, e);
-	if (x->sent == NULL || (x->g->hi < x->g->n && temp_open(&x->part, e) < 0))
-		r = -ERR_SYS;
-	if (r == 0)
-		r = gather_read(x->g, aggregate_group, x, e);
-	if (x->part >= 0)
-		(void)close(x->part);
-	alloc_free(x->sent);
-	x->sent = NULL;
-	return r;
+	return (r = aggregate_add(x, e)) < 0 ? r : aggregate_put_group(x, e);
 }
 
 /* Write the policy for all devices, made from what the contributions ask for, with the
@@ -377,7 +335,7 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	if ((r = robust_sum_room(&x->sum, sc->group_size, e)) < 0 ||
 	    (r = aggregate_describe(x, s, device, e)) < 0 ||
 	    (r = writer_shard(x->out, s, sc, e)) < 0 ||
-	    (r = aggregate_values(x, e)) < 0 ||
+	    (r = gather_read(x->g, aggregate_group, x, e)) < 0 ||
 	    (r = aggregate_put_members(x, e)) < 0 ||
 	    (r = aggregate_put_policy(x, e)) < 0)
 		return r;
@@ -404,8 +362,7 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 	    c) >= sizeof(device))
 		return err_set(e, ERR_USAGE, "--device is too long: with the suffix of a "
 		    "cluster, expected at most %d bytes", SHARD_NAME);
-	if ((r = contrib_cluster(&x->c, c, e)) < 0)
-		return r;
+	contrib_cluster(&x->c, c);
 	shard_init(&s);
 	r = aggregate_put_step(x, &s, device, e);
 	shard_release(&s);
@@ -424,11 +381,11 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 	if (t->f != q->f)
 		cli_say(x->o->f->cli, 0, "step %llu: too few shards remain for rule "
 		    "'%s': it is used with F = %zu",
-		    (unsigned long long)x->g->in[0].head.step, x->o->who.rule_text, t->f);
+		    (unsigned long long)x->g->in[0].s->head.step, x->o->who.rule_text, t->f);
 
 	for (i = 0; i < x->g->n; i++) {
 		const struct robust_one *one = &x->c.step.one[i];
-		const struct shard *from = &x->g->in[i].head;
+		const struct shard *from = &x->g->in[i].s->head;
 
 		if (one->fate != ROBUST_COUNTS)
 			cli_say(x->o->f->cli, 1, "step %llu: '%s' %s: %s, norm %g",
@@ -457,7 +414,7 @@ aggregate_step(struct aggregate *x, struct err *e)
 	shard_release(&s);
 	/* the step is final: all shards to exclude were found above */
 	if (r == 0 && robust_centered(&x->o->who.rule))
-		r = center_commit(&x->c.center, &x->g->in[0].head,
+		r = center_commit(&x->c.center, &x->g->in[0].s->head,
 		    &x->g->schema, e);
 	if (x->o->means)
 		for (c = 0; c < x->c.like.clusters && r == 0; c++)
@@ -465,81 +422,63 @@ aggregate_step(struct aggregate *x, struct err *e)
 	return r;
 }
 
+static void
+aggregate_no_parts(struct aggregate *x)
+{
+	while (x->many != 0)
+		gather_part_release(&x->part_of[--x->many]);
+	alloc_free(x->part_of);
+	alloc_free(x->r_of);
+	x->part_of = NULL;
+	x->r_of = NULL;
+}
+
 static int
 aggregate_init(struct aggregate *x, const struct aggregate_opts *o,
     const struct kern *kern, struct err *e)
 {
-	int r;
-
 	memset(x, 0, sizeof(*x));
 	x->o = o;
 	x->sum.kern = kern;
 	contrib_init(&x->c, &o->who, kern);
-	if ((r = pool_new(&x->pool, o->f->threads, e)) < 0)
-		return r;
-	/* a single thread reads one part at a time, to add it while it is in the cache */
-	x->many = pool_size(x->pool) == 1 ? 1 : 4 * pool_size(x->pool);
-	x->part_of = alloc_get(x->many, sizeof(*x->part_of), e);
-	return x->part_of != NULL ? 0 : -ERR_SYS;
+	return pool_new(&x->pool, o->f->threads, e);
 }
 
 static void
 aggregate_release(struct aggregate *x)
 {
-	alloc_free(x->part_of);
+	aggregate_no_parts(x);
 	pool_free(x->pool);
 	robust_sum_release(&x->sum);
 	contrib_release(&x->c);
 	buf_release(&x->body);
 }
 
-/* ---- many contributions ---- */
-
-/* Return how many files the contributions to a step may have open: any number, since they
- * are read in windows, unless a rule needs all values of a group together. */
-static size_t
-aggregate_most(const struct aggregate *x)
-{
-	const size_t files = fd_most();
-	const size_t most = files > AGGREGATE_OTHER + 16 ?
-	    files - AGGREGATE_OTHER : 16;
-
-	if (!robust_elements(&x->o->who.rule))
-		return SIZE_MAX;
-	return most < AGGREGATE_MOST ? most : AGGREGATE_MOST;
-}
-
-/* Return the GATHER_ flags for the rule. */
+/* Make room for the parts of a group that are read together.  For a rule that needs all
+ * values of a group, check that they fit into memory. */
 static int
-aggregate_how(const struct aggregate *x)
+aggregate_parts(struct aggregate *x, struct err *e)
 {
-	return (robust_elements(&x->o->who.rule) ? GATHER_WHOLE : 0) |
-	    (contrib_active(&x->o->who) ? GATHER_TWICE : 0);
-}
+	const size_t n = x->g->n, threads = pool_size(x->pool);
+	const int whole = robust_elements(&x->o->who.rule);
+	/* the values of a part, and their coded form */
+	const uint64_t bytes = 2 * sizeof(float) * (uint64_t)n * x->g->schema.group_size;
+	/* a single thread reads one part at a time, to add it while it is in the cache */
+	const size_t want = whole ? n : threads == 1 ? 1 : 4 * threads;
 
-/* For a rule that needs all values of a group, check that the files and the memory of the
- * step's contributions fit. */
-static int
-aggregate_fits(struct aggregate *x, struct err *e)
-{
-	const size_t n = x->g->n, fits = x->most / x->g->opens;
-	const uint64_t bytes = gather_memory(x->g);
-
-	if (!robust_elements(&x->o->who.rule))
-		return 0;
-	x->surplus = n > fits ? n - fits : 0;
-	if (x->surplus != 0)
-		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards open "
-		    "at once, at most %zu here, but %zu came: raise the limit on open files "
-		    "(ulimit -n; at most 4096 are used)", x->o->who.rule_text, fits, n);
-	if (bytes > memlimit_limit() / 2)
+	if (whole && bytes > memlimit_limit() / 2)
 		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards in "
 		    "memory: %zu shards take %llu MiB, but the limit is %llu MiB "
 		    "(RLIMIT_AS, memory.max)", x->o->who.rule_text, n,
 		    (unsigned long long)(bytes >> 20),
 		    (unsigned long long)(memlimit_limit() >> 20));
-	cli_say(x->o->f->cli, 1, "rule '%s' needs all shards in memory: %zu shards, %llu "
-	    "MiB", x->o->who.rule_text, n, (unsigned long long)(bytes >> 20));
+	if (want <= x->many)
+		return 0;
+	aggregate_no_parts(x);
+	if ((x->part_of = alloc_get(want, sizeof(*x->part_of), e)) == NULL ||
+	    (x->r_of = alloc_get(want, sizeof(*x->r_of), e)) == NULL)
+		return -ERR_SYS;
+	x->many = want;
 	return 0;
 }
 
@@ -549,9 +488,8 @@ aggregate_next(struct aggregate *x, struct err *e)
 {
 	int r = gather_step(x->g, e);
 
-	if (r <= 0 || (r = same_model_check(x->g, e)) < 0 ||
-	    (r = aggregate_fits(x, e)) < 0 || (r = gather_rewind(x->g, e)) < 0 ||
-	    (r = aggregate_step(x, e)) < 0)
+	if (r <= 0 || (r = same_model_check(x->g, x->o->quorum != 0, e)) < 0 ||
+	    (r = aggregate_parts(x, e)) < 0 || (r = aggregate_step(x, e)) < 0)
 		return r;
 	return 1;
 }
@@ -562,8 +500,7 @@ aggregate_next(struct aggregate *x, struct err *e)
 static int
 aggregate_paths(struct aggregate *x, char **paths, size_t n, struct err *e)
 {
-	int r = gather_many(&x->g, x->step, paths, n, aggregate_how(x),
-	    &x->o->f->in, e);
+	int r = gather_many(&x->g, x->step, paths, n, &x->o->f->in, e);
 
 	if (r == 0 && (r = aggregate_next(x, e)) > 0)
 		r = 0;
@@ -582,7 +519,7 @@ aggregate_try(struct aggregate *x, char **paths, size_t n, struct err *e)
 	struct writer *out = x->out;
 	int fd, r;
 
-	x->blame = x->surplus = 0;
+	x->blame = 0;
 	x->out = NULL;
 	if ((r = temp_open(&fd, e)) == 0) {
 		if ((r = writer_fd(&x->out, fd, x->o->f->tool, e)) == 0 &&
@@ -613,8 +550,6 @@ aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 			return err_move(e, &bad);
 		at = x->blame != 0 ? x->blame - 1 : 0;
 		count = x->blame != 0 ? 1 : n;
-		if (x->surplus != 0)
-			at = n - (count = x->surplus);
 		verdict = x->blame == 0 && r == -ERR_REFUSED && !x->c.step.none ?
 		    RECEIPT_DUPLICATE : RECEIPT_INVALID;
 		/* the reader found damage, which happened after the shard was accepted */
@@ -664,7 +599,7 @@ aggregate_spool(struct aggregate *x, struct err *e)
 static int
 aggregate_files(struct aggregate *x, char **paths, size_t n, struct err *e)
 {
-	int r = gather_open(&x->g, paths, n, aggregate_how(x), x->o->expect,
+	int r = gather_open(&x->g, paths, n, x->o->expect,
 	    filter_piped(x->o->f), &x->o->f->in, e);
 
 	if (r == 0)
@@ -685,7 +620,6 @@ aggregate_run(const struct aggregate_opts *o, char **paths,
 		return -ERR_USAGE;
 	if ((r = aggregate_init(&x, o, kern, e)) == 0 &&
 	    (r = filter_out(o->f, &x.out, e)) == 0) {
-		x.most = aggregate_most(&x);
 		r = o->spool != NULL ? aggregate_spool(&x, e) :
 		    aggregate_files(&x, paths, n, e);
 		r = filter_end(x.out, r, e);

@@ -1,7 +1,7 @@
 /*
- * The work of ace-aggregate: G = sum_k w_k * g~_k (ACE-Sync, equation 8), over K streams
- * in lockstep, with one group of each in memory.  Values are added in f64 in the order of
- * the devices' ids, so the order of arrival changes nothing.
+ * The work of ace-aggregate: G = sum_k w_k * g~_k (ACE-Sync, equation 8), group by group.
+ * Values are added in f64 in the order of the devices' ids, so the order of arrival changes
+ * nothing.
  *
  * It has many inputs, so it is not a struct stage.  The shards come from streams, or step
  * after step from a spool.  The shards of a step become one shard, with its own

@@ -24,6 +24,7 @@ contrib_release(struct contrib *c)
 	robust_release(&c->step);
 	center_release(&c->center);
 	sketch_release(&c->like);
+	gather_part_release(&c->part);
 }
 
 int
@@ -35,13 +36,13 @@ contrib_active(const struct contrib_opts *o)
 double
 contrib_weight(const struct contrib *c, size_t i)
 {
-	return c->g->in[i].head.weight * c->step.one[i].share;
+	return c->g->in[i].s->head.weight * c->step.one[i].share;
 }
 
 double
 contrib_factor(const struct contrib *c, size_t i)
 {
-	return c->g->in[i].head.kind == SHARD_SUM ? 1 :
+	return c->g->in[i].s->head.kind == SHARD_SUM ? 1 :
 	    contrib_weight(c, i) * c->step.one[i].scale;
 }
 
@@ -74,7 +75,7 @@ contrib_finite(struct contrib *c, size_t i, const struct schema_span *span,
 	return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite value in tensor "
 	    "'%s' at index %llu from '%s' (--rule finite leaves its shard out)",
 	    c->g->schema.t[span->tensor].name, (unsigned long long)(span->offset + at),
-	    shard_device(&c->g->in[i].head)));
+	    shard_device(&c->g->in[i].s->head)));
 }
 
 /* ---- the first look ---- */
@@ -93,7 +94,7 @@ contrib_far(const float *v, const float *c, size_t n)
 	return s;
 }
 
-/* Measure one group of the open contributions. */
+/* Measure one group of all contributions. */
 static int
 contrib_group(void *arg, uint32_t g, const struct schema_span *span, struct err *e)
 {
@@ -112,13 +113,14 @@ contrib_group(void *arg, uint32_t g, const struct schema_span *span, struct err 
 		return r;
 	if (centered && (r = center_group(&c->center, g, span->n, e)) < 0)
 		return r;
-	if (c->g->lo == 0 && center != NULL)
+	if (center != NULL)
 		center_add(&c->center, c->g->n, center);
-	for (i = c->g->lo; i < c->g->hi; i++) {
+	for (i = 0; i < c->g->n; i++) {
 		struct robust_one *one = &c->step.one[i];
 
-		if ((r = gather_group(c->g, i, g, &v, NULL, e)) < 0)
+		if ((r = gather_group(c->g, i, g, 0, &c->part, e)) < 0)
 			return gather_blame(c->g, i, r);
+		v = c->part.x;
 		if (exact)
 			continue;
 		one->values += span->n;
@@ -177,7 +179,7 @@ contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
 		if (one->fate < lo || one->fate > hi)
 			continue;
 		if ((r = contrib_word(&b, ",",
-		    shard_device(&c->g->in[i].head), e)) == 0)
+		    shard_device(&c->g->in[i].s->head), e)) == 0)
 			r = contrib_word(&b, ":", robust_why(one->fate), e);
 	}
 	if (r == 0)
@@ -205,7 +207,7 @@ contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 			if (c->like.of[i] != k)
 				continue;
 			r = contrib_word(&b, sep,
-			    shard_device(&c->g->in[i].head), e);
+			    shard_device(&c->g->in[i].s->head), e);
 			sep = ",";
 		}
 	if (r == 0)
@@ -235,9 +237,9 @@ contrib_judge(struct contrib *c, struct err *e)
 	int r;
 
 	for (i = 0; i < c->g->n; i++) {
-		c->step.one[i].weight = c->g->in[i].head.weight;
+		c->step.one[i].weight = c->g->in[i].s->head.weight;
 		if (centered)
-			center_device(&c->center, i, &c->g->in[i].head);
+			center_device(&c->center, i, &c->g->in[i].s->head);
 	}
 	r = robust_judge(q, &c->step, e);
 	return r == 0 && centered ? center_judge(&c->center, &c->step, e) : r;
@@ -254,7 +256,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	if (c->o->theta >= 0)
 		r = sketch_begin(&c->like, n, e);
 	for (i = 0; i < n && r == 0; i++) {
-		const struct shard *s = &c->g->in[i].head;
+		const struct shard *s = &c->g->in[i].s->head;
 
 		if (s->kind == SHARD_SUM)
 			r = gather_blame(c->g, i, err_set(e, ERR_REFUSED,
@@ -262,7 +264,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 			    "gradient, delta or mean", shard_device(s)));
 	}
 	if (r == 0 && robust_centered(&c->o->rule))
-		r = center_begin(&c->center, &c->g->in[0].head, &c->g->schema, n, e);
+		r = center_begin(&c->center, &c->g->in[0].s->head, &c->g->schema, n, e);
 	if (r < 0 || (r = gather_read(c->g, contrib_group, c, e)) < 0 ||
 	    (r = contrib_judge(c, e)) < 0 ||
 	    (r = contrib_fates(c, ROBUST_BY_RATIO, ROBUST_NONFINITE, "left-out",
@@ -274,12 +276,11 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	contrib_leave(c, SKETCH_NONE);
 	if (c->o->theta >= 0 && (r = contrib_clusters(c, out, e)) < 0)
 		return r;
-	return gather_rewind(c->g, e);
+	return 0;
 }
 
-int
-contrib_cluster(struct contrib *c, size_t k, struct err *e)
+void
+contrib_cluster(struct contrib *c, size_t k)
 {
 	contrib_leave(c, k);
-	return gather_rewind(c->g, e);
 }

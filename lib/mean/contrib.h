@@ -15,11 +15,11 @@
 #include "base/io.h"
 #include "kern/kern.h"
 #include "mean/center.h"
+#include "mean/gather.h"
 #include "sync/robust.h"
 #include "sync/sketch.h"
 
 struct err;
-struct gather;
 struct schema_span;
 struct shard;
 
@@ -35,6 +35,7 @@ struct contrib {
 	struct gather *g;		/* set by the caller before each step */
 	struct robust_step step;
 	struct center center;		/* memory of the rule `center' */
+	struct gather_part part;
 	struct sketch like;		/* like.of, like.clusters: see contrib_look */
 };
 
@@ -48,13 +49,11 @@ int contrib_active(const struct contrib_opts *o);
 
 /* contrib_look(c, out, e): begin a step.  If contrib_active, read all values and decide:
  * set keys of the shard out (the devices that are left out or clipped, the rule, the
- * clusters), set `left' of the contributions that do not count, and rewind c->g to the
- * first group.  -ERR_REFUSED: no contribution is left, or too few for the rule. */
+ * clusters), and set `left' of the contributions that do not count.  -ERR_REFUSED: no contribution is left, or too few for the rule. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
-/* contrib_cluster(c, k, e): let only the members of cluster k count, and rewind c->g to
- * the first group. */
-int contrib_cluster(struct contrib *c, size_t k, struct err *e);
+/* contrib_cluster(c, k): let only the members of cluster k count. */
+void contrib_cluster(struct contrib *c, size_t k);
 
 /* For contribution i return
  * contrib_weight: its weight;

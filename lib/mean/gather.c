@@ -5,361 +5,285 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/at.h"
 #include "base/err.h"
+#include "base/fd.h"
+#include "base/hash.h"
 #include "base/io.h"
-#include "base/memlimit.h"
 #include "base/temp.h"
 #include "device/dense.h"
 #include "format/array.h"
 #include "format/keys.h"
 #include "format/reader.h"
 #include "format/values.h"
-#include "format/writer.h"
 #include "kern/kern.h"
 #include "mean/gather.h"
 #include "pipe/source.h"
 #include "spool/history.h"
 #include "sync/robust.h"
 
-/* A window opens at most GATHER_OPEN files; fewer if its contributions would take more than
- * GATHER_MEMORY bytes, but at least GATHER_FEW if the system allows that many. */
-enum { GATHER_OPEN = 256, GATHER_FEW = 16, GATHER_MEMORY = 32 << 20 };
-/* Bytes of memory for an open contribution: its reader, and the largest frame that we write. */
-enum { GATHER_READER = 80 << 10, GATHER_FRAME = 1 << 20 };
+/* Most files in which values stay where they are; a quarter of what the system allows, if
+ * that is less, since a reader may have each of them open once more. */
+enum { GATHER_OPEN = 256 };
+
+struct gather_input {
+	const char *path;	/* NULL: standard input */
+	int file;		/* 1: a regular file, which can be opened again */
+	struct reader *r;	/* NULL: not open */
+	int ahead;		/* 1: r stands at the next shard */
+	int ended;
+	uint64_t done;		/* shards that were read */
+	int fd;			/* the file, open for its values; -1: they are copied */
+};
+
+static int
+gather_blame_input(struct gather *g, size_t input, int r)
+{
+	if ((r == -ERR_DATA || r == -ERR_REFUSED) && g->blame == 0)
+		g->blame = input + 1;
+	return r;
+}
 
 int
 gather_blame(struct gather *g, size_t i, int r)
 {
-	if ((r == -ERR_DATA || r == -ERR_REFUSED) && g->blame == 0)
-		g->blame = g->in[i].at + 1;
-	return r;
+	return gather_blame_input(g, g->in[i].s[g->in[i].bad].input, r);
 }
 
-/* ---- shards that are copied ---- */
+/* ---- where the values of a shard are ---- */
 
-/* Copies go into one unnamed temporary file.  So any number of shards can be read several
- * times while only one file is open. */
-
-/* Begin a copy, and set *at to its place in the file. */
-static int
-gather_copy_begin(struct gather *g, struct writer **w, uint64_t *at, struct err *e)
+/* Open the file that r reads, for the values in it, unless too many are open. */
+static void
+gather_hold(struct gather *g, struct gather_input *in, const struct reader *r)
 {
-	off_t end;
+	struct stat st;
+
+	if (in->fd < 0 && in->file && io_can_seek(reader_io(r)) && g->held < g->most &&
+	    fd_open(reader_name(r), FD_FILE, &in->fd, &st, NULL) == 0)
+		g->held++;
+}
+
+/* Copy n bytes to the temporary file; set *at to their place. */
+static int
+gather_copy(struct gather *g, const unsigned char *p, size_t n, uint64_t *at,
+    struct err *e)
+{
 	int k;
 
-	*w = NULL;
 	if (g->fd < 0 && (k = temp_open(&g->fd, e)) < 0) {
 		g->fd = -1;
 		return k;
 	}
-	if ((end = lseek(g->fd, 0, SEEK_END)) < 0)
-		return err_sys(e, TEMP_UNNAMED);
-	*at = (uint64_t)end;
-	return writer_fd(w, g->fd, "ace-aggregate", e);
+	*at = g->end;
+	g->end += n;
+	return fd_write_at(g->fd, (off_t)*at, p, n, TEMP_UNNAMED, e);
 }
 
-/* Copy the shard at which r stands.  Its annotations are dropped, except the policy and
- * the names of contributors. */
+/* Append the records of r's DATA frame to the table of s. */
 static int
-gather_copy(struct reader *r, struct writer *w, struct err *e)
+gather_data(struct gather *g, struct gather_shard *s, const struct reader *r,
+    struct err *e)
 {
-	int k = writer_shard(w, reader_shard(r), reader_schema(r), e);
+	const struct chain_frame *f = reader_frame(r);
+	size_t i, n;
+	const struct record *rec = reader_records(r, &n);
+	const unsigned char *const from = rec[0].body;
+	const int copied = g->input[s->input].fd < 0 || f->raw != f->wire;
+	uint64_t at = reader_offset(r) + FRAME_HEAD_SIZE + (uint64_t)(from - f->raw);
+	int k = alloc_grow(&s->rec, &s->cap, s->n + n, sizeof(*s->rec), e);
 
-	while (k == 0 && (k = reader_next(r, e)) != READER_SEND && k > 0)
-		k = k == READER_DATA || (k == READER_NOTE &&
-		    (reader_frame(r)->type == FRAME_POLI ||
-		    reader_frame(r)->type == FRAME_MEMB)) ?
-		    writer_pass(w, r, e) : 0;
-	if (k < 0)
-		return reader_blame(r, k, e);
-	k = writer_send(w, &reader_end_of_shard(r)->sums, e);
-	return k < 0 ? k : writer_finish(w, e);
-}
-
-/* ---- a contribution ---- */
-
-/* Open the contribution `in' at its shard.  Return 1, or 0 if the file has no further shard. */
-static int
-gather_in_open(const struct gather *g, struct gather_in *in, struct err *e)
-{
-	uint64_t i, skip = in->path != NULL ? in->place : 0;
-	struct io *io;
-	int k;
-
-	if (in->stays)
-		return 1;
-	if ((k = in->path != NULL ? io_open(&io, in->path, e) :
-	    io_open_at(&io, g->fd, in->place, TEMP_UNNAMED, e)) < 0 ||
-	    (k = reader_open(&in->r, io, &g->o, e)) < 0)
-		return k;
-	for (i = 0, k = 1; i <= skip && k > 0; i++)
-		k = reader_blame(in->r, reader_to_shard(in->r, e), e);
+	if (k == 0 && copied)
+		k = gather_copy(g, from, (size_t)(f->raw + f->raw_len - from), &at, e);
+	for (i = 0; i < n && k == 0; i++)
+		s->rec[s->n++] = (struct gather_record){
+			.at = at + (uint64_t)(rec[i].body - from),
+			.hash = hash_64(rec[i].body, rec[i].len),
+			.group = rec[i].group, .len = (uint32_t)rec[i].len,
+			.codec = rec[i].codec, .param = rec[i].param,
+			.copied = (uint8_t)copied
+		};
 	return k;
 }
 
 /* Keep the names or the policy in the annotation at which r stands. */
 static int
-gather_in_hear(void *arg, const struct reader *r, struct err *e)
+gather_hear(struct gather_shard *s, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
-	struct gather_in *in = arg;
 
 	if (f->type == FRAME_MEMB)
-		return array_get_names(&in->members, f->raw, f->raw_len, e);
-	return keys_add(&in->policy, r, e);
+		return array_get_names(&s->members, f->raw, f->raw_len, e);
+	return keys_add(&s->policy, r, e);
 }
 
-/* Open `in' at its first group; its annotations go to in->policy and in->members.  For a
- * difference in a spool also open its reconstruction. */
+/* Read the shard at which r stands, verify it, and make the table of s.  notes: 1: keep its
+ * annotations. */
 static int
-gather_in_begin(const struct gather *g, struct gather_in *in, struct err *e)
+gather_index(struct gather *g, struct gather_shard *s, struct reader *r, int notes,
+    struct err *e)
 {
-	const struct shard *sh;
-	int k = gather_in_open(g, in, e);
+	int k;
+
+	s->n = 0;
+	gather_hold(g, &g->input[s->input], r);
+	while ((k = reader_next(r, e)) > 0 && k != READER_SEND)
+		if ((k = k == READER_DATA ? gather_data(g, s, r, e) :
+		    notes ? gather_hear(s, r, e) : 0) < 0)
+			break;
+	if (k < 0)
+		return reader_blame(r, k, e);
+	s->nonzero = reader_end_of_shard(r)->sums.nonzero;
+	return 0;
+}
+
+/* For a difference in a spool: use the values of its reconstruction instead. */
+static int
+gather_history(struct gather *g, struct gather_shard *s, struct err *e)
+{
+	struct gather_input *in = &g->input[s->input];
+	struct dense d;
+	int k = history_open(&d, in->path, &s->head, &g->schema, e);
+
+	if (in->fd >= 0) {
+		(void)close(in->fd);
+		in->fd = -1;
+		g->held--;
+	}
+	if (k == 0)
+		k = gather_index(g, s, d.r, 0, e);
+	dense_close(&d);
+	return k;
+}
+
+/* ---- inputs ---- */
+
+static int
+gather_input_open(struct gather *g, struct gather_input *in, struct err *e)
+{
+	struct io *io;
+	uint64_t i;
+	int k = g->once ? io_open(&io, in->path, e) : source_io(&io, in->path, e);
 
 	if (k < 0)
 		return k;
-	sh = reader_shard(in->r);
-	if (k == 0 || shard_key(sh) != shard_key(&in->head))
-		return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was "
-		    "read: try again when nothing writes it", in->path);
-	in->v.differences = g->once && (sh->flags & SHARD_PREDICTED) != 0;
-	if (in->v.differences && (k = history_open(&in->made, in->path, sh,
-	    reader_schema(in->r), e)) < 0)
-		return k;
-	in->v.lists = 1;	/* gather_group sets it for each group */
-	if (!in->summed) {
-		in->v.note = gather_in_hear;
-		in->v.arg = in;
-		text_release(&in->policy);
-		array_release(&in->members);
-	}
-	return values_begin(&in->v, in->r, e);
+	io_watch(io, g->to);
+	k = reader_open(&in->r, io, &g->o, e);
+	for (i = 0; i < in->done && k >= 0; i++)
+		k = reader_blame(in->r, reader_to_shard(in->r, e), e);
+	return k < 0 ? k : 0;
 }
 
 static void
-gather_in_shut(struct gather_in *in)
+gather_input_shut(struct gather_input *in)
 {
-	values_release(&in->v);
-	dense_close(&in->made);
-	if (in->stays)
-		return;
 	reader_free(in->r);
 	in->r = NULL;
+	in->ahead = 0;
 }
 
+/* Go to the next shard of an input.  Return 1, or 0 if the input ended. */
+static int
+gather_seek(struct gather *g, struct gather_input *in, struct err *e)
+{
+	int k;
+
+	if (in->ahead || in->ended)
+		return in->ahead;
+	if (in->r == NULL && (k = gather_input_open(g, in, e)) < 0)
+		return k;
+	k = reader_blame(in->r, reader_to_shard(in->r, e), e);
+	in->ahead = k > 0;
+	in->ended = k == 0;
+	return k;
+}
+
+/* Close the reader of a file that has no further shard, or of one of too many files. */
 static void
-gather_in_release(struct gather_in *in)
+gather_rest(struct gather *g, struct gather_input *in)
 {
-	gather_in_shut(in);
-	text_release(&in->policy);
-	array_release(&in->members);
-	shard_release(&in->head);
+	if (in->file && (g->once || (size_t)(in - g->input) >= g->most ||
+	    gather_seek(g, in, NULL) <= 0))
+		gather_input_shut(in);
 }
 
-/* ---- open contributions ---- */
-
-/* Return the approximate memory of an open contribution, in bytes. */
-static uint64_t
-gather_each(const struct gather *g)
-{
-	const uint64_t frame = g->n != 0 ? g->bytes / g->n : 0;
-
-	return GATHER_READER + 4 * (uint64_t)g->schema.group_size +
-	    (frame < GATHER_FRAME ? frame : GATHER_FRAME);
-}
-
-uint64_t
-gather_memory(const struct gather *g)
-{
-	return g->n * g->opens * gather_each(g);
-}
-
-/* Return how many files may be open: GATHER_OPEN, or half of what the system allows. */
-static size_t
-gather_most(void)
-{
-	const long files = sysconf(_SC_OPEN_MAX) / 2;
-
-	return files > 0 && files < GATHER_OPEN ? (size_t)files : GATHER_OPEN;
-}
-
-/* Return how many contributions may be open together without taking much memory. */
-static size_t
-gather_room(const struct gather *g)
-{
-	const size_t files = gather_most();
-	uint64_t room = memlimit_of(GATHER_MEMORY) / gather_each(g);
-
-	if (room < GATHER_FEW)
-		room = GATHER_FEW;
-	if (room > files)
-		room = files;
-	return room > g->opens ? (size_t)room / g->opens : 1;
-}
-
-/* Open contributions lo to hi, and no others. */
+/* Return 1 for a regular file. */
 static int
-gather_open_these(struct gather *g, size_t lo, size_t hi, struct err *e)
-{
-	int k = 0;
-
-	while (g->lo < g->hi)
-		gather_in_shut(&g->in[g->lo++]);
-	for (g->lo = g->hi = lo; g->hi < hi && k == 0; g->hi++)
-		k = gather_blame(g, g->hi, gather_in_begin(g, &g->in[g->hi], e));
-	return k;
-}
-
-/* Open a window of contributions, from contribution lo on. */
-static int
-gather_window(struct gather *g, size_t lo, struct err *e)
-{
-	return gather_open_these(g, lo, g->n - lo < g->room ? g->n : lo + g->room, e);
-}
-
-int
-gather_rewind(struct gather *g, struct err *e)
-{
-	return gather_window(g, 0, e);
-}
-
-/* ---- values ---- */
-
-int
-gather_group(struct gather *g, size_t i, uint32_t group, const float **x,
-    const struct codec_list **l, struct err *e)
-{
-	struct gather_in *in = &g->in[i];
-	struct values *v = &in->v;
-	int k;
-
-	v->lists = l != NULL;
-	if ((k = values_next(v, e)) < 0)
-		return reader_blame(in->r, k, e);
-	if (k == 0 || v->group != group)
-		return err_set(e, ERR_USAGE, "groups are requested out of order");
-	if (in->made.r != NULL) {
-		v->is_listed = 0;
-		if ((k = dense_group(&in->made, group, &v->x, e)) < 0)
-			return k;
-		v->sent = v->x != NULL;
-	}
-	*x = v->sent && !v->is_listed ? v->x : NULL;
-	if (l != NULL)
-		*l = v->is_listed ? &v->listed : NULL;
-	return 0;
-}
-
-/* Call `each' for all groups of the open contributions, and verify that these are whole. */
-static int
-gather_read_open(struct gather *g, gather_fn *each, void *arg, struct err *e)
-{
-	struct schema_span span;
-	uint32_t group;
-	size_t i;
-	int k;
-
-	for (group = 0; group < g->schema.ngroups; group++) {
-		schema_span(&g->schema, group, &span);
-		if ((k = each(arg, group, &span, e)) < 0)
-			return k;
-	}
-	for (i = g->lo; i < g->hi; i++)
-		if ((k = values_next(&g->in[i].v, e)) != 0)
-			return k < 0 ? gather_blame(g, i,
-			    reader_blame(g->in[i].r, k, e)) :
-			    err_set(e, ERR_USAGE, "groups are left over");
-	return 0;
-}
-
-int
-gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e)
-{
-	int k = gather_read_open(g, each, arg, e);
-
-	while (k == 0 && g->hi < g->n && (k = gather_window(g, g->hi, e)) == 0)
-		k = gather_read_open(g, each, arg, e);
-	return k;
-}
-
-/* ---- opening ---- */
-
-int
-gather_many(struct gather **g, uint64_t step, char **paths, size_t n, int how,
-    const struct reader_opts *o, struct err *e)
-{
-	if ((*g = alloc_get(1, sizeof(**g), e)) == NULL)
-		return -ERR_SYS;
-	(*g)->o = *o;
-	(*g)->how = how;
-	(*g)->path = paths;
-	(*g)->nsrc = n;
-	(*g)->step = step;
-	(*g)->once = 1;
-	(*g)->fd = -1;
-	(*g)->schema = (struct schema)SCHEMA_INIT;
-	return 0;
-}
-
-/* Return 1 if all inputs are regular files, which can be opened several times. */
-static int
-gather_files(char **paths, size_t n)
+gather_is_file(const char *path)
 {
 	struct stat st;
-	size_t i;
 
-	for (i = 0; i < n; i++)
-		if (strcmp(paths[i], "-") == 0 || stat(paths[i], &st) < 0 ||
-		    !S_ISREG(st.st_mode))
-			return 0;
-	return 1;
+	return path != NULL && strcmp(path, "-") != 0 && stat(path, &st) == 0 &&
+	    S_ISREG(st.st_mode);
 }
 
 int
-gather_open(struct gather **out, char **paths, size_t n, int how,
-    uint64_t expect, int to, const struct reader_opts *o, struct err *e)
+gather_many(struct gather **out, uint64_t step, char **paths, size_t n,
+    const struct reader_opts *o, struct err *e)
 {
-	int r = gather_many(out, 0, paths, n != 0 ? n : 1, how, o, e);
-	struct gather *g = *out;
-	struct io *io;
+	const long files = sysconf(_SC_OPEN_MAX) / 4;
+	struct gather *g = *out = alloc_get(1, sizeof(*g), e);
 	size_t i;
 
-	if (r < 0)
-		return r;
+	if (g == NULL || (g->input = alloc_get(n, sizeof(*g->input), e)) == NULL)
+		return -ERR_SYS;
+	g->o = *o;
+	g->to = g->fd = -1;
+	g->step = step;
+	g->once = 1;
+	g->schema = (struct schema)SCHEMA_INIT;
+	g->most = files > 0 && files < GATHER_OPEN ? (size_t)files : GATHER_OPEN;
+	g->ninput = n;
+	for (i = 0; i < n; i++)
+		g->input[i] = (struct gather_input){ .path = paths[i], .file = 1,
+		    .fd = -1 };
+	return 0;
+}
+
+int
+gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, int to,
+    const struct reader_opts *o, struct err *e)
+{
+	char *standard = NULL;
+	int k = gather_many(out, 0, n != 0 ? paths : &standard, n != 0 ? n : 1, o, e);
+	struct gather *g = *out;
+	size_t i;
+
+	if (k < 0)
+		return k;
 	g->once = 0;
 	g->expect = expect;
+	g->to = to;
 	if (n > 1 && expect != 0 && expect != n)
 		return err_set(e, ERR_REFUSED, "found %zu inputs, expected %llu "
 		    "(--devices)", n, (unsigned long long)expect);
-	if (n > gather_most() && gather_files(paths, n))
-		return 0;
-	if ((g->src = alloc_get(g->nsrc, sizeof(*g->src), e)) == NULL)
-		return -ERR_SYS;
-	for (i = 0; i < g->nsrc; i++) {
-		if ((r = source_io(&io, n != 0 ? paths[i] : NULL, e)) < 0)
-			return r;
-		io_watch(io, to);
-		if ((r = reader_open(&g->src[i], io, o, e)) < 0)
-			return r;
+	for (i = 0; i < g->ninput && k == 0; i++) {
+		g->input[i].file = gather_is_file(g->input[i].path);
+		if (!g->input[i].file || i < g->most)
+			k = gather_input_open(g, &g->input[i], e);
 	}
-	return 0;
+	return k;
 }
 
 /* Forget the contributions of the step before. */
 static int
 gather_drop(struct gather *g, struct err *e)
 {
-	while (g->n != 0)
-		gather_in_release(&g->in[--g->n]);
-	g->lo = g->hi = 0;
-	g->bytes = 0;
-	g->opens = 1;
+	struct gather_shard *s;
+
+	while (g->nshard != 0) {
+		s = &g->shard[--g->nshard];
+		text_release(&s->policy);
+		array_release(&s->members);
+		shard_release(&s->head);
+		alloc_free(s->rec);
+	}
+	alloc_free(g->in);
+	g->in = NULL;
+	g->n = 0;
+	g->end = 0;
 	schema_release(&g->schema);
 	g->schema = (struct schema)SCHEMA_INIT;
-	if (g->fd >= 0 && (ftruncate(g->fd, 0) < 0 || lseek(g->fd, 0, SEEK_SET) < 0))
-		return err_sys(e, TEMP_UNNAMED);
-	return 0;
+	return g->fd >= 0 && ftruncate(g->fd, 0) < 0 ? err_sys(e, TEMP_UNNAMED) : 0;
 }
 
 void
@@ -372,82 +296,73 @@ gather_free(struct gather *g)
 	(void)gather_drop(g, NULL);
 	if (g->fd >= 0)
 		(void)close(g->fd);
-	for (i = 0; g->src != NULL && i < g->nsrc; i++)
-		reader_free(g->src[i]);
-	alloc_free(g->src);
-	alloc_free(g->in);
+	for (i = 0; i < g->ninput; i++) {
+		gather_input_shut(&g->input[i]);
+		if (g->input[i].fd >= 0)
+			(void)close(g->input[i].fd);
+	}
+	alloc_free(g->input);
+	alloc_free(g->shard);
 	alloc_free(g);
 }
 
-/* ---- the contributions of a step ---- */
+/* ---- the shards of a step ---- */
 
-/* Append an empty contribution. */
+/* Set the head of s from the shard at r, and check that its schema is that of the first
+ * shard. */
 static int
-gather_grow(struct gather *g, struct gather_in **in, struct err *e)
+gather_head(struct gather *g, struct gather_shard *s, const struct reader *r,
+    struct err *e)
 {
-	int k = alloc_grow(&g->in, &g->cap, g->n + 1, sizeof(**in), e);
-
-	if (k < 0)
-		return k;
-	*in = &g->in[g->n];
-	**in = (struct gather_in){ .v = VALUES_INIT, .at = g->n++,
-	    .policy = TEXT_KV_INIT };
-	shard_init(&(*in)->head);
-	return 0;
-}
-
-/* Set the head of the last contribution from the shard at r, and check that its
- * schema is that of the first contribution. */
-static int
-gather_head(struct gather *g, const struct reader *r, struct err *e)
-{
-	struct gather_in *in = &g->in[g->n - 1];
 	const struct shard *sh = reader_shard(r);
 	char why[256];
-	int k = shard_copy(&in->head, sh, e);
+	int k = shard_copy(&s->head, sh, e);
 
 	if (k < 0)
 		return k;
-	if (g->once && (sh->flags & SHARD_PREDICTED) != 0)
-		g->opens = 2;
-	if (g->n == 1)
+	s->step = sh->step;
+	if (!g->once && (k = values_whole(sh, e)) < 0)
+		return k;
+	if (g->nshard == 1)
 		return schema_copy(&g->schema, reader_schema(r), e);
 	return schema_diff(&g->schema, reader_schema(r), why) == 0 ? 0 :
 	    err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different tensors: %s",
-	    shard_device(&g->in[0].head), shard_device(sh), why);
+	    shard_device(&g->shard[0].head), shard_device(sh), why);
 }
 
-/* Copy the shard of the last contribution, at which r stands. */
+/* Add the shard at which the reader of an input stands to the step. */
 static int
-gather_defer(struct gather *g, struct reader *r, struct err *e)
+gather_take(struct gather *g, struct gather_input *in, struct err *e)
 {
-	struct gather_in *in = &g->in[g->n - 1];
-	struct writer *w;
-	int k = gather_copy_begin(g, &w, &in->place, e);
+	int k = alloc_grow(&g->shard, &g->cap, g->nshard + 1, sizeof(*g->shard), e);
+	struct gather_shard *s;
 
-	if (k == 0)
-		k = gather_copy(r, w, e);
-	writer_free(w);
-	in->path = NULL;
-	g->bytes = in->place;
-	return k;
+	if (k < 0)
+		return k;
+	s = &g->shard[g->nshard++];
+	*s = (struct gather_shard){ .policy = TEXT_KV_INIT, .input = (size_t)(in - g->input) };
+	shard_init(&s->head);
+	in->ahead = 0;
+	in->done++;
+	if ((k = gather_head(g, s, in->r, e)) < 0 ||
+	    (k = gather_index(g, s, in->r, 1, e)) < 0)
+		return k;
+	return (s->head.flags & SHARD_PREDICTED) != 0 ? gather_history(g, s, e) : 0;
 }
 
-/* ---- one input ---- */
-
-/* Copy the shards of one step.  The step is over when the expected number of shards was
- * read or, if no number is expected, at a shard of another step or the end of the input. */
+/* Take the shards of one step from the only input.  The step is over when the expected
+ * number of shards was read or, if no number is expected, at a shard of another step or the
+ * end of the input. */
 static int
 gather_collect(struct gather *g, struct err *e)
 {
-	struct reader *r = g->src[0];
+	struct gather_input *in = &g->input[0];
 	const struct shard *s;
-	struct gather_in *in;
-	int k = g->ahead ? 1 : reader_blame(r, reader_to_shard(r, e), e);
+	int k = gather_seek(g, in, e);
 
 	if (k <= 0)
 		return k;
-	s = reader_shard(r);
+	s = reader_shard(in->r);
 	/* a surplus contribution would become a second aggregate of the same step */
 	if (g->was && g->step == s->step && memcmp(g->run, s->run, SHARD_ID) == 0)
 		return err_set(e, ERR_REFUSED, "'%.80s' is one contribution too "
@@ -457,50 +372,16 @@ gather_collect(struct gather *g, struct err *e)
 	g->step = s->step;
 	memcpy(g->run, s->run, SHARD_ID);
 	do {
-		g->ahead = 0;
-		if ((k = gather_grow(g, &in, e)) < 0 ||
-		    (k = gather_head(g, r, e)) < 0 ||
-		    (k = gather_defer(g, r, e)) < 0)
+		if ((k = gather_take(g, in, e)) < 0)
 			return k;
-		if (g->n == g->expect)
+		if (g->nshard == g->expect)
 			return 1;
-		if ((k = reader_blame(r, reader_to_shard(r, e), e)) < 0)
+		if ((k = gather_seek(g, in, e)) < 0)
 			return k;
-		g->ahead = k > 0 && reader_shard(r)->step != g->step;
-	} while (k > 0 && !g->ahead);
+	} while (k > 0 && reader_shard(in->r)->step == g->step);
 	return g->expect == 0 ? 1 : err_set(e, ERR_REFUSED, "found %zu contributions to "
-	    "step %llu, expected %llu (--devices)", g->n, (unsigned long long)g->step,
-	    (unsigned long long)g->expect);
-}
-
-/* ---- several inputs ---- */
-
-/* Make the next shard of input i the contribution `in'.  Return 1, or 0 if the input ended. */
-static int
-gather_next(struct gather *g, struct gather_in *in, size_t i, struct err *e)
-{
-	struct stat st;
-	int k;
-
-	if (g->src != NULL) {
-		in->r = g->src[i];
-		in->stays = 1;
-		k = reader_blame(in->r, reader_to_shard(in->r, e), e);
-	} else {
-		in->path = g->path[i];
-		in->place = g->done;
-		g->bytes += stat(in->path, &st) == 0 ? (uint64_t)st.st_size : 0;
-		k = gather_in_open(g, in, e);
-	}
-	if (k <= 0 || (k = gather_head(g, in->r, e)) < 0)
-		return k;
-	if (in->stays && (g->how & GATHER_TWICE) != 0) {
-		if ((k = gather_defer(g, in->r, e)) < 0)
-			return k;
-		in->stays = 0;
-		in->r = NULL;
-	}
-	return 1;
+	    "step %llu, expected %llu (--devices)", g->nshard,
+	    (unsigned long long)g->step, (unsigned long long)g->expect);
 }
 
 /* Take one shard from each input.  Return 1, or 0 if all have ended. */
@@ -508,157 +389,89 @@ static int
 gather_advance(struct gather *g, struct err *e)
 {
 	size_t i, ended = 0, first = 0;
-	struct gather_in *in;
+	struct gather_input *in;
 	int k;
 
-	for (i = 0; i < g->nsrc; i++) {
-		if ((k = gather_grow(g, &in, e)) < 0)
-			return k;
-		k = gather_next(g, in, i, e);
-		if (k == 0 && g->once)
+	for (i = 0; i < g->ninput; i++) {
+		in = &g->input[i];
+		if ((k = gather_seek(g, in, e)) > 0)
+			k = gather_take(g, in, e);
+		else if (k == 0 && g->once)
 			k = err_set(e, ERR_DATA, "truncated: '%s' has no shard",
 			    in->path);
-		gather_in_shut(in);
-		if (k < 0)
-			return gather_blame(g, i, k);
-		if (k == 0 && ended++ == 0)
+		else if (k == 0 && ended++ == 0)
 			first = i;
-		g->n -= k == 0;
+		gather_rest(g, in);
+		if (k < 0)
+			return gather_blame_input(g, i, k);
 	}
-	g->done++;
-	return ended == 0 ? 1 : ended == g->nsrc ? 0 : err_set(e, ERR_REFUSED,
-	    "'%s' has fewer steps than %zu of the %zu inputs", g->path[first],
-	    g->nsrc - ended, g->nsrc);
+	return ended == 0 ? 1 : ended == g->ninput ? 0 : err_set(e, ERR_REFUSED,
+	    "'%s' has fewer steps than %zu of the %zu inputs", g->input[first].path,
+	    g->ninput - ended, g->ninput);
 }
 
-/* ---- a spool's shards of steps before this one ---- */
+/* ---- the contributions to a step ---- */
 
 /* Sort by device, and the shards of one device from the newest to the oldest. */
 static int
 gather_order(const void *a, const void *b)
 {
-	const struct shard *x = &((const struct gather_in *)a)->head;
-	const struct shard *y = &((const struct gather_in *)b)->head;
+	const struct shard *x = &((const struct gather_shard *)a)->head;
+	const struct shard *y = &((const struct gather_shard *)b)->head;
 	const int k = memcmp(x->device, y->device, SHARD_ID);
 
 	return k != 0 ? k : x->step > y->step ? -1 : x->step < y->step;
 }
 
-struct gather_sum {
-	struct gather *g;
-	struct robust_sum sum;
-	struct writer *w;
-};
-
-/* Write the sum of one group of the open shards, or nothing if no shard has it. */
+/* Check that a shard and the one before are of one run, not both of one device and step,
+ * and, except in a spool, of one step. */
 static int
-gather_sum_group(void *arg, uint32_t group, const struct schema_span *span, struct err *e)
+gather_agree(const struct gather *g, const struct gather_shard *one, struct err *e)
 {
-	struct gather_sum *s = arg;
-	struct gather *g = s->g;
-	const struct schema_tensor *t = &g->schema.t[span->tensor];
-	const float *x;
-	int k, sent = 0;
-	size_t i;
+	const struct shard *s = &one[-1].head, *t = &one->head;
+	const unsigned long long step = s->step;
 
-	robust_sum_begin(&s->sum, span->n);
-	for (i = g->lo; i < g->hi; i++) {
-		if ((k = gather_group(g, i, group, &x, NULL, e)) < 0)
-			return gather_blame(g, i, k);
-		/* for types without a mean, keep the newest values */
-		if (x != NULL && !(sent && schema_exact(t->dtype)))
-			robust_sum_add(&s->sum, 1, x);
-		sent |= x != NULL;
-	}
-	if (!sent)
-		return 0;
-	if ((x = robust_sum_round(&s->sum, 1)) == NULL)
-		return gather_blame(g, g->lo, err_set(e, ERR_REFUSED, "the sum of "
-		    "tensor '%s' of '%s' exceeds the range of f32", t->name,
-		    shard_device(&g->in[g->lo].head)));
-	return writer_values(s->w, group, x, span->n, e);
+	if (memcmp(s->run, t->run, SHARD_ID) != 0)
+		return err_set(e, ERR_DATA, "mismatch: the shards are of different "
+		    "runs: '%s' of '%s' and '%s' of '%s'", shard_run(s),
+		    shard_device(s), shard_run(t), shard_device(t));
+	if (!g->once && s->step != t->step)
+		return err_set(e, ERR_DATA, "mismatch: the shards are of different "
+		    "steps: %llu of '%s' and %llu of '%s'", step, shard_device(s),
+		    (unsigned long long)t->step, shard_device(t));
+	if (s->step == t->step && memcmp(s->device, t->device, SHARD_ID) == 0)
+		return err_set(e, ERR_REFUSED, "found two shards of '%s' for step %llu, "
+		    "expected one", shard_device(s), step);
+	return 0;
 }
 
-/* Replace shard lo by the sum of its device's shards [lo, hi).  The sum is a shard of
- * this step with the annotations of shard lo. */
-static int
-gather_sum(struct gather_sum *s, size_t lo, size_t hi, struct err *e)
-{
-	struct gather *g = s->g;
-	struct gather_in *in = &g->in[lo];
-	int k = robust_sum_room(&s->sum, g->schema.group_size, e);
-
-	if (k == 0)
-		k = gather_open_these(g, lo, hi, e);
-	/* the model digest of an earlier step does not apply to this one */
-	if (k == 0 && in->head.step != g->step)
-		k = text_set(&in->head.kv, SHARD_KEY_MODEL, NULL, e);
-	in->head.step = g->step;
-	in->head.flags &= ~SHARD_PREDICTED;
-	if (k == 0 && (k = gather_copy_begin(g, &s->w, &in->place, e)) == 0 &&
-	    (k = writer_shard(s->w, &in->head, &g->schema, e)) == 0 &&
-	    (k = gather_read_open(g, gather_sum_group, s, e)) == 0 &&
-	    (k = writer_send(s->w, NULL, e)) == 0)
-		k = writer_finish(s->w, e);
-	writer_free(s->w);
-	s->w = NULL;
-	if (k < 0)
-		return k;
-	in->path = NULL;
-	in->summed = 1;
-	return gather_open_these(g, lo, lo, e);
-}
-
-/* Add up the shards of each device to one contribution, the oldest first, as many
- * together as may be open. */
+/* Make one contribution of the shards of each device.  It is one to the step that is made,
+ * whatever the step of its newest shard. */
 static int
 gather_join(struct gather *g, struct err *e)
 {
-	struct gather_sum s = { .g = g, .sum = { .kern = kern_get(e) } };
-	const size_t room = gather_room(g) > 2 ? gather_room(g) : 2;
-	size_t i, hi, to, n = 0;
+	struct gather_shard *s = g->shard;
+	struct gather_in *in;
+	size_t i;
 	int k = 0;
 
-	for (i = 0; i < g->n; i = hi) {
-		for (hi = i + 1; hi < g->n && memcmp(g->in[hi].head.device,
-		    g->in[i].head.device, SHARD_ID) == 0; hi++)
-			;
-		for (to = hi; k == 0 && to - i > room; to -= room - 1)
-			k = gather_sum(&s, to - room, to, e);
-		if (k == 0 && (hi - i > 1 || g->in[i].head.step != g->step))
-			k = gather_sum(&s, i, to, e);
-		g->in[n++] = g->in[i];
-		while (++i < hi)
-			gather_in_release(&g->in[i]);
+	if ((g->in = alloc_get(g->nshard, sizeof(*g->in), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < g->nshard && k == 0; i++, s++) {
+		if (i != 0 && memcmp(s->head.device, s[-1].head.device, SHARD_ID) == 0) {
+			g->in[g->n - 1].n++;
+			continue;
+		}
+		in = &g->in[g->n++];
+		in->s = s;
+		in->n = 1;
+		/* the model digest of an earlier step does not apply to this one */
+		if (g->once && s->step != g->step)
+			k = text_set(&s->head.kv, SHARD_KEY_MODEL, NULL, e);
+		if (g->once)
+			s->head.step = g->step;
 	}
-	g->n = n;
-	robust_sum_release(&s.sum);
 	return k;
-}
-
-/* ---- a step ---- */
-
-/* Check that contribution i and the one before are of one run, not both of one device and
- * step, and, except in a spool, of one step. */
-static int
-gather_agree(struct gather *g, size_t i, struct err *e)
-{
-	const struct shard *s = &g->in[i - 1].head, *t = &g->in[i].head;
-	const unsigned long long step = s->step;
-	int k = 0;
-
-	if (memcmp(s->run, t->run, SHARD_ID) != 0)
-		k = err_set(e, ERR_DATA, "mismatch: the shards are of different "
-		    "runs: '%s' of '%s' and '%s' of '%s'", shard_run(s),
-		    shard_device(s), shard_run(t), shard_device(t));
-	else if (!g->once && s->step != t->step)
-		k = err_set(e, ERR_DATA, "mismatch: the shards are of different "
-		    "steps: %llu of '%s' and %llu of '%s'", step, shard_device(s),
-		    (unsigned long long)t->step, shard_device(t));
-	else if (s->step == t->step && memcmp(s->device, t->device, SHARD_ID) == 0)
-		k = err_set(e, ERR_REFUSED, "found two shards of '%s' for step %llu, "
-		    "expected one", shard_device(s), step);
-	return gather_blame(g, i, k);
 }
 
 int
@@ -668,19 +481,154 @@ gather_step(struct gather *g, struct err *e)
 	int k = gather_drop(g, e);
 
 	if (k == 0)
-		k = g->nsrc == 1 && !g->once ? gather_collect(g, e) :
+		k = g->ninput == 1 && !g->once ? gather_collect(g, e) :
 		    gather_advance(g, e);
 	if (k <= 0)
 		return k;
-	qsort(g->in, g->n, sizeof(*g->in), gather_order);
-	for (i = 1; i < g->n; i++)
-		if ((k = gather_agree(g, i, e)) < 0)
-			return k;
-	if (g->once && (k = gather_join(g, e)) < 0)
+	qsort(g->shard, g->nshard, sizeof(*g->shard), gather_order);
+	for (i = 1; i < g->nshard; i++)
+		if ((k = gather_agree(g, &g->shard[i], e)) < 0)
+			return gather_blame_input(g, g->shard[i].input, k);
+	return (k = gather_join(g, e)) < 0 ? k : 1;
+}
+
+uint64_t
+gather_came(const struct gather *g, size_t i)
+{
+	struct stat st;
+
+	if (fstatat(AT(g->input[g->in[i].s->input].path), &st, 0) < 0)
+		return 0;
+	return (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+/* ---- values ---- */
+
+void
+gather_part_release(struct gather_part *p)
+{
+	buf_release(&p->body);
+	alloc_free(p->room);
+	codec_list_release(&p->list);
+	robust_sum_release(&p->sum);
+}
+
+/* Return the record of a group, or NULL if the shard does not have it. */
+static const struct gather_record *
+gather_find(struct gather_shard *s, uint32_t group)
+{
+	while (s->at < s->n && s->rec[s->at].group < group)
+		s->at++;
+	return s->at < s->n && s->rec[s->at].group == group ? &s->rec[s->at] : NULL;
+}
+
+/* Set p to the group of one shard. */
+static int
+gather_one(const struct gather *g, struct gather_shard *s, uint32_t group, int lists,
+    struct gather_part *p, struct err *e)
+{
+	const struct gather_input *in = &g->input[s->input];
+	const struct gather_record *rec = gather_find(s, group);
+	struct schema_span span;
+	struct codec_ctx ctx;
+	struct kern_stat st = { .nonzero = 0 };
+	struct record own;
+	int k;
+
+	p->x = NULL;
+	p->l = NULL;
+	if (rec == NULL)
+		return 0;
+	if ((k = buf_room(&p->body, rec->len, e)) < 0 || (k = fd_read_all(rec->copied ?
+	    g->fd : in->fd, (off_t)rec->at, p->body.p, rec->len, rec->copied ?
+	    TEMP_UNNAMED : in->path, e)) < 0)
 		return k;
-	g->room = (g->how & GATHER_WHOLE) != 0 || g->in[0].stays ? g->n :
-	    gather_room(g);
-	return 1;
+	if (hash_64(p->body.p, rec->len) != rec->hash)
+		return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was read: "
+		    "try again when nothing writes it", in->path);
+	own = (struct record){ rec->group, rec->codec, rec->param, p->body.p, rec->len };
+	schema_span(&g->schema, group, &span);
+	values_ctx(&g->schema, &s->head, group, &ctx);
+	ctx.step = s->step;
+	if (lists && codec_lists(rec->codec))
+		p->l = &p->list;
+	else if ((k = alloc_grow(&p->room, &p->cap, g->schema.group_size,
+	    sizeof(*p->room), e)) < 0)
+		return k;
+	k = values_record(&own, &ctx, span.n, p->room, p->l != NULL ? &p->list : NULL,
+	    &p->x, &st, e);
+	s->decoded++;
+	s->found += st.nonzero;
+	if (k != -ERR_DATA)
+		return k;
+	return err_file(e, err_after(e, k, ", in group %lu of tensor '%.80s' of '%.80s'",
+	    (unsigned long)group, g->schema.t[span.tensor].name,
+	    shard_device(&s->head)), in->path);
+}
+
+/* Set p to the sum of the group over the shards of a contribution. */
+static int
+gather_sum(const struct gather *g, struct gather_in *in, uint32_t group,
+    struct gather_part *p, struct err *e)
+{
+	const struct schema_tensor *t;
+	struct schema_span span;
+	size_t i;
+	int k, sent = 0;
+
+	schema_span(&g->schema, group, &span);
+	t = &g->schema.t[span.tensor];
+	p->sum.kern = kern_get(e);
+	if ((k = robust_sum_room(&p->sum, g->schema.group_size, e)) < 0)
+		return k;
+	robust_sum_begin(&p->sum, span.n);
+	for (i = 0; i < in->n; i++) {
+		if ((k = gather_one(g, &in->s[i], group, 0, p, e)) < 0) {
+			in->bad = i;
+			return k;
+		}
+		/* for types without a mean, keep the newest values */
+		if (p->x != NULL && !(sent && schema_exact(t->dtype)))
+			robust_sum_add(&p->sum, 1, p->x);
+		sent |= p->x != NULL;
+	}
+	p->x = sent ? robust_sum_round(&p->sum, 1) : NULL;
+	return !sent || p->x != NULL ? 0 : err_set(e, ERR_REFUSED, "the sum of "
+	    "tensor '%s' of '%s' exceeds the range of f32", t->name,
+	    shard_device(&in->s->head));
+}
+
+int
+gather_group(struct gather *g, size_t i, uint32_t group, int lists,
+    struct gather_part *p, struct err *e)
+{
+	struct gather_in *in = &g->in[i];
+
+	return in->n == 1 ? gather_one(g, in->s, group, lists, p, e) :
+	    gather_sum(g, in, group, p, e);
+}
+
+int
+gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e)
+{
+	struct schema_span span;
+	struct gather_shard *s;
+	uint32_t group;
+	int k;
+
+	for (s = g->shard; s < g->shard + g->nshard; s++)
+		s->at = s->decoded = s->found = 0;
+	for (group = 0; group < g->schema.ngroups; group++) {
+		schema_span(&g->schema, group, &span);
+		if ((k = each(arg, group, &span, e)) < 0)
+			return k;
+	}
+	for (s = g->shard; s < g->shard + g->nshard; s++)
+		if (s->decoded == s->n && s->found != s->nonzero)
+			return gather_blame_input(g, s->input, err_set(e, ERR_DATA,
+			    "corrupt: the count of nonzero values of '%s' does not "
+			    "match its values", shard_device(&s->head)));
+	return 0;
 }
 
 /* ---- names ---- */
@@ -717,7 +665,7 @@ gather_share(const struct gather *g, const struct gather_name *p, size_t n,
 	for (from = 0; from < n; from = to) {
 		owner = g->n;
 		for (to = from; to < n && strcmp(p[to].name, p[from].name) == 0; to++)
-			if (strcmp(shard_device(&g->in[p[to].i].head), p[to].name) == 0)
+			if (strcmp(shard_device(&g->in[p[to].i].s->head), p[to].name) == 0)
 				owner = p[to].i;
 		for (k = from; k < to && to - from > 1; k++) {
 			i = p[k].i;
@@ -739,7 +687,7 @@ gather_worse(const struct gather *g, const struct gather_shared *s, size_t a, si
 		return s[a].others != 0;
 	if (s[a].all != s[b].all)
 		return s[a].all > s[b].all;
-	return s[a].all != 0 && g->in[a].members.n <= g->in[b].members.n;
+	return s[a].all != 0 && g->in[a].s->members.n <= g->in[b].s->members.n;
 }
 
 /* Set the error for a name that is in two contributions and would count twice.  p[n] are
@@ -761,7 +709,7 @@ gather_twice_in(struct gather *g, const struct gather_name *p, size_t n, struct 
 		p++;
 	k = gather_blame(g, worst, err_set(e, ERR_REFUSED, "'%.80s' would count "
 	    "twice: it contributed to '%.80s' and to '%.80s'", p->name,
-	    shard_device(&g->in[p->i].head), shard_device(&g->in[worst].head)));
+	    shard_device(&g->in[p->i].s->head), shard_device(&g->in[worst].s->head)));
 	alloc_free(s);
 	return k;
 }
@@ -781,9 +729,9 @@ gather_members(struct gather *g, struct array_names *l, struct err *e)
 			if (in->left ||
 			    (r = alloc_grow(&p, &cap, n + 1, sizeof(*p), e)) < 0)
 				break;
-			p[n++] = (struct gather_name){ in->members.n != 0 ?
-			    in->members.p[k] : shard_device(&in->head), i };
-		} while (++k < in->members.n);
+			p[n++] = (struct gather_name){ in->s->members.n != 0 ?
+			    in->s->members.p[k] : shard_device(&in->s->head), i };
+		} while (++k < in->s->members.n);
 	}
 	if (r == 0 && n > 1)
 		qsort(p, n, sizeof(*p), gather_by_name);

@@ -53,11 +53,11 @@ policy_merge_collect(struct asked *a, struct gather *g, int policy, const char *
 		if (g->in[i].left)
 			continue;
 		all++;
-		kv = policy ? &g->in[i].policy : &g->in[i].head.kv;
+		kv = policy ? &g->in[i].s->policy : &g->in[i].s->head.kv;
 		if (of != NULL && text_get(kv, of) == NULL)
 			continue;
 		if ((r = keys_real(kv, key, &a->v[a->n],
-		    shard_device(&g->in[i].head), e)) < 0)
+		    shard_device(&g->in[i].s->head), e)) < 0)
 			return gather_blame(g, i, r);
 		if (r > 0)
 			a->who[a->n++] = i;
@@ -108,7 +108,7 @@ policy_merge_own(const struct asked *a, const struct gather *g, struct text_kv *
 	int r = 0;
 
 	for (i = 0; i < a->n && r == 0 && bytes <= POLICY_MERGE_TEXT; i++) {
-		name = shard_device(&g->in[a->who[i]].head);
+		name = shard_device(&g->in[a->who[i]].s->head);
 		if (strlen(KEYS_INTERVAL_OF) + strlen(name) > TEXT_MAX_KEY ||
 		    name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-")]
 		    != '\0')
@@ -145,20 +145,20 @@ policy_merge_cuts(const struct asked *a, const struct gather *g, struct text_kv 
 		return 0;
 	for (i = 0; i < a->n; i++) {
 		in = &g->in[a->who[i]];
-		cuts = text_get(&in->policy, KEYS_CUTS);
-		seconds = text_get(&in->policy, KEYS_CUTS_SECONDS);
+		cuts = text_get(&in->s->policy, KEYS_CUTS);
+		seconds = text_get(&in->s->policy, KEYS_CUTS_SECONDS);
 		if (strlen(cuts) + strlen(seconds) > POLICY_MERGE_CUTS ||
 		    a->v[i] > bound || a->v[i] < most || (a->v[i] <= most &&
-		    strcmp(shard_device(&in->head), shard_device(&last->head)) > 0))
+		    strcmp(shard_device(&in->s->head), shard_device(&last->s->head)) > 0))
 			continue;
 		most = a->v[i];
 		last = in;
 	}
 	if (last == NULL)	/* all lists of cuts are too long */
 		return 0;
-	r = text_set(kv, KEYS_CUTS, text_get(&last->policy, KEYS_CUTS), e);
+	r = text_set(kv, KEYS_CUTS, text_get(&last->s->policy, KEYS_CUTS), e);
 	return r < 0 ? r : text_set(kv, KEYS_CUTS_SECONDS,
-	    text_get(&last->policy, KEYS_CUTS_SECONDS), e);
+	    text_get(&last->s->policy, KEYS_CUTS_SECONDS), e);
 }
 
 int

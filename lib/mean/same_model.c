@@ -11,14 +11,22 @@
 struct same_model_said {
 	const char *digest;
 	uint64_t version;
+	uint64_t came;			/* when it came, in ns, or 0 if that does not matter */
 	size_t at;			/* its index in the step */
 };
 
 /* n statements in a row with the same version and digest. */
 struct same_model_run {
-	const struct same_model_said *first;
+	const struct same_model_said *first;	/* the first that came */
 	size_t n;
 };
+
+/* Return 1 if run a counts more than run b. */
+static int
+same_model_more(const struct same_model_run *a, const struct same_model_run *b)
+{
+	return a->n != b->n ? a->n > b->n : a->n != 0 && a->first->came < b->first->came;
+}
 
 static int
 same_model_order(const void *a, const void *b)
@@ -28,11 +36,13 @@ same_model_order(const void *a, const void *b)
 
 	if (x->version != y->version)
 		return x->version < y->version ? -1 : 1;
+	if (k == 0 && x->came != y->came)
+		return x->came < y->came ? -1 : 1;
 	return k != 0 ? k : x->at < y->at ? -1 : x->at > y->at;
 }
 
 /* Return how many of the sorted statements s[n] have the version of the first; set top to
- * the two longest runs of one digest among them, the longer one first. */
+ * the two runs of one digest among them that count most. */
 static size_t
 same_model_runs(const struct same_model_said *s, size_t n, struct same_model_run top[2])
 {
@@ -45,10 +55,10 @@ same_model_runs(const struct same_model_said *s, size_t n, struct same_model_run
 		    strcmp(s[k].digest, s[i].digest) == 0; k++)
 			;
 		run = (struct same_model_run){ s + i, k - i };
-		if (run.n > top[0].n) {
+		if (same_model_more(&run, &top[0])) {
 			top[1] = top[0];
 			top[0] = run;
-		} else if (run.n > top[1].n) {
+		} else if (same_model_more(&run, &top[1])) {
 			top[1] = run;
 		}
 	}
@@ -58,7 +68,7 @@ same_model_runs(const struct same_model_said *s, size_t n, struct same_model_run
 static const char *
 same_model_device(const struct gather *g, const struct same_model_said *s)
 {
-	return shard_device(&g->in[s->at].head);
+	return shard_device(&g->in[s->at].s->head);
 }
 
 /* Set the error for one version with two digests or more.  Names are cut so that the
@@ -69,11 +79,16 @@ same_model_differ(struct gather *g, const struct same_model_run top[2], struct e
 	const struct same_model_said *most = top[0].first, *odd = top[1].first;
 	const unsigned long long version = most->version;
 
-	if (top[0].n == top[1].n)
+	if (!same_model_more(&top[0], &top[1]))
 		return err_set(e, ERR_DATA, "mismatch: '%.24s' has model %.16s and "
 		    "'%.24s' %.16s at version %llu, and neither model has a majority",
 		    same_model_device(g, most), most->digest, same_model_device(g, odd),
 		    odd->digest, version);
+	if (top[0].n == top[1].n)
+		return gather_blame(g, odd->at, err_set(e, ERR_DATA, "mismatch: '%.24s' "
+		    "has model %.16s, '%.24s' sent %.16s before: give it that model and "
+		    "begin again at step %llu", same_model_device(g, odd), odd->digest,
+		    same_model_device(g, most), most->digest, version));
 	return gather_blame(g, odd->at, err_set(e, ERR_DATA, "mismatch: '%.24s' has "
 	    "model %.16s, %zu devices have %.16s: give it their model and begin "
 	    "again at step %llu", same_model_device(g, odd), odd->digest, top[0].n,
@@ -81,7 +96,7 @@ same_model_differ(struct gather *g, const struct same_model_run top[2], struct e
 }
 
 int
-same_model_check(struct gather *g, struct err *e)
+same_model_check(struct gather *g, int first, struct err *e)
 {
 	const size_t n = g->n;
 	struct same_model_said *s = alloc_get(n + 1, sizeof(*s), e);
@@ -93,9 +108,9 @@ same_model_check(struct gather *g, struct err *e)
 	if (s == NULL)
 		return -ERR_SYS;
 	for (i = 0; i < n; i++) {
-		sh = &g->in[i].head;
+		sh = &g->in[i].s->head;
 		s[k] = (struct same_model_said){ text_get(&sh->kv,
-		    SHARD_KEY_MODEL), sh->base_version, i };
+		    SHARD_KEY_MODEL), sh->base_version, first ? gather_came(g, i) : 0, i };
 		k += s[k].digest != NULL;
 	}
 	qsort(s, k, sizeof(*s), same_model_order);
@@ -118,7 +133,7 @@ same_model_put(const struct gather *g, struct text_kv *kv, struct err *e)
 	for (i = 0; i < g->n; i++) {
 		if (g->in[i].left)
 			continue;
-		sh = &g->in[i].head;
+		sh = &g->in[i].s->head;
 		digest = text_get(&sh->kv, SHARD_KEY_MODEL);
 		if (first == NULL) {
 			first = sh;

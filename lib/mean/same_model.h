@@ -11,12 +11,13 @@ struct gather;
 struct text_kv;
 
 /*
- * same_model_check(g, e), after gather_step: compare the digests of the contributions that
- * name the same version of the model.  The digest stated most often counts as right.
+ * same_model_check(g, first, e), after gather_step: compare the digests of the contributions
+ * that name the same version of the model.  The digest stated most often counts as right; of
+ * digests that are stated equally often, with `first' the one that came first, else none.
  * -ERR_DATA with gather_blame: a contribution states another digest; without gather_blame:
- * two digests are stated equally often.
+ * none counts as right.
  */
-int same_model_check(struct gather *g, struct err *e);
+int same_model_check(struct gather *g, int first, struct err *e);
 
 /* same_model_put(g, kv, e): if all contributions that count state one version and one
  * digest, put the digest into kv. */

@@ -208,7 +208,7 @@ values() {
 	five
 	mkdir tmp
 	export TMPDIR=$PWD/tmp
-	exits 0 ace-aggregate --rule median a b c
+	exits 0 ace-aggregate --rule median <(cat a) <(cat b) c
 	head -c 700 b >part
 	refuses 3 '^ace-aggregate: truncated: .*part' ace-aggregate --rule median a part c
 	cp b flipped
@@ -216,7 +216,7 @@ values() {
 	exits 3 ace-aggregate --rule median a flipped c
 	says '^ace-aggregate: corrupt: .*flipped'
 	[ -z "$(ls -A tmp)" ]
-	TMPDIR=$PWD/nowhere exits 4 ace-aggregate --rule median a b c
+	TMPDIR=$PWD/nowhere exits 4 ace-aggregate --rule median a b <(cat c)
 	says 'nowhere'
 }
 

@@ -68,6 +68,25 @@ spooled() {
 	says "give it their model and begin again at step 7$"
 }
 
+@test "with --quorum, the first of two digests counts, and the device with the other is told" {
+	three 22 11 33
+	spooled a
+	ace-recv --spool spool b >/dev/null
+	exits 0 ace-aggregate --spool spool --devices 2 --quorum 1 --rounds 1
+	says "1 of 2 shards are excluded: mismatch: 'b' has model 11, 'a' sent 22 before: give it that model and begin again at step 7$"
+	ace-inspect diff out a
+	ace-recv --spool spool b >receipt
+	refuses 5 "'a' sent 22 before" ace-ack -S state receipt
+	# each of three has another digest, and the last by name came first
+	spooled c
+	ace-recv --spool spool a >/dev/null
+	ace-recv --spool spool b >/dev/null
+	exits 0 ace-aggregate --spool spool --devices 3 --quorum 1 --rounds 1
+	says "'a' has model 22, 'c' sent 33 before"
+	says "'b' has model 11, 'c' sent 33 before"
+	ace-inspect diff out c
+}
+
 @test "only the device with a wrong digest is deferred; devices without a digest are not" {
 	three 11 11 11
 	exits 0 ace-aggregate a b c

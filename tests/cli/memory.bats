@@ -128,8 +128,6 @@ early() {
 	early ace-expand
 	early ace-score
 	early ace-compress -c q8
-	mkshards -n 4M -k fast -d edge2 >big2	# of another device
-	early ace-aggregate - big2
 	early ace-policy
 	early ace-export -f raw
 }
