@@ -37,7 +37,6 @@ center_release(struct center *p)
 	alloc_free(p->last.row);
 	alloc_free(p->next.row);
 	alloc_free(p->device);
-	alloc_free(p->tmp);
 	sketch_release(&p->now);
 	*p = (struct center)CENTER_INIT;
 }
@@ -222,8 +221,7 @@ center_begin(struct center *p, const struct shard *sh, const struct schema *sc,
 		p->begun = r == 0;
 	}
 	if (r < 0 || (r = alloc_grow(&p->device, &p->device_cap, k,
-	    sizeof(*p->device), e)) < 0 ||
-	    (r = alloc_grow(&p->tmp, &p->tmp_cap, k, sizeof(*p->tmp), e)) < 0)
+	    sizeof(*p->device), e)) < 0)
 		return r;
 	memset(p->made, 0, (size_t)sc->total * sizeof(*p->made));
 	p->k = k;
@@ -266,40 +264,28 @@ center_add(struct center *p, size_t i, const float *x)
 		sketch_add(&p->now, i, x);
 }
 
-/* Compare ids; struct center_row begins with one. */
 static int
-center_by_id(const void *a, const void *b)
+center_by_id(const struct center_id *a, const struct center_id *b)
 {
-	const struct center_id *x = a, *y = b;
 	size_t j = 0;
 
-	while (j + 1 < SHARD_ID / 2 && x->v[j] == y->v[j])
+	while (j + 1 < SHARD_ID / 2 && a->v[j] == b->v[j])
 		j++;
-	return (x->v[j] > y->v[j]) - (x->v[j] < y->v[j]);
+	return (a->v[j] > b->v[j]) - (a->v[j] < b->v[j]);
 }
 
-/* Set p->next to the rows of the step before, one step older, without the devices that
- * are forgotten. */
-static int
-center_older(struct center *p, struct err *e)
+/* Set a row to what it was one step before; with little mass the device begins again. */
+static void
+center_older(struct center_row *to, const struct center_row *from)
 {
-	const struct center_row *from;
-	struct center_row *to;
-	size_t i, j;
+	size_t j;
 
-	p->next.n = 0;
-	for (i = 0; i < p->last.n; i++) {
-		from = &p->last.row[i];
-		if (i != 0 && from->mass * CENTER_KEEP < CENTER_LEAST)
-			continue;
-		if ((to = center_more(&p->next, e)) == NULL)
-			return -ERR_SYS;
-		*to = *from;
-		to->mass *= CENTER_KEEP;
-		for (j = 0; j < SKETCH_M; j++)
-			to->u[j] *= CENTER_KEEP;
-	}
-	return 0;
+	to->device = from->device;
+	if (from->mass * CENTER_KEEP < CENTER_LEAST)
+		return;
+	to->mass = from->mass * CENTER_KEEP;
+	for (j = 0; j < SKETCH_M; j++)
+		to->u[j] = from->u[j] * CENTER_KEEP;
 }
 
 /* Add the sketch c + scale (x - c) to a row's mean. */
@@ -328,32 +314,39 @@ center_far2(const struct center_row *a, const struct center_row *b)
 	return s;
 }
 
-/* Add contribution i to the row of its device: one of the first `old' rows, which are
- * sorted, or a new one.  A device without a name keeps no row. */
+/* Make the rows after this step from those before it and from the contributions that
+ * count.  Both are sorted by device.  A device without a name keeps no row. */
 static int
-center_count(struct center *p, struct robust_one *one, size_t i, size_t old,
-    struct err *e)
+center_next(struct center *p, struct robust_step *t, struct err *e)
 {
 	static const struct center_id nobody;
-	const struct center_id *const id = &p->device[i];
 	const double *const c = p->known ? p->now.row + p->k * SKETCH_M : NULL;
-	const int named = center_by_id(id, &nobody) != 0;
-	struct center_row *row = NULL;
+	struct center_row *row;
+	size_t i = 0, k = 0;
+	int order;
 
-	if (named && old > 1)
-		row = bsearch(id, p->next.row + 1, old - 1, sizeof(*row),
-		    center_by_id);
-	if (row == NULL) {
+	p->next.n = 0;
+	while (i < p->last.n || k < p->k) {
+		order = i == 0 || k == p->k ? -1 : i == p->last.n ? 1 :
+		    center_by_id(&p->last.row[i].device, &p->device[k]);
 		if ((row = center_more(&p->next, e)) == NULL)
 			return -ERR_SYS;
-		row->device = *id;
+		if (order <= 0)
+			center_older(row, &p->last.row[i++]);
+		else
+			row->device = p->device[k];
+		if (p->next.n == 1 && p->known)
+			center_put(row, c, c, 1);
+		if (order >= 0 && p->known && robust_counts(&t->one[k])) {
+			center_put(row, c, p->now.row + k * SKETCH_M,
+			    fmin(1, CENTER_LOUD * t->one[k].scale));
+			t->one[k].far2 = center_far2(row, &p->next.row[0]);
+		}
+		k += order >= 0;
+		if (p->next.n > 1 && (row->mass <= 0 ||
+		    center_by_id(&row->device, &nobody) == 0))
+			p->next.n--;
 	}
-	if (p->known) {
-		center_put(row, c, p->now.row + i * SKETCH_M,
-		    fmin(1, CENTER_LOUD * one->scale));
-		one->far2 = center_far2(row, &p->next.row[0]);
-	}
-	p->next.n -= !named;
 	return 0;
 }
 
@@ -378,29 +371,13 @@ center_places(const struct center *p, const struct robust_step *t)
 int
 center_judge(struct center *p, struct robust_step *t, struct err *e)
 {
-	const double *c;
-	size_t i, old;
 	int r;
 
 	if (!p->known)
 		p->seed = center_places(p, t);
-	if ((r = center_older(p, e)) < 0)
-		return r;
-	if (p->known) {
-		c = p->now.row + p->k * SKETCH_M;
-		center_put(&p->next.row[0], c, c, 1);
-	}
-	old = p->next.n;
-	for (i = 0; i < p->k && r == 0; i++) {
-		if (robust_counts(&t->one[i]))
-			r = center_count(p, &t->one[i], i, old, e);
-	}
-	if (r < 0)
-		return r;
-	qsort(p->next.row + 1, p->next.n - 1, sizeof(*p->next.row), center_by_id);
-	if (p->known)
-		robust_past(t, p->tmp);
-	return 0;
+	if ((r = center_next(p, t, e)) == 0 && p->known)
+		robust_past(t);
+	return r;
 }
 
 int

@@ -76,8 +76,7 @@ struct center {
 	struct center_rows last, next;
 	struct sketch now;		/* sketches of this step's shards and of the center */
 	struct center_id *device;	/* [k] of each contribution to this step */
-	double *tmp;			/* f64[k], to sort in */
-	size_t k, device_cap, tmp_cap;
+	size_t k, device_cap;
 };
 #define CENTER_INIT { .dir = STATE_INIT, .newest = 1 }
 

@@ -1,124 +1,81 @@
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/compare.h"
 #include "base/err.h"
+#include "base/num.h"
 #include "sync/robust.h"
 
-/* Parse ':' and a number of devices; move *s past them.  Return 0 on error. */
 static int
-robust_devices(const char **s, size_t lo, size_t *v)
+robust_devices(size_t *v, const char *s)
 {
-	char *end;
-	unsigned long n;
+	uint64_t n;
 
-	if (**s != ':' || (*s)[1] < '0' || (*s)[1] > '9')
+	if (s == NULL || num_u64(&n, s, 0, 1 << 20, "F", NULL) < 0)
 		return 0;
-	n = strtoul(*s + 1, &end, 10);
-	if (n < lo || n > 1 << 20)
-		return 0;
-	*s = end;
 	*v = (size_t)n;
 	return 1;
 }
 
-/* Parse ':' and a number from lo to hi; move *s past them.  Return 0 on error. */
 static int
-robust_number(const char **s, double lo, double hi, double *v)
+robust_number(double *v, const char *s, double lo)
 {
-	char *end;
-
-	if (**s != ':' || (*s)[1] < '0' || (*s)[1] > '9')
-		return 0;
-	*v = strtod(*s + 1, &end);
-	*s = end;
-	return *v >= lo && *v <= hi;
+	return s != NULL && s[0] >= '0' && s[0] <= '9' &&
+	    num_f64(v, s, lo, DBL_MAX, "X", NULL) == 0;
 }
 
-/* Return 1 if ":senders" follows; move *s past it. */
+/* Parse a word of a rule: return 1 for a limit, 2 for how to combine values, 0 for
+ * neither. */
 static int
-robust_whom(const char **s)
+robust_word(struct robust_rule *q, char *word)
 {
-	static const char senders[] = ":senders";
-	const size_t n = sizeof(senders) - 1;
-	const int is = strncmp(*s, senders, n) == 0;
+	static const char *const kinds[] = { "mean", "clip", "trim", "median", "center" };
+	char *arg = strchr(word, ':'), *whom = strstr(word, ":senders");
+	int kind, known;
 
-	*s += is ? n : 0;
-	return is;
-}
-
-/* Parse the word that says how to combine values; its name has n bytes.  Move *s past it. */
-static int
-robust_kind(struct robust_rule *q, const char **s, size_t n)
-{
-	static const char *const names[] = { "mean", "clip", "trim", "median",
-	    "center" };
-	const char *const name = *s;
-	int i;
-
-	for (i = 0; i <= ROBUST_CENTER; i++)
-		if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
-			break;
-	*s += n;
-	q->kind = (enum robust_kind)i;
-	switch (i) {
-	case ROBUST_MEAN:
-		return 1;
-	case ROBUST_CLIP:
-		return robust_number(s, DBL_MIN, DBL_MAX, &q->clip);
-	case ROBUST_TRIM:
-		if (!robust_devices(s, 0, &q->f))
-			return 0;
-		q->senders = robust_whom(s);
-		return 1;
-	case ROBUST_MEDIAN:
-		q->senders = robust_whom(s);
-		return 1;
-	case ROBUST_CENTER:
-		return robust_devices(s, 0, &q->f);
-	default:
-		return 0;
-	}
-}
-
-/* Parse a word of a rule: 1 for a limit, 2 for how to combine values, 0 for neither. */
-static int
-robust_word(struct robust_rule *q, const char **s)
-{
-	const size_t n = strcspn(*s, ":,");
-
-	if (n == 10 && memcmp(*s, "norm-ratio", n) == 0) {
-		*s += n;
-		return robust_number(s, 1, DBL_MAX, &q->max_ratio);
-	}
-	if (n == 6 && memcmp(*s, "finite", n) == 0) {
-		*s += n;
-		q->finite = 1;
-		return 1;
-	}
-	return robust_kind(q, s, n) ? 2 : 0;
+	/* ":senders" must be the end, and may follow trim:F and median */
+	if (whom != NULL && strcmp(whom, ":senders") == 0)
+		*whom = '\0';
+	else
+		whom = NULL;
+	if (arg != NULL && arg == whom)
+		arg = NULL;
+	if (arg != NULL)
+		*arg++ = '\0';
+	if (whom == NULL && strcmp(word, "norm-ratio") == 0)
+		return robust_number(&q->max_ratio, arg, 1);
+	if (whom == NULL && arg == NULL && strcmp(word, "finite") == 0)
+		return q->finite = 1;
+	for (kind = ROBUST_CENTER; kind >= 0 && strcmp(kinds[kind], word) != 0; kind--)
+		continue;
+	q->kind = (enum robust_kind)kind;
+	q->senders = whom != NULL;
+	known = kind == ROBUST_CLIP ? robust_number(&q->clip, arg, DBL_MIN) :
+	    kind == ROBUST_TRIM || kind == ROBUST_CENTER ? robust_devices(&q->f, arg) :
+	    kind >= 0 && arg == NULL;
+	return known && (whom == NULL || robust_elements(q)) ? 2 : 0;
 }
 
 int
 robust_parse(struct robust_rule *q, const char *s, struct err *e)
 {
-	const char *p = s;
-	int word, kinds = 0;
+	char copy[128], *next = copy, *word;
+	int what = snprintf(copy, sizeof(copy), "%s", s) < (int)sizeof(copy), kinds = 0;
 
 	*q = (struct robust_rule){ 0 };
-	for (;; p++) {
-		word = robust_word(q, &p);
-		kinds += word == 2;
-		if (word == 0 || kinds > 1 || (*p != ',' && *p != '\0'))
-			return err_set(e, ERR_USAGE, "--rule '%s' is unknown: "
-			    "expected mean, sum, clip:X, trim:F, median or center:F; "
-			    "norm-ratio:R and finite may follow after commas", s);
-		if (*p == '\0')
-			return 0;
+	while (what != 0 && (word = next) != NULL) {
+		if ((next = strchr(word, ',')) != NULL)
+			*next++ = '\0';
+		what = robust_word(q, word);
+		kinds += what == 2;
 	}
+	return what != 0 && kinds <= 1 ? 0 : err_set(e, ERR_USAGE, "--rule '%s' is "
+	    "unknown: expected mean, sum, clip:X, trim:F, median or center:F; "
+	    "norm-ratio:R and finite may follow after commas", s);
 }
 
 int
@@ -147,9 +104,11 @@ robust_step(struct robust_step *t, size_t k, struct err *e)
 	t->one = alloc_get(k, sizeof(*t->one), e);
 	t->x = alloc_get(k, sizeof(*t->x), e);
 	t->element = alloc_get(k, sizeof(*t->element), e);
+	t->sorted = alloc_get(k, sizeof(*t->sorted), e);
 	for (; t->one != NULL && k > 0; k--)
 		t->one[k - 1].share = t->one[k - 1].scale = 1;
-	return t->one != NULL && t->x != NULL && t->element != NULL ? 0 : -ERR_SYS;
+	return t->one != NULL && t->x != NULL && t->element != NULL &&
+	    t->sorted != NULL ? 0 : -ERR_SYS;
 }
 
 void
@@ -158,6 +117,7 @@ robust_release(struct robust_step *t)
 	alloc_free(t->one);
 	alloc_free(t->x);
 	alloc_free(t->element);
+	alloc_free(t->sorted);
 	*t = (struct robust_step){ .k = 0 };
 }
 
@@ -188,25 +148,25 @@ robust_left(const struct robust_one *o, size_t k)
 	return n;
 }
 
-/* Store the sorted norms of the contributions that count in tmp.  Return their
- * number. */
-static size_t
-robust_norms(const struct robust_one *o, size_t k, double *tmp)
+/* Return the smaller of the middle two norms of the contributions that count or, with
+ * `far', of their distances; 0 if there is none. */
+static double
+robust_middle(const struct robust_step *t, int far)
 {
 	size_t i, n = 0;
 
-	for (i = 0; i < k; i++)
-		if (robust_counts(&o[i]))
-			tmp[n++] = sqrt(o[i].norm2);
-	qsort(tmp, n, sizeof(*tmp), compare_f64);
-	return n;
+	for (i = 0; i < t->k; i++)
+		if (robust_counts(&t->one[i]))
+			t->sorted[n++] = sqrt(far ? t->one[i].far2 : t->one[i].norm2);
+	qsort(t->sorted, n, sizeof(*t->sorted), compare_f64);
+	return n != 0 ? t->sorted[(n - 1) / 2] : 0;
 }
 
 static void
-robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
+robust_limits(const struct robust_rule *q, struct robust_step *t)
 {
 	struct robust_one *o = t->one;
-	size_t i, n, k = t->k;
+	size_t i, k = t->k;
 
 	for (i = 0; i < k; i++) {
 		o[i].scale = 1;
@@ -214,8 +174,7 @@ robust_limits(const struct robust_rule *q, struct robust_step *t, double *tmp)
 	}
 	/* the norms of bad devices are included: each moves the median by one place only.  Take
 	 * the smaller of the middle two, since a step that is too short does less harm */
-	if ((n = robust_norms(o, k, tmp)) != 0)
-		t->median = tmp[(n - 1) / 2];
+	t->median = robust_middle(t, 0);
 	for (i = 0; i < k; i++) {
 		double norm = sqrt(o[i].norm2);
 
@@ -292,37 +251,30 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
  * the radius is at most the largest distance of an honest device.  Devices at more than
  * twice the radius are marked as clipped. */
 void
-robust_past(struct robust_step *t, double *tmp)
+robust_past(struct robust_step *t)
 {
-	struct robust_one *o = t->one;
-	const size_t k = t->k;
-	size_t i, n = 0;
-	double far, radius;
+	const double radius = robust_middle(t, 1);
+	struct robust_one *o;
+	double far;
 
-	for (i = 0; i < k; i++)
-		if (robust_counts(&o[i]))
-			tmp[n++] = sqrt(o[i].far2);
-	qsort(tmp, n, sizeof(*tmp), compare_f64);
-	radius = tmp[(n - 1) / 2];
-	for (i = 0; i < k; i++) {
-		if (!robust_counts(&o[i]))
+	for (o = t->one; o < t->one + t->k; o++) {
+		if (!robust_counts(o))
 			continue;
-		far = sqrt(o[i].far2);
-		o[i].scale *= far > radius ? radius / far : 1;
+		far = sqrt(o->far2);
+		o->scale *= far > radius ? radius / far : 1;
 		if (far > 2 * radius)
-			o[i].fate = ROBUST_CLIPPED;
+			o->fate = ROBUST_CLIPPED;
 	}
 }
 
 static int
-robust_center(const struct robust_rule *q, struct robust_step *t, double *tmp,
-    struct err *e)
+robust_center(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {
 	/* contributions already left out count as bad ones */
 	if (t->k < 2 * q->f + 1)
 		return err_set(e, ERR_REFUSED, "center:%zu needs "
 		    "at least %zu contributions, found %zu", q->f, 2 * q->f + 1, t->k);
-	robust_past(t, tmp);
+	robust_past(t);
 	robust_even(t->one, t->k);
 	return 0;
 }
@@ -330,26 +282,18 @@ robust_center(const struct robust_rule *q, struct robust_step *t, double *tmp,
 int
 robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {
-	struct robust_one *o = t->one;
-	size_t k = t->k;
-	double *tmp = alloc_get(k, sizeof(*tmp), e);
 	int r = 0;
 
-	if (tmp == NULL)
-		return -ERR_SYS;
-	robust_limits(q, t, tmp);
-	t->none = robust_left(o, k) == 0;
+	robust_limits(q, t);
+	t->none = robust_left(t->one, t->k) == 0;
 	if (t->none)
-		r = err_set(e, ERR_REFUSED, "all %zu contributions are left "
-		    "out: not finite, or beyond a limit", k);
-	else if (robust_centered(q))
-		r = robust_center(q, t, tmp, e);
+		return err_set(e, ERR_REFUSED, "all %zu contributions are left "
+		    "out: not finite, or beyond a limit", t->k);
+	if (robust_centered(q))
+		r = robust_center(q, t, e);
 	else if (robust_elements(q))
-		r = robust_dense(q, o, k, e);
-	if (r == 0)
-		r = robust_fit(q, t, e);
-	alloc_free(tmp);
-	return r;
+		r = robust_dense(q, t->one, t->k, e);
+	return r < 0 ? r : robust_fit(q, t, e);
 }
 
 /* Sort v[n].  Few values in nearly sorted order are common, so this is an insertion

@@ -86,6 +86,7 @@ struct robust_step {
 	struct robust_one *one;
 	const float **x;	/* [k] scratch: each contribution's values of a group */
 	float *element;		/* scratch of robust_combine */
+	double *sorted;		/* [k] scratch */
 	double median;		/* out: the median norm, bad devices included */
 	int none;		/* out: 1 if the limits leave no contribution */
 	size_t f;		/* out: the rule's F, or less where the limits leave too
@@ -106,10 +107,10 @@ int robust_counts(const struct robust_one *o);
 int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
 /* Clip to the median distance, by this step's distances or by those over many steps; far2
- * has their squares. Multiply scale by min(1, tau / far), with tau the median far; tmp is
- * f64[k]. These factors are the weights of one Weiszfeld step for the geometric median
+ * has their squares. Multiply scale by min(1, tau / far), with tau the median far. These
+ * factors are the weights of one Weiszfeld step for the geometric median
  * (Pillutla, Kakade and Harchaoui 2022), except that within tau all are equal. */
-void robust_past(struct robust_step *t, double *tmp);
+void robust_past(struct robust_step *t);
 
 /* Return why a contribution is left out: "norm-ratio", "nonfinite", ... */
 const char *robust_why(enum robust_fate fate);
