@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "format/keys.h"
-#include "format/array.h"
 #include "format/reader.h"
 #include "format/writer.h"
 
@@ -178,21 +177,4 @@ keys_put(struct writer *w, const struct text_kv *kv, struct err *e)
 		r = writer_note(w, FRAME_POLI, b.p, b.n, e);
 	buf_release(&b);
 	return r;
-}
-
-int
-keys_times(const unsigned char *p, size_t len, size_t n, double *v, struct err *e)
-{
-	double t;
-	size_t i;
-	int k = array_get_times(p, len, n, v, e);
-
-	if (k < 0)
-		return k;
-	for (i = 0; i < n / 2; i++) {
-		t = v[i];
-		v[i] = v[n - 1 - i];
-		v[n - 1 - i] = t;
-	}
-	return 0;
 }

@@ -71,9 +71,4 @@ int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 /* Write kv as a pOLi frame. Return -ERR_DATA if it exceeds TEXT_MAX_KV. */
 int keys_put(struct writer *w, const struct text_kv *kv, struct err *e);
 
-/* Read the payload p of a tIMe frame, the times of a model's n tensors in seconds, into v
- * f64[n] in reverse: v[0] is the last tensor. Return -ERR_DATA unless it has n times from
- * 0 to 1e7. */
-int keys_times(const unsigned char *p, size_t len, size_t n, double *v, struct err *e);
-
 #endif

@@ -16,7 +16,7 @@ enum shard_kind {
 
 #define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* the residual was added (equation 7) */
 #define SHARD_CLIPPED ((uint32_t)4)
-#define SHARD_PREDICTED ((uint32_t)16)		/* values are differences to a history */
+#define SHARD_PREDICTED ((uint32_t)16)		/* differences to a history; 8 is reserved */
 
 /* Well-known keys of a shard. */
 #define SHARD_KEY_RUN "run"		/* names of run and device; the ids are their hashes */

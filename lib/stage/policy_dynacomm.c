@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "format/array.h"
 #include "format/keys.h"
 #include "format/schema.h"
 #include "format/reader.h"
@@ -18,12 +19,19 @@ int
 policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
     size_t len, size_t n, struct err *e)
 {
-	double *v = alloc_get(n, sizeof(*v), e);
-	int k = v != NULL ? keys_times(p, len, n, v, e) : -ERR_SYS;
+	double *v = alloc_get(n, sizeof(*v), e), t;
+	int k = v != NULL ? array_get_times(p, len, n, v, e) : -ERR_SYS;
+	size_t i;
 
 	if (k < 0) {
 		alloc_free(v);
 		return k;
+	}
+	/* the first layer is the last tensor */
+	for (i = 0; i < n / 2; i++) {
+		t = v[i];
+		v[i] = v[n - 1 - i];
+		v[n - 1 - i] = t;
 	}
 	alloc_free(c->heard);
 	c->heard = v;

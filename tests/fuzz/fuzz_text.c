@@ -64,7 +64,6 @@ arrays(const unsigned char *p, size_t n, struct err *e)
 	(void)array_get_names(&l, p, n, e);
 	array_release(&l);
 	(void)array_get_times(p, n, LAYERS, v, e);
-	(void)keys_times(p, n, LAYERS, v, e);
 }
 
 static void
