@@ -440,7 +440,6 @@ conserve_compare(struct conserve_run *x, const struct schema *sc)
 		c->index = at - sc->t[t].base;
 		c->given = x->sum[i].given;
 		c->missing = v;
-		c->bound = bound;
 	}
 }
 
@@ -476,8 +475,6 @@ conserve_open(struct conserve_run *x, struct err *e)
 		    x->in->state);
 	sh = reader_shard(x->now.d.r);
 	x->c->step = sh->step;
-	(void)snprintf(x->c->run, sizeof(x->c->run), "%s",
-	    text_get(&sh->kv, SHARD_KEY_RUN) != NULL ? shard_run(sh) : "");
 	(void)snprintf(x->c->device, sizeof(x->c->device), "%s", shard_device(sh));
 	return 0;
 }

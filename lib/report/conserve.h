@@ -28,7 +28,7 @@ struct conserve_in {
 };
 
 struct conserve {
-	char run[256], device[256];
+	char device[256];
 	uint64_t step;		/* step of the residual */
 	uint64_t steps;		/* number of inputs that were counted */
 	uint64_t accepted, pending;	/* number of shards: accepted; pending */
@@ -41,7 +41,6 @@ struct conserve {
 	uint64_t index;
 	double given;		/* sum of the inputs */
 	double missing;		/* given minus the right side of the equation */
-	double bound;		/* largest difference that rounding explains */
 };
 
 /*
