@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@
 
 enum {
 	CLI_MAX = 128,		/* options of one program */
-	CLI_PATHS = 256		/* limit on paths that are allowed one by one */
+	CLI_PATHS = 256		/* limit on paths that options name */
 };
 
 /* State of reading the options of a program or command. */
@@ -259,33 +258,6 @@ cli_path(struct cli_line *l, enum opt_right right, const char *path)
 	l->path[l->paths++].how = how[right];
 }
 
-/* Allow operands for reading. If there are more than CLI_PATHS, allow their directories
- * instead, which are usually few. */
-static int
-cli_operands(struct sandbox *box, char **path, int n, struct err *e)
-{
-	char last[PATH_MAX] = "", dir[PATH_MAX];
-	int i, k, r = 0;
-
-	for (i = 0; i < n && r == 0; i++) {
-		if (n <= CLI_PATHS) {
-			r = sandbox_allow(box, path[i], SANDBOX_READ, e);
-			continue;
-		}
-		k = snprintf(dir, sizeof(dir), "%s", path[i]);
-		if (k < 0 || (size_t)k >= sizeof(dir))
-			continue;
-		while (k > 0 && dir[k - 1] != '/')
-			k--;
-		dir[k] = '\0';
-		if (i > 0 && strcmp(dir, last) == 0)
-			continue;
-		r = sandbox_allow(box, k > 0 ? dir : ".", SANDBOX_READ, e);
-		memcpy(last, dir, sizeof(last));
-	}
-	return r;
-}
-
 /* Allow the directory of an operand that will be replaced, after following links. */
 static int
 cli_replaced(struct sandbox *box, const char *path, struct err *e)
@@ -336,8 +308,10 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 	for (i = 0; c->replaces && i < (size_t)n; i++)
 		if ((r = cli_replaced(box, operand[i], e)) < 0)
 			return r;
-	if ((r = cli_operands(box, operand, n, e)) < 0 ||
-	    (r = sandbox_enter(box, (enum sandbox_want)c->sandbox,
+	for (i = 0; i < (size_t)n; i++)
+		if ((r = sandbox_allow(box, operand[i], SANDBOX_READ, e)) < 0)
+			return r;
+	if ((r = sandbox_enter(box, (enum sandbox_want)c->sandbox,
 	    says, sizeof(says), e)) < 0)
 		return r;
 	cli_say(c, !box->partial ? 2 : !c->serves, "sandbox: %s", says);

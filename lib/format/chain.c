@@ -173,11 +173,10 @@ chain_payload(struct chain *c, struct err *e)
 	size_t n = c->head.wire_len, all = n + frame_padding(n);
 	int large = c->head.type == FRAME_DATA && n >= CHAIN_KEEP, r;
 	int part = large && (c->head.flags & FRAME_LZ4) == 0;
-	int skip_checks = part && c->skip_checks;
-	int skip = part && c->skip_bodies && io_can_seek(c->io);
+	int skip = part && c->skip;
 
 	c->payload.n = 0;
-	io_splice_keep(c->io, large && !skip_checks && !skip ? all : 0);
+	io_splice_keep(c->io, large && !skip ? all : 0);
 	/* make room for later frames, too, which may be larger */
 	if ((r = buf_room(&c->payload, large && all < CHAIN_ROOM ? CHAIN_ROOM :
 	    all, e)) < 0)
@@ -190,28 +189,13 @@ chain_payload(struct chain *c, struct err *e)
 	f->wire_len = n;
 	f->wire_hash = c->head.payload_hash;
 	f->unseen = all;
-	f->skipped = 0;
-	r = skip_checks || skip ? chain_directory(c, e) : chain_see(c, e);
-	if (r < 0 || !skip)
-		return r;
-	f->skipped = f->unseen;
-	f->unseen = 0;
-	return io_skip(c->io, f->skipped, e);
+	return skip ? chain_directory(c, e) : chain_see(c, e);
 }
 
 int
 chain_fetch(struct chain *c, struct err *e)
 {
-	struct chain_frame *f = &c->frame;
-	int r;
-
-	if (f->skipped == 0)
-		return 0;
-	f->unseen = f->skipped;
-	f->skipped = 0;
-	if ((r = io_seek(c->io, io_bytes(c->io) - f->unseen, e)) < 0)
-		return r;
-	return chain_see(c, e);
+	return c->frame.unseen == 0 ? 0 : chain_see(c, e);
 }
 
 /* Copy the rest of the payload, which could not be spliced to `to'. some: 1 if a part was

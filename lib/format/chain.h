@@ -25,7 +25,6 @@ struct chain_frame {
 	const unsigned char *wire;	/* the payload as it was read */
 	size_t wire_len;
 	size_t unseen;			/* unread bytes at the end, with padding */
-	size_t skipped;			/* bytes skipped without reading, with padding */
 	uint64_t wire_hash;
 	const unsigned char *raw;	/* the payload after LZ4 decompression */
 	size_t raw_len;
@@ -47,8 +46,7 @@ struct chain {
 	struct chain_pos pos;
 	struct chain_frame frame;
 	struct frame_head head;
-	int skip_checks;		/* 1: do not verify the values in DATA */
-	int skip_bodies;		/* 1: skip the values if possible */
+	int skip;			/* 1: do not read the values in DATA */
 	uint32_t max_frame;		/* limit in bytes that the stream states */
 	unsigned char schema_id[16];	/* schema that the stream states */
 	struct hash_sum *headers;
@@ -71,7 +69,7 @@ int chain_begin(struct chain *c, struct err *e);
  * call chain_begin for the next stream. */
 int chain_next(struct chain *c, struct err *e);
 
-/* Read the skipped part of the current frame, so that it is complete and verified. */
+/* Read the unread part of the current frame, so that it is complete and verified. */
 int chain_fetch(struct chain *c, struct err *e);
 /* Write the payload of the current frame f unchanged, with its padding. */
 int chain_pass(const struct chain_frame *f, struct io *to, struct err *e);

@@ -341,8 +341,7 @@ reader_on_table(struct reader *r, struct err *e)
 		return k;
 	if (r->table.n < r->table_size)
 		return 0;
-	k = schema_decode(&r->own_schema, r->table.p, r->table.n,
-	    r->o.max_elements, r->table_wire, e);
+	k = schema_decode(&r->own_schema, r->table.p, r->table.n, e);
 	buf_release(&r->table);
 	r->have_schema = k == 0;
 	return k;
@@ -699,25 +698,24 @@ reader_io(const struct reader *r)
 void
 reader_splice(struct reader *r, const struct io *to, int skip_checks)
 {
-	r->c.skip_checks = io_splice(r->c.io, to) && skip_checks;
-}
-
-void
-reader_skip_checks(struct reader *r)
-{
-	if (io_can_seek(r->c.io)) {
-		r->c.skip_checks = 1;
-		io_sparse(r->c.io);
-	}
+	r->c.skip = io_splice(r->c.io, to) && skip_checks;
 }
 
 int
 reader_skip_bodies(struct reader *r, int on)
 {
-	int was = r->c.skip_bodies;
+	int was = r->c.skip;
 
-	r->c.skip_bodies = on;
+	if (io_can_seek(r->c.io))
+		r->c.skip = on;
 	return was;
+}
+
+void
+reader_skip_checks(struct reader *r)
+{
+	(void)reader_skip_bodies(r, 1);
+	io_sparse(r->c.io);
 }
 
 int

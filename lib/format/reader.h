@@ -85,10 +85,9 @@ const struct shard_end *reader_end_of_shard(const struct reader *r);
 /* Return the stream's provenance as text, one line per program; "" if none. */
 const char *reader_provenance(const struct reader *r);
 
-/* Two ways to skip values if the input can seek. reader_skip_bodies: while `on' is 1,
- * bodies of large DATA frames are neither read nor checked and must not be used; nothing
- * else changes. Return the old setting. reader_skip_checks: from now on bodies are
- * neither read nor checked, but frames can be copied (writer_pass). */
+/* reader_skip_bodies: if the input can seek, bodies of large DATA frames are neither read
+ * nor checked while `on' is 1, and must not be used; frames can still be copied (writer_pass).
+ * Return the old setting.  reader_skip_checks: do so to the end, and read little ahead. */
 int reader_skip_bodies(struct reader *r, int on);
 void reader_skip_checks(struct reader *r);
 /* At READER_DATA: read the bodies of this frame if they were skipped. */

@@ -479,8 +479,7 @@ schema_wire(struct schema_wire *w, uint32_t *group, uint64_t *total,
 }
 
 int
-schema_decode(struct schema *s, const unsigned char *p, size_t n,
-    uint64_t max, size_t wire, struct err *e)
+schema_decode(struct schema *s, const unsigned char *p, size_t n, struct err *e)
 {
 	struct schema_wire w;
 	uint64_t total;
@@ -489,8 +488,6 @@ schema_decode(struct schema *s, const unsigned char *p, size_t n,
 
 	schema_release(s);
 	if ((r = schema_wire(&w, &s->group_size, &total, p, n, e)) < 0)
-		return r;
-	if ((r = schema_bomb(&w, s->group_size, total, max, wire, e)) < 0)
 		return r;
 	for (i = 0; i < w.ntensors && r == 0; i++)
 		r = schema_entry(s, &w, i, e);

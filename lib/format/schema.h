@@ -91,9 +91,8 @@ int schema_encode(const struct schema *s, struct buf *out, struct err *e);
  * refuse more than max elements, or more groups than max(2^20, max / 2^16) + wire. */
 int schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
     size_t *size, struct err *e);
-/* Decode the whole table p[n], with the limits of schema_bytes. */
-int schema_decode(struct schema *s, const unsigned char *p, size_t n,
-    uint64_t max, size_t wire, struct err *e);
+/* Decode the whole table p[n], whose first bytes schema_bytes accepted. */
+int schema_decode(struct schema *s, const unsigned char *p, size_t n, struct err *e);
 
 /* Return 1 for types whose values must not change: integers, booleans, and floats of 8 bits
  * or fewer. Such tensors are coded losslessly, have no residual and are never averaged. */

@@ -91,9 +91,11 @@ schemas(const unsigned char *p, size_t n, struct err *e)
 {
 	struct schema s = SCHEMA_INIT;
 	struct schema_span span;
+	size_t size;
 	uint32_t g;
 
-	if (schema_decode(&s, p, n, 1 << 20, n, e) == 0)
+	if (schema_bytes(p, n, 1 << 20, n, &size, e) == 0 &&
+	    schema_decode(&s, p, n, e) == 0)
 		for (g = 0; g < s.ngroups && g < GROUPS; g++)
 			schema_span(&s, g, &span);
 	schema_release(&s);
