@@ -4,8 +4,8 @@
  */
 #include "base/alloc.h"
 #include "base/io.h"
+#include "format/annotation.h"
 #include "format/frame.h"
-#include "format/note.h"
 #include "format/plan_text.h"
 #include "pipe/program.h"
 #include "stage/stage_select.h"

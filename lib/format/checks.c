@@ -5,10 +5,10 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "format/annotation.h"
 #include "format/array.h"
 #include "format/checks.h"
 #include "format/keys.h"
-#include "format/note.h"
 #include "format/reader.h"
 
 /* Check that a key, if present, is `none' or a digest in lower-case hexadecimal

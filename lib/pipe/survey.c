@@ -3,8 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "format/annotation.h"
 #include "format/keys.h"
-#include "format/note.h"
 #include "pipe/survey.h"
 
 int

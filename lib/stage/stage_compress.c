@@ -7,7 +7,7 @@
 #include "base/pool.h"
 #include "device/contraction.h"
 #include "device/shares.h"
-#include "format/note.h"
+#include "format/annotation.h"
 #include "format/values.h"
 #include "format/writer.h"
 #include "kern/kern.h"

@@ -11,7 +11,7 @@
 #include "base/num.h"
 #include "device/memory.h"
 #include "device/residual.h"
-#include "format/note.h"
+#include "format/annotation.h"
 #include "format/values.h"
 #include "stage/stage_score.h"
 

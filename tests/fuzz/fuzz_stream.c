@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "format/annotation.h"
 #include "format/frame.h"
-#include "format/note.h"
 #include "format/reader.h"
 #include "format/text.h"
 #include "format/values.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "format/annotation.h"
 #include "format/array.h"
 #include "format/keys.h"
-#include "format/note.h"
 #include "format/receipt.h"
 #include "format/schema.h"
 #include "format/shard.h"

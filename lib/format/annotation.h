@@ -4,8 +4,8 @@
  * f64}, then n entries. Annotations are inside the shard, before or after the data they
  * describe; ranges of one type rise.
  */
-#ifndef ACE_NOTE_H
-#define ACE_NOTE_H
+#ifndef ACE_ANNOTATION_H
+#define ACE_ANNOTATION_H
 
 #include <stdint.h>
 

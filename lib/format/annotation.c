@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "format/note.h"
+#include "format/annotation.h"
 #include "format/schema.h"
 
 static int
