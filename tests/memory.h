@@ -38,8 +38,6 @@ memory_create(struct io **io, struct err *e)
 	(void)snprintf(name, sizeof(name), "memory %d", dup(fd));
 	if ((r = io_create_fd(io, fd, name, e)) == 0)
 		io_own(*io);
-	else
-		(void)close(fd);
 	return r;
 }
 
