@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "device/memory.h"
 #include "pipe/event.h"
 #include "pipe/program.h"
 #include "stage/stage_compress.h"
@@ -52,7 +51,6 @@ struct opts {
 	struct stage_policy_opts policy;
 	struct stage_select_opts select;
 	struct stage_compress_opts compress;
-	struct memories later;		/* memories that the stages save with a step */
 	int print;
 	const char *schema, *state;	/* schema of the input; state directory of all */
 	char *word[PARTS][WORDS];	/* command line of each program */
@@ -277,10 +275,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 		print(o, *path);
 		return 0;
 	}
-	/* no other program commits to the state meanwhile, so memories are saved
-	 * together, with the step */
-	o->f->later = &o->later;
-	o->expand.alone = 1;
+	o->expand.alone = o->score.alone = 1;
 	o->select.kept = o->state != NULL ? 1 : -1;
 	/* provenance names this program as the last one */
 	o->f->tool = table[COMPRESS].name;
@@ -294,7 +289,6 @@ run(void *arg, char **path, size_t n, struct err *e)
 	if (r == 0)
 		r = stage_pass(o->f, first, (const char *)before.p, *path, e);
 	stage_free(first);
-	memory_release_all(&o->later);
 	buf_release(&before);
 	return r;
 }

@@ -7,17 +7,15 @@
 
 struct at;
 struct err;
-struct memories;
 
 struct statedir {
 	char *dir;
 	int lock;		/* descriptor, or -1 */
 	int durable;		/* 1: its files will be synced */
 	int again;		/* 1: write over the older residual file */
-	struct memories *later;	/* memories that wait to be saved, or NULL */
 	struct at *at;		/* the descriptor of dir */
 };
-#define STATE_INIT { NULL, -1, 0, 0, NULL, NULL }
+#define STATE_INIT { NULL, -1, 0, 0, NULL }
 
 /* statedir_open: open dir, and create it if it does not exist.  Links are followed, except
  * those of other users in folders where all users may create names (temp_target).  From

@@ -68,7 +68,6 @@ feedback_open(struct feedback **out, const char *dir,
 	f->state = (struct statedir)STATE_INIT;
 	f->state.durable = o->sync == IO_SYNC_FULL;
 	f->state.again = o->sync != IO_SYNC_RENAME;
-	f->state.later = o->later;
 	f->history.rho = (float)o->decay;
 	r = (f->kern = kern_get(e)) != NULL ? 0 : -ERR_USAGE;
 	if (r < 0 || (r = statedir_open(&f->state, dir, e)) < 0 ||
@@ -541,9 +540,8 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err 
 	struct writer *file;
 	int r;
 
-	/* save these first: once the step is committed, it is not coded again */
-	if ((r = contraction_save(&f->contract, &f->state, e)) < 0 ||
-	    (r = memory_flush(&f->state, e)) < 0)
+	/* save this first: once the step is committed, it is not coded again */
+	if ((r = contraction_save(&f->contract, &f->state, e)) < 0)
 		return r;
 	if (f->history.next != NULL && ((r = writer_send(f->history.next, NULL,
 	    e)) < 0 || (r = writer_end(f->history.next, f->o.sync, e)) < 0))
@@ -595,8 +593,7 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e
 
 	feedback_drop(f);
 	f->sent = 1;
-	if ((r = memory_flush(&f->state, e)) < 0 ||
-	    (r = residual_open(&q, &f->state, e)) < 0)
+	if ((r = residual_open(&q, &f->state, e)) < 0)
 		return r;
 	r = feedback_durable(f, &q, e);
 	while (r >= 0 && (r = residual_pending(&q, e)) > 0 &&

@@ -40,7 +40,6 @@ struct feedback_opts {
 	/* 1: shards go to standard output; stop waiting once nobody reads it any more */
 	int piped;
 	enum io_sync sync;
-	struct memories *later;	/* memories that other stages save with a step, or NULL */
 };
 
 struct feedback;

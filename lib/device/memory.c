@@ -1,21 +1,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/at.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/num.h"
 #include "device/memory.h"
 #include "format/reader.h"
 #include "format/values.h"
 #include "format/writer.h"
-#include "pipe/filter.h"
-
-#define MEMORY_FILE "memory"
 
 int
 memory_put_list(struct memory *h, const char *key, const double *v, size_t n,
@@ -149,16 +142,72 @@ memory_read(struct memory *h, struct reader *r, struct err *e)
 	const struct shard *sh = reader_shard(r);
 	int k;
 
-	*h = (struct memory)MEMORY_INIT;
+	if (sh->kind != SHARD_HISTORY)
+		return err_set(e, ERR_DATA, "corrupt: the shard is not of kind history");
 	h->step = sh->step;
 	memcpy(h->run, sh->run, SHARD_ID);
 	memcpy(h->device, sh->device, SHARD_ID);
-	if ((k = text_copy(&h->kv, &sh->kv, e)) == 0 &&
-	    (k = text_set(&h->kv, MEMORY_KEY, NULL, e)) == 0)
-		k = memory_values(h, r, e);
-	if (k < 0)
-		memory_release(h);
-	return k;
+	k = text_copy(&h->kv, &sh->kv, e);
+	return k < 0 ? k : memory_values(h, r, e);
+}
+
+/* Read the file's memories into h[2]: the memory, and the one before its step.  Return
+ * their number.  Read the whole file, so that its end is verified. */
+static int
+memory_both(struct memory h[2], const struct statedir *s, const char *name,
+    struct err *e)
+{
+	char *path = statedir_path(s, name, e);
+	struct reader *r = NULL;
+	int k, n = 0;
+
+	h[0] = h[1] = (struct memory)MEMORY_INIT;
+	if (path == NULL)
+		return -ERR_SYS;
+	if ((k = reader_kept(&r, path, NULL, e)) > 0)
+		while ((k = reader_to_shard(r, e)) > 0 &&
+		    (k = n < 2 ? memory_read(&h[n++], r, e) : err_set(e, ERR_DATA,
+		    "corrupt: the file has more than two shards")) >= 0)
+			continue;
+	if (k < 0) {
+		memory_release(&h[0]);
+		memory_release(&h[1]);
+		n = 0;
+	}
+	if (k == -ERR_DATA && e != NULL && e->kind == ERR_TRUNCATED) {
+		/* a power cut may have truncated the file, which is not synced */
+		err_clear(e);
+		k = 0;
+	}
+	if (k == -ERR_DATA)
+		k = err_file(e, k, path);
+	h[0].file = h[1].file = name;
+	reader_free(r);
+	alloc_free(path);
+	return k < 0 ? k : n;
+}
+
+int
+memory_load(struct memory *h, const struct statedir *s, const char *name, struct err *e)
+{
+	struct memory both[2];
+	int k = memory_both(both, s, name, e);
+
+	*h = both[0];
+	memory_release(&both[1]);
+	return k > 0 ? 1 : k;
+}
+
+int
+memory_before(struct memory *h, const struct statedir *s, const char *name,
+    uint64_t step, struct err *e)
+{
+	struct memory both[2];
+	int k = memory_both(both, s, name, e), old = k > 0 && both[0].step == step;
+
+	*h = both[old];
+	memory_release(&both[!old]);
+	return k <= 0 ? k : k > old;
 }
 
 int
@@ -201,9 +250,9 @@ memory_schema(const struct memory *h, struct schema *sc, struct err *e)
 	return schema_finish(sc, e);
 }
 
-/* Write the memory as a shard with the given name. */
+/* Write the memory as a shard. */
 static int
-memory_write(const struct memory *h, struct writer *w, const char *name, struct err *e)
+memory_write(const struct memory *h, struct writer *w, struct err *e)
 {
 	struct schema sc = SCHEMA_INIT;
 	struct schema_span span;
@@ -217,8 +266,7 @@ memory_write(const struct memory *h, struct writer *w, const char *name, struct 
 	memcpy(s.run, h->run, SHARD_ID);
 	memcpy(s.device, h->device, SHARD_ID);
 	if ((k = memory_schema(h, &sc, e)) == 0 &&
-	    (k = text_copy(&s.kv, &h->kv, e)) == 0 &&
-	    (k = text_set(&s.kv, MEMORY_KEY, name, e)) == 0)
+	    (k = text_copy(&s.kv, &h->kv, e)) == 0)
 		k = writer_shard(w, &s, &sc, e);
 	for (g = 0; k >= 0 && g < sc.ngroups; g++) {
 		schema_span(&sc, g, &span);
@@ -231,245 +279,22 @@ memory_write(const struct memory *h, struct writer *w, const char *name, struct 
 	return k;
 }
 
-/* ---- the file of a state ---- */
-
-#define MEMORY_BEFORE ".before"
-enum { MEMORY_NAME = 64 };
-
-/* Return the name of the file that holds a memory. */
-static const char *
-memory_file(const char *name)
-{
-	return strcmp(name, MEMORY_LINK) == 0 || strcmp(name, MEMORY_RESTART) == 0 ||
-	    strcmp(name, MEMORY_FEEDBACK) == 0 ? name : MEMORY_FILE;
-}
-
-/* Set *name to the name of the memory at which r stands. If it has no name, leave *name
- * unchanged: a file with a single memory need not name it. */
+/* Write the file of h and, unless it is NULL, of the older memory `before'. */
 static int
-memory_name(const struct reader *r, const char **name, struct err *e)
-{
-	const char *own;
-	const struct shard *sh = reader_shard(r);
-
-	if (sh->kind != SHARD_HISTORY)
-		return err_set(e, ERR_DATA, "corrupt: the shard is not of kind history");
-	if ((own = text_get(&sh->kv, MEMORY_KEY)) != NULL)
-		*name = own;
-	return *name != NULL ? 0 : err_set(e, ERR_DATA, "corrupt: a history has no name");
-}
-
-/* Read the whole file, so that its end is verified, even if only one memory is needed. */
-static int
-memory_find(struct memory *h, struct reader *r, const char *name, struct err *e)
-{
-	const char *at;
-	int k, found = 0;
-
-	while ((k = reader_to_shard(r, e)) > 0) {
-		at = memory_file(name) == name ? name : NULL;
-		if ((k = memory_name(r, &at, e)) < 0)
-			return k;
-		if (strcmp(at, name) != 0)
-			continue;
-		if (found)
-			return err_set(e, ERR_DATA, "corrupt: two histories are "
-			    "named '%s'", name);
-		if ((k = memory_read(h, r, e)) < 0)
-			return k;
-		found = 1;
-	}
-	return k < 0 ? k : found;
-}
-
-int
-memory_load(struct memory *h, const struct statedir *s, const char *name, struct err *e)
-{
-	const char *file = memory_file(name);
-	char *path = statedir_path(s, file, e);
-	struct reader *r = NULL;
-	int k;
-
-	*h = (struct memory)MEMORY_INIT;
-	if (path == NULL)
-		return -ERR_SYS;
-	if ((k = reader_kept(&r, path, NULL, e)) > 0)
-		k = memory_find(h, r, name, e);
-	if (k < 0)
-		memory_release(h);
-	if (k == -ERR_DATA && e != NULL && e->kind == ERR_TRUNCATED) {
-		/* a power cut may have truncated the file, which is not synced */
-		err_clear(e);
-		k = 0;
-	}
-	if (k == -ERR_DATA)
-		k = err_file(e, k, path);
-	h->file = file;
-	reader_free(r);
-	alloc_free(path);
-	return k;
-}
-
-int
-memory_before(struct memory *h, const struct statedir *s, const char *name,
-    uint64_t step, struct err *e)
-{
-	char before[MEMORY_NAME];
-	int k = memory_load(h, s, name, e);
-
-	if (k <= 0 || h->step != step)
-		return k;
-	memory_release(h);
-	(void)snprintf(before, sizeof(before), "%s" MEMORY_BEFORE, name);
-	if ((k = memory_load(h, s, before, e)) > 0 && h->step == step) {
-		memory_release(h);
-		k = 0;
-	}
-	return k;
-}
-
-/* ---- what is to be saved ---- */
-
-static void
-memory_part_release(struct memory_part *p)
-{
-	alloc_free(p->name);
-	memory_release(&p->h);
-}
-
-void
-memory_release_all(struct memories *m)
-{
-	while (m->n > 0)
-		memory_part_release(&m->p[--m->n]);
-	alloc_free(m->p);
-	*m = (struct memories){ 0 };
-}
-
-/* Move the contents of h to m, where they replace a memory of the same name. */
-static int
-memories_put(struct memories *m, const char *name, struct memory *h, struct err *e)
-{
-	struct memory_part new = { alloc_dup(name, e), *h };
-	size_t i = 0;
-
-	if (new.name == NULL || alloc_grow(&m->p, &m->cap, m->n + 1,
-	    sizeof(*m->p), e) < 0) {
-		alloc_free(new.name);
-		return -ERR_SYS;
-	}
-	*h = (struct memory)MEMORY_INIT;
-	while (i < m->n && strcmp(m->p[i].name, name) < 0)
-		i++;
-	if (i < m->n && strcmp(m->p[i].name, name) == 0)
-		memory_part_release(&m->p[i]);
-	else {
-		memmove(&m->p[i + 1], &m->p[i], (m->n - i) * sizeof(*m->p));
-		m->n++;
-	}
-	m->p[i] = new;
-	return 0;
-}
-
-/* Merge old and new memories, both in order of name. */
-static int
-memory_merge(struct memories *m, struct reader *r, struct writer *w, struct err *e)
-{
-	const char *name;
-	size_t i = 0;
-	int k, c;
-
-	do {
-		name = NULL;
-		if ((k = r != NULL ? reader_to_shard(r, e) : 0) < 0 ||
-		    (k > 0 && (k = memory_name(r, &name, e)) < 0))
-			return k;
-		for (c = -1; i < m->n && c < 0; i += c <= 0) {
-			c = name != NULL ? strcmp(m->p[i].name, name) : -1;
-			if (c <= 0 && (k = memory_write(&m->p[i].h, w,
-			    m->p[i].name, e)) < 0)
-				return k;
-		}
-		if (name != NULL && c != 0 && (k = filter_copy(r, w, e)) < 0)
-			return k;
-	} while (name != NULL);
-	return 0;
-}
-
-static int
-memory_lock(const struct statedir *s, int *fd, struct err *e)
-{
-	char *path = statedir_path(s, MEMORY_FILE ".lock", e);
-	int r = path != NULL ? fd_lock(path, LOCK_EX, fd, e) : -ERR_SYS;
-
-	alloc_free(path);
-	return r;
-}
-
-static int
-memory_renew(const char *path, struct memories *m, int merge, struct err *e)
-{
-	struct reader *r = NULL;
-	struct writer *w = NULL;
-	int k = 0;
-
-	if ((!merge || (k = reader_kept(&r, path, NULL, e)) >= 0) &&
-	    (k = writer_file(&w, path, "state", e)) == 0 &&
-	    (k = memory_merge(m, r, w, e)) == 0)
-		k = writer_end(w, IO_SYNC_RENAME, e);
-	reader_free(r);
-	writer_free(w);
-	return k;
-}
-
-/* Write m to the file and release m. Begin an unreadable file anew: a power cut may leave
- * one, and callers that need its contents have already refused it. A file with a single
- * memory has only one writer and needs no lock. */
-static int
-memory_commit(const struct statedir *s, const char *file, struct memories *m,
-    struct err *e)
-{
-	const int shared = strcmp(file, MEMORY_FILE) == 0;
-	char *path = statedir_path(s, file, e);
-	int r = -ERR_SYS, fd = -1;
-
-	if (path != NULL && (!shared || (r = memory_lock(s, &fd, e)) == 0) &&
-	    (r = memory_renew(path, m, shared, e)) == -ERR_DATA) {
-		err_clear(e);
-		r = memory_renew(path, m, 0, e);
-	}
-	if (fd >= 0)
-		(void)close(fd);
-	memory_release_all(m);
-	alloc_free(path);
-	return r;
-}
-
-int
-memory_flush(const struct statedir *s, struct err *e)
-{
-	return s->later == NULL || s->later->n == 0 ? 0 :
-	    memory_commit(s, MEMORY_FILE, s->later, e);
-}
-
-/* Save h, and the older memory `before' unless it is NULL. On success both are empty. */
-static int
-memory_put_away(struct memory *h, struct memory *before,
+memory_file(const struct memory *h, const struct memory *before,
     const struct statedir *s, const char *name, struct err *e)
 {
-	const char *file = memory_file(name);
-	struct memories now = { 0 }, *m = s->later != NULL &&
-	    strcmp(file, MEMORY_FILE) == 0 ? s->later : &now;
-	char old[MEMORY_NAME];
-	int r;
+	char *path = statedir_path(s, name, e);
+	struct writer *w = NULL;
+	int k = path != NULL ? writer_file(&w, path, "state", e) : -ERR_SYS;
 
-	(void)snprintf(old, sizeof(old), "%s" MEMORY_BEFORE, name);
-	if ((r = memories_put(m, name, h, e)) == 0 && before != NULL)
-		r = memories_put(m, old, before, e);
-	if (r == 0 && m == &now)
-		r = memory_commit(s, file, m, e);
-	memory_release_all(&now);
-	return r;
+	if (k == 0 && (k = memory_write(h, w, e)) == 0 && before != NULL)
+		k = memory_write(before, w, e);
+	if (k == 0)
+		k = writer_end(w, IO_SYNC_RENAME, e);
+	writer_free(w);
+	alloc_free(path);
+	return k;
 }
 
 /* Set run, device and step of the memory to those of the shard. */
@@ -496,7 +321,7 @@ memory_save(struct memory *h, const struct statedir *s, const char *name,
 	int r = sh != NULL ? memory_of(h, sh, e) : 0;
 
 	if (r == 0)
-		r = memory_put_away(h, NULL, s, name, e);
+		r = memory_file(h, NULL, s, name, e);
 	memory_release(h);
 	return r;
 }
@@ -510,7 +335,7 @@ memory_save_again(struct memory *h, const struct statedir *s, const char *name,
 
 	if ((r = memory_of(h, sh, e)) == 0 &&
 	    (r = memory_before(&before, s, name, sh->step, e)) >= 0) {
-		r = memory_put_away(h, r > 0 ? &before : NULL, s, name, e);
+		r = memory_file(h, r > 0 ? &before : NULL, s, name, e);
 		memory_release(&before);
 	}
 	memory_release(h);

@@ -3,12 +3,10 @@
  * that affect quality but are not gradients. So most are renamed into place without a
  * sync.
  *
- * A memory is a shard of kind history: its tensors are rows of numbers, its keys are
- * text. Readers take the rows and keys that they know, so that new ones need no format
- * change. Most memories are in one file, `memory', sorted by name, because one step
- * changes most of them. Its writer locks it and copies the memories of others. Memories
- * written at other times, by ace-meter, ace-ack --restart, and ace-expand for an average,
- * have files of their own.
+ * A memory is a file of the state.  Its first shard is of kind history: its tensors are
+ * rows of numbers, its keys are text.  Readers take the rows and keys that they know, so
+ * that new ones need no format change.  A second shard is the memory before the step
+ * (memory_save_again).  Each memory has one writer, so it needs no lock.
  */
 #ifndef ACE_MEMORY_H
 #define ACE_MEMORY_H
@@ -38,7 +36,7 @@ struct memory {
 #define MEMORY_INIT { TEXT_KV_INIT, NULL, 0, 0, { 0 }, { 0 }, 0, NULL }
 
 /* Read the memory `name' into h. Return 1; 0, with h empty, if it does not exist; or < 0
- * on an error ("corrupt: ..., of 'DIR/memory'"). */
+ * on an error ("corrupt: ..., of 'DIR/NAME'"). */
 int memory_load(struct memory *h, const struct statedir *s, const char *name,
     struct err *e);
 /* Read the memory as it was before a step.  If the step is being repeated and the memory
@@ -47,24 +45,11 @@ int memory_before(struct memory *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e);
 
 /* Save the contents of h with the run, device and step of sh, which may be NULL; h becomes
- * empty.  memory_save_again: also keep, as NAME.before, the memory before the step of
- * sh. */
+ * empty.  memory_save_again: also keep the memory before the step of sh. */
 int memory_save(struct memory *h, const struct statedir *s, const char *name,
     const struct shard *sh, struct err *e);
 int memory_save_again(struct memory *h, const struct statedir *s,
     const char *name, const struct shard *sh, struct err *e);
-
-/* If s->later is not NULL, saved memories wait there until memory_flush writes the file once
- * for all of them; until then memory_load does not see them.  The struct begins as zeros. */
-struct memories {
-	struct memory_part {
-		char *name;
-		struct memory h;
-	} *p;			/* in the order of their names */
-	size_t n, cap;
-};
-int memory_flush(const struct statedir *s, struct err *e);
-void memory_release_all(struct memories *m);
 
 /* Append a row f32[n], n > 0, under a new name. */
 int memory_put(struct memory *h, const char *name, const float *x, size_t n,
@@ -90,20 +75,18 @@ int memory_list(const struct memory *h, const char *key, double *v,
     size_t n, struct err *e);
 
 /* The memory in which ace-meter reports on the link. */
-#define MEMORY_LINK "link"		/* a file of its own */
+#define MEMORY_LINK "link"
 #define MEMORY_BANDWIDTH "bandwidth"	/* bit/s */
 
 /* The memory that ace-expand --feedback writes about the last average, for ace-score: rows
  * with a number per group of the schema that the key `model' names. */
-#define MEMORY_FEEDBACK "feedback"	/* a file of its own */
+#define MEMORY_FEEDBACK "feedback"
 #define MEMORY_ENERGY "energy"	/* mean square */
 #define MEMORY_MODEL "model"
 
 /* The memory that ace-ack --restart writes; feedback reads it if there is no residual. */
-#define MEMORY_RESTART "restart"	/* a file of its own */
+#define MEMORY_RESTART "restart"
 #define MEMORY_INCARNATION "incarnation"
-
-#define MEMORY_KEY "memory"	/* key of a shard: the name of its memory */
 
 void memory_release(struct memory *h);
 

@@ -36,8 +36,6 @@ struct filter {
 	int (*open)(struct io **out, const char *path, struct err *e);
 	struct reader_opts in;
 	struct schema schema;	/* from --schema */
-	/* memories that all stages save together; NULL: each stage saves its own */
-	struct memories *later;
 };
 
 /* Write the provenance line of a program called with these words, the first of which is

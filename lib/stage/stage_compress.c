@@ -716,7 +716,6 @@ stage_compress_make(struct stage *s, void *opts, const struct filter *f,
 	o->f = f;
 	o->fb.sync = f->sync;
 	o->fb.piped = filter_piped(f) >= 0;
-	o->fb.later = f->later;
 	x->o = o;
 	r = pool_new(&x->pool, f->threads, e);
 	if (r == 0 && o->dir != NULL)

@@ -687,7 +687,6 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	p->o.pace.warmup = p->o.factor.warmup;
 	if (p->o.interval.target > 0)
 		s->values = STAGE_READS;	/* to compute the drift */
-	p->state.later = f->later;
 	if (p->o.dir != NULL && ((r = statedir_open(&p->state, p->o.dir,
 	    e)) < 0 || (r = policy_load(p, e)) < 0))
 		return r;

@@ -118,7 +118,7 @@ stage_score_load(struct stage_score *x, struct err *e)
 	unsigned c;
 	int r;
 
-	r = x->state.later != NULL && !x->again ? memory_before(&h, &x->state, STAGE_SCORE_FILE,
+	r = x->o->alone && !x->again ? memory_before(&h, &x->state, STAGE_SCORE_FILE,
 	    x->sh.shard->step, e) : memory_load(&h, &x->state, STAGE_SCORE_FILE, e);
 	if (r <= 0)
 		return r;
@@ -384,8 +384,7 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 		x->score->clip = x->o->clip;
 	if (x->o->dir == NULL || x->o->form != SCORE_PAPER)
 		return 0;
-	/* only ace-step sets `later', and then no other process commits meanwhile */
-	if (x->state.later != NULL && (r = stage_score_again(x, e)) < 0)
+	if (x->o->alone && (r = stage_score_again(x, e)) < 0)
 		return r;
 	return stage_score_load(x, e);
 }
@@ -529,7 +528,6 @@ stage_score_make(struct stage *s, void *opts, const struct filter *f, struct err
 	x->state = (struct statedir)STATE_INIT;
 	o->f = f;
 	x->o = o;
-	x->state.later = f->later;
 	return o->dir != NULL ? statedir_open(&x->state, o->dir, e) : 0;
 }
 

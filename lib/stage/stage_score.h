@@ -17,6 +17,7 @@ struct stage_score_opts {
 	double power;			/* for --form moment */
 	double alpha, decay, clip;	/* for paper, see sync/score.h; decay and
 					 * clip < 0: the default */
+	int alone;		/* 1: no other process commits to the state meanwhile */
 	const struct filter *f;		/* filter of the program; stage_new sets it */
 };
 extern const struct opt stage_score_rows[];	/* options of the stage */

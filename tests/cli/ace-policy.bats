@@ -35,7 +35,7 @@ has() {
 	! policy out | grep ^bandwidth= || false
 	exits 0 ace-policy -S st in
 	has ratio=300
-	[ ! -e st/memory ]
+	[ ! -e st/policy ]
 }
 
 @test "a second ace-policy replaces its own keys and keeps the others" {
@@ -63,8 +63,8 @@ has() {
 	done
 	policy long | grep ^interval= >want
 	same want steps
-	flip st/memory 400
-	refuses 3 "corrupt: .*st/memory" ace-policy -S st shard
+	flip st/policy 400
+	refuses 3 "corrupt: .*st/policy" ace-policy -S st shard
 }
 
 @test "the drift of a sum is that of its mean; a device that asks with force is answered" {
@@ -203,7 +203,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	ace-policy "$@" in0 >out
 	asked out | grep -qx kc=0.005
 	ace-select -b 2k in0 | ace-compress -S st --sync none >/dev/null
-	ace-inspect -v st/memory | grep -oE '(contraction|share)=.*' >code
+	ace-inspect -v st/code | grep -oE '(contraction|share)=.*' >code
 	# the first shard does not change the estimate; the second one moves it half of the way
 	awk -F = '{ v[$1] = $2 } END { a = v["contraction"]; d = v["share"];
 	    if (!(a > d && a < 1 && d > 0.003 && d < 0.006)) exit 1
@@ -221,7 +221,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	asked o2 >three
 	ace-policy --omit provenance -S st2 "$@" in >o
 	asked o | tail -n "$(wc -l <three)" | cmp - three
-	cmp st/memory st2/memory
+	cmp st/policy st2/policy
 }
 
 @test "deco: the shard gives the time of computation, the state the link; a damaged state is refused" {
@@ -230,7 +230,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	ace-meter -S st -L 8Mbit in >/dev/null
 	exits 0 ace-policy -v -S st --deco 3ms,20ms in
 	asked out | grep -qx bandwidth=8000000
-	perl -pi -e 's/deco/dec0/' st/memory
+	perl -pi -e 's/deco/dec0/' st/policy
 	refuses 3 'corrupt' ace-policy -S st --deco 3ms,20ms in
 }
 
@@ -285,12 +285,12 @@ link_state() {
 	# the plan stays at the second shard; -v says that the price of compression was measured
 	mkshards -n 1M -N 2 >two
 	link_state st rtt=0.125
-	mkshards -H kind=6 -K memory=code -K contraction=0.5 -K share=0.1 >st/memory
+	mkshards -H kind=6 -K contraction=0.5 -K share=0.1 >st/code
 	exits 0 ace-policy -v -S st "$@" two
 	says "edge1/1.*deco: still delay .* price of compression .*, measured$"
 	# estimates are kept even before the link is known
 	exits 0 ace-policy -S new --deco 1s,auto in
-	[ -e new/memory ]
+	[ -e new/policy ]
 }
 
 @test "--bandwidth replaces the measured rate, also 0" {
@@ -340,14 +340,14 @@ link_state() {
 	refuses 3 "^ace-status: corrupt: key bandwidth in 'st/link'" ace-status st
 	rm st/link
 	# a delay of half a step is not valid
-	mkshards -H kind=6 -K memory=policy -K "deco=$deco" >st/memory
+	mkshards -H kind=6 -K "deco=$deco" >st/policy
 	exits 3 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
 	says "^ace-policy: corrupt: key deco"
-	mkshards -H kind=6 -K memory=policy -K "deco=${deco/1.5/1}" >st/memory
+	mkshards -H kind=6 -K "deco=${deco/1.5/1}" >st/policy
 	exits 0 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
-	mkshards -H kind=6 -K memory=policy -K "rate=nan" >st/memory
-	refuses 3 "^ace-policy: corrupt: key rate in 'st/memory'" ace-policy -S st in
-	mkshards -H kind=6 -K memory=policy -K "rate=5e6" >st/memory
+	mkshards -H kind=6 -K "rate=nan" >st/policy
+	refuses 3 "^ace-policy: corrupt: key rate in 'st/policy'" ace-policy -S st in
+	mkshards -H kind=6 -K "rate=5e6" >st/policy
 	exits 0 ace-policy -S st in
 }
 

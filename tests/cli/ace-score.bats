@@ -35,7 +35,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 		mkshards -n 300k -k layered -s "$s" >shard
 		makes "part$s" ace-score --omit provenance --form paper -S many shard
 	done
-	same one/memory many/memory
+	same one/score many/score
 	for t in sTAT sCOR; do
 		[ "$(count long $t)" -eq $(($(count part0 $t) +
 		    $(count part1 $t) + $(count part2 $t))) ]
@@ -55,7 +55,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 	says "ace-score: non-finite value in tensor 'b' at index 6, shard 1"
 	mkshards -k inf >in
 	exits 5 ace-score --form paper -S st in
-	[ ! -e st/memory ]
+	[ ! -e st/score ]
 }
 
 @test "a history of another model, and a damaged one, are refused" {
@@ -64,18 +64,18 @@ count() { frames "$1" | grep -c " $2\$"; }
 	exits 0 ace-score --form paper -S st a
 	exits 3 ace-score --form paper -S st b
 	says "mismatch: the score history in 'st' is of another model: schema [0-9a-f]{32}, but"
-	flip st/memory 700
-	refuses 3 "corrupt: .*st/memory" ace-score --form paper -S st a
+	flip st/score 700
+	refuses 3 "corrupt: .*st/score" ace-score --form paper -S st a
 }
 
 @test "--form paper gives other scores than the default, moment, and keeps a history" {
 	mkshards -n 300k -k layered -N 2 >in
 	makes moment ace-score --omit provenance -S st in
-	[ ! -e st/memory ]
+	[ ! -e st/score ]
 	exits 0 ace-score --omit provenance --form moment in
 	same out moment
 	makes paper ace-score --omit provenance --form paper -S st in
-	[ -e st/memory ]
+	[ -e st/score ]
 	! cmp -s paper moment || false
 	refuses 2 "form" ace-score --form other in
 }
@@ -83,18 +83,18 @@ count() { frames "$1" | grep -c " $2\$"; }
 @test "--form paper: the defaults and limits of its three numbers" {
 	for s in 0 1 2; do mkshards -n 300k -k layered -N 2 -s $s -x $s; done >in
 	makes paper ace-score --omit provenance --form paper -S st in
-	cp st/memory before
+	cp st/score before
 	for f in paper:0.5:0.2 paper:0.5:0.2:4; do
 		rm -r st
 		exits 0 ace-score --omit provenance --form $f -S st in
 		same out paper
-		same st/memory before
+		same st/score before
 	done
 	for f in paper:0.5:0 paper:0.5:0.9 paper:0.5:0.2:0.5; do
 		rm -r st
 		exits 0 ace-score --omit provenance --form $f -S st in
 		run ! cmp -s out paper
-		run ! cmp -s st/memory before
+		run ! cmp -s st/score before
 	done
 	for f in paper:2 paper:0.5:1 paper:-1 paper:x paper: paper:0.5:0.2:0 paper:0.5:0.2:nan \
 	    paper:0.5:0.9:3:1 moment:2 moment:-0.1 moment:nan moment: moment:0.25:1; do
@@ -111,8 +111,8 @@ near() {
 }
 
 # column DIR NAME: print tensor NAME of the last step in the history in DIR
-column() { ace-export -f raw --step "$(field step "$1/memory" | sort -n |
-    tail -n 1)" --tensor "$2" "$1/memory" | od -An -v -tf4 -w4; }
+column() { ace-export -f raw --step "$(field step "$1/score" | sort -n |
+    tail -n 1)" --tensor "$2" "$1/score" | od -An -v -tf4 -w4; }
 
 # energy FROM TO: print the mean square of the numbers from FROM to TO - 1
 energy() { awk -v a="$1" -v b="$2" 'BEGIN { for (i = a; i < b; i++) s += i * i
@@ -252,9 +252,9 @@ lessons() {
 	learn st in
 	cp -r st bad
 	exits 0 ace-score --form paper -S st next
-	! cmp -s st/memory plain/memory || false
+	! cmp -s st/score plain/score || false
 	mkshards -n 1000 >other
-	cp bad/memory before
+	cp bad/score before
 	cp bad/feedback right
 	learn bad other
 	exits 3 ace-score --form paper -S bad next
@@ -262,11 +262,11 @@ lessons() {
 	cp right bad/feedback
 	flip bad/feedback 300
 	refuses 3 "corrupt: .*bad/feedback" ace-score --form paper -S bad next
-	same bad/memory before
+	same bad/score before
 	# a truncated file is ignored: it is not synced, so a power cut may truncate it
 	head -c 300 right >bad/feedback
 	exits 0 ace-score --form paper -S bad next
-	same bad/memory plain/memory
+	same bad/score plain/score
 	exits 4 ace-expand --feedback in next
 }
 

@@ -118,7 +118,7 @@ ace-select --bits 1 --max-elements 900 | ace-compress -o out.aceg \
 		exits 0 ace-step --omit provenance -S many --bits 0.5 one
 	done
 	same long/residual many/residual
-	same long/memory many/memory
+	same long/code many/code
 	# one stream per shard, concatenated
 	for k in 0 1 2 3 4; do mkshards -n 300k -k layered -s "$k"; done >streams
 	exits 0 ace-step --omit provenance -S each --bits 0.5 - <streams

@@ -28,7 +28,7 @@ limited() {
 	export TMPDIR=$PWD/nowhere
 	refuses 4 "nowhere" limited 60000 ace-compress in
 	exits 0 limited 60000 ace-compress -S st in
-	[ "$(cd st && printf '%s ' *)" = 'lock memory memory.lock residual ' ]
+	[ "$(cd st && printf '%s ' *)" = 'code lock residual ' ]
 }
 
 @test "values that wait in the file of the new residual give the same residual and shard" {

@@ -95,11 +95,11 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	said cuts out >want
 	said cuts.seconds out >>want
 	mkdir -m 700 st
-	mkshards -H kind=6 -K memory=code -K share=0.5 -K contraction=0.9 >st/memory
+	mkshards -H kind=6 -K share=0.5 -K contraction=0.9 >st/code
 	exits 0 ace-policy -S st $link in
 	(said cuts out && said cuts.seconds out) | cmp - want
 	# a shard that sent nothing does not count
-	mkshards -H kind=6 -K memory=code -K share=0 -K contraction=0 >st/memory
+	mkshards -H kind=6 -K share=0 -K contraction=0 >st/code
 	exits 0 ace-policy -S st $link in
 	[ "$(said cuts.seconds out)" = 26 ]
 	# a shard without values has a policy as well
@@ -365,13 +365,13 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	for k in gauss ramp zeros layered other none; do
 		rm -rf s2
 		cp -r st s2
-		rm s2/memory
+		rm s2/plan
 		n=9
 		[ "$k" != other ] || n=10
 		case $k in
 		none) ;;
-		*) mkshards -H kind=6 -K memory=plan -k "${k/other/ramp}" -t "codec:$n" \
-		    -t "param:$n" -t "knob:$n" -t "bytes:$n" >s2/memory ;;
+		*) mkshards -H kind=6 -k "${k/other/ramp}" -t "codec:$n" \
+		    -t "param:$n" -t "rate:$n" -t "bytes:$n" >s2/plan ;;
 		esac
 		exits 0 ace-step -S s2 -b 12k second
 		within 12000 out 1
@@ -383,7 +383,7 @@ within() { sizes "$2" | awk -v b="$1" '$1 > b { bad = 1 }
 	for s in s3 s4; do
 		rm -rf s2
 		cp -r st s2
-		cp $s/memory s2/memory
+		cp $s/plan s2/plan
 		exits 0 ace-step -S s2 -b 12k second
 		within 12000 out 1
 	done

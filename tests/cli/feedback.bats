@@ -166,7 +166,7 @@ left() {
 @test "the state keeps the size of the last shard as a share of its dense size" {
 	code 0
 	share=$(perl -e 'local $/; $_ = <STDIN>; /share([0-9.]+)/ && print $1' \
-	    <st/memory)
+	    <st/code)
 	# 8.5 of 32 bits, and a bit more for short blocks
 	awk -v x="$share" 'BEGIN { exit !(x > 0.26 && x < 0.28) }'
 }

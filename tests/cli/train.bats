@@ -213,8 +213,8 @@ delays() {
 	# computation and contraction were measured
 	ace-inspect -v mean | grep -q 'delay=[0-9]'
 	for k in 1 2; do
-		ace-inspect -v st$k/memory | grep -qE 'deco=[0-9.e+]+ '
-		ace-inspect -v st$k/memory | grep -qE 'contraction=[01]'
+		ace-inspect -v st$k/policy | grep -qE 'deco=[0-9.e+]+ '
+		ace-inspect -v st$k/code | grep -qE 'contraction=[01]'
 		ace-inspect -v st$k/residual | grep -qE 'compute=[0-9.e-]+$'
 	done
 }

@@ -62,7 +62,7 @@ receivers(struct err *e)
 static void
 kept(int which, const uint8_t *p, size_t n, struct err *e)
 {
-	static const char *const names[] = { "link", "receipts", "memory",
+	static const char *const names[] = { "link", "receipts", "score",
 		"residual", "models" };
 	static struct receipts receipts;
 	static int made;

@@ -73,21 +73,9 @@ remove_file(const struct statedir *s, const char *name)
 	free(path);
 }
 
-static int
-is_file(const struct statedir *s, const char *name)
-{
-	struct err e = ERR_INIT;
-	char *path = statedir_path(s, name, &e);
-	int there = access(path, F_OK) == 0;
-
-	free(path);
-	return there;
-}
-
-/* Make a file with a shard of that kind for each of these names. */
+/* Make a file with n shards of that kind. */
 static void
-file_of(const struct statedir *s, const char *file, uint32_t kind,
-    const char *const *name, size_t n)
+file_of(const struct statedir *s, const char *file, uint32_t kind, size_t n)
 {
 	struct schema sc = model_of(1, 0, 0);
 	struct err e = ERR_INIT;
@@ -102,8 +90,6 @@ file_of(const struct statedir *s, const char *file, uint32_t kind,
 		shard_init(&sh);
 		sh.kind = kind;
 		sh.step = i;
-		if (name[i] != NULL)
-			(void)text_set(&sh.kv, MEMORY_KEY, name[i], &e);
 		k = writer_shard(w, &sh, &sc, &e);
 		if (k >= 0)
 			k = writer_send(w, NULL, &e);
@@ -120,14 +106,12 @@ static void
 no_memories(const struct statedir *s)
 {
 	static const struct {
-		const char *says, *name[2];
+		const char *says;
 		uint32_t kind;
 		size_t n;
 	} bad[] = {
-		{ "corrupt: the shard is not of kind history", { "score" }, SHARD_RESIDUAL, 1 },
-		{ "corrupt: a history has no name", { NULL }, SHARD_HISTORY, 1 },
-		{ "corrupt: two histories are named 'score'", { "score", "score" },
-		    SHARD_HISTORY, 2 },
+		{ "corrupt: the shard is not of kind history", SHARD_RESIDUAL, 1 },
+		{ "corrupt: the file has more than two shards", SHARD_HISTORY, 3 },
 	};
 	struct memory h;
 	struct err e;
@@ -136,22 +120,18 @@ no_memories(const struct statedir *s)
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		e = (struct err)ERR_INIT;
-		file_of(s, "memory", bad[i].kind, bad[i].name, bad[i].n);
+		file_of(s, "score", bad[i].kind, bad[i].n);
 		ok(memory_load(&h, s, "score", &e) == -ERR_DATA && h.n == 0 &&
 		    strstr(ERR_MSG(&e), bad[i].says) != NULL &&
-		    strstr(ERR_MSG(&e), "/memory'") != NULL, "%s", ERR_MSG(&e));
+		    strstr(ERR_MSG(&e), "/score'") != NULL, "%s", ERR_MSG(&e));
 		err_clear(&e);
 		ok(memory_put(&h, "w", &x, 1, &e) == 0 &&
-		    memory_save(&h, s, "zero", NULL, &e) == 0,
+		    memory_save(&h, s, "score", NULL, &e) == 0 &&
+		    memory_load(&h, s, "score", &e) == 1,
 		    "begun anew by who saves %s", ERR_MSG(&e));
+		memory_release(&h);
 	}
-	remove_file(s, "memory");
-	e = (struct err)ERR_INIT;
-	file_of(s, MEMORY_LINK, SHARD_RESIDUAL, bad[0].name, 1);
-	ok(memory_load(&h, s, MEMORY_LINK, &e) == -ERR_DATA &&
-	    strstr(ERR_MSG(&e), "corrupt: the shard is not of kind history") != NULL &&
-	    strstr(ERR_MSG(&e), "/link'") != NULL, "%s", ERR_MSG(&e));
-	remove_file(s, MEMORY_LINK);
+	remove_file(s, "score");
 }
 
 /* Save a history of one number, after a step of edge1. */
@@ -203,45 +183,16 @@ before(const struct statedir *s, const char *name, uint64_t step)
 	return x;
 }
 
-/* List the histories in the file: name, device and step of each. */
+/* Each history has its own file, in which the last one saved replaces the one before. */
 static void
-names(const struct statedir *s, char out[256])
+apart(const struct statedir *s)
 {
-	struct err e = ERR_INIT;
-	char *path = statedir_path(s, "memory", &e);
-	const struct shard *sh;
-	struct reader *r;
-
-	out[0] = '\0';
-	if (reader_file(&r, path, NULL, &e) == 0)
-		while (reader_to_shard(r, &e) > 0) {
-			sh = reader_shard(r);
-			(void)snprintf(out + strlen(out), 256 - strlen(out),
-			    "%s %s/%llu ", text_get(&sh->kv, MEMORY_KEY),
-			    shard_device(sh), (unsigned long long)sh->step);
-		}
-	reader_free(r);
-	free(path);
-}
-
-/* Several histories saved in any order are together in the file. */
-static void
-together(const struct statedir *s)
-{
-	char is[256];
-
 	ok(save(s, "score", 1, 5, 0) == 0 && save(s, "code", 2, 6, 0) == 0 &&
-	    save(s, "policy", 3, 7, 0) == 0 && save(s, "code", 4, 8, 0) == 0,
-	    "four saved");
-	names(s, is);
-	ok(strcmp(is, "code edge1/8 policy edge1/7 score edge1/5 ") == 0,
-	    "files are sorted by name, each with its shard: %s", is);
-	ok(load(s, "score") == 1 && load(s, "code") == 4 &&
-	    load(s, "policy") == 3 && load(s, "none") == -1, "each as saved");
-	ok(save(s, MEMORY_LINK, 9, 0, 0) == 0 && is_file(s, "link") &&
-	    load(s, MEMORY_LINK) == 9, "the link has its own file");
-	remove_file(s, "link");
-	remove_file(s, "memory");
+	    save(s, "code", 4, 8, 0) == 0, "three saved");
+	ok(load(s, "score") == 1 && load(s, "code") == 4 && load(s, "none") == -1,
+	    "each as saved");
+	remove_file(s, "score");
+	remove_file(s, "code");
 }
 
 /* The values before a step that is repeated. */
@@ -256,38 +207,10 @@ again(const struct statedir *s)
 	    load(s, "score") == 3, "and still when that came twice");
 	ok(save(s, "score", 4, 3, 1) == 0 && before(s, "score", 3) == 3,
 	    "before the third: the last value of the second");
-	remove_file(s, "memory");
+	remove_file(s, "score");
 }
 
-/* Histories saved with t.later set are written by memory_flush, all or none. */
-static void
-later(const struct statedir *s)
-{
-	struct memories m = { 0 };
-	struct statedir t = *s;
-	struct err e = ERR_INIT;
-	char is[256];
-
-	t.later = &m;
-	ok(memory_flush(s, &e) == 0 && memory_flush(&t, &e) == 0 &&
-	    !is_file(s, "memory"), "an empty memory makes no file");
-	ok(save(&t, "score", 1, 1, 1) == 0 && save(&t, "code", 2, 1, 0) == 0 &&
-	    save(&t, "code", 3, 1, 0) == 0 && !is_file(s, "memory"),
-	    "nothing is written before the flush");
-	ok(memory_flush(&t, &e) == 0 && m.n == 0 && load(s, "code") == 3 &&
-	    load(s, "score") == 1, "both are written");
-	ok(save(&t, "score", 4, 2, 1) == 0 && memory_flush(&t, &e) == 0 &&
-	    before(s, "score", 2) == 1, "with their earlier values");
-	names(s, is);
-	ok(strcmp(is, "code edge1/1 score edge1/2 score.before edge1/1 ") == 0,
-	    "%s", is);
-	(void)save(&t, "code", 5, 1, 0);
-	memory_release_all(&m);
-	ok(memory_flush(&t, &e) == 0 && load(s, "code") == 3, "released values are dropped");
-	remove_file(s, "memory");
-}
-
-/* A history of another version, and an obsolete file. */
+/* A history of another version. */
 static void
 another_version(const struct statedir *s)
 {
@@ -298,31 +221,26 @@ another_version(const struct statedir *s)
 	ok(save(s, "score", 1, 1, 0) == 0 &&
 	    memory_load(&h, s, "score", &e) == 1, "a memory of one number");
 	ok(memory_need(&h, "level", 3, &x, &e) == -ERR_DATA && x == NULL &&
-	    strstr(ERR_MSG(&e), "mismatch: row 'level' of 3 numbers is absent from 'memory' "
+	    strstr(ERR_MSG(&e), "mismatch: row 'level' of 3 numbers is absent from 'score' "
 	    "of the state, which another version of ace wrote: remove that file "
 	    "to begin anew") != NULL, "%s", ERR_MSG(&e));
 	memory_release(&h);
-	remove_file(s, "memory");
-	err_clear(&e);
-	file_of(s, "score", SHARD_HISTORY, (const char *const[]){ "score" }, 1);
-	ok(memory_load(&h, s, "score", &e) == 0, "not read");
 	remove_file(s, "score");
 }
 
-/* A flipped bit at each of four offsets is detected when history "code" is loaded. */
+/* A flipped bit anywhere in the file is detected, also in the shard before the step. */
 static void
 damage(const struct statedir *s)
 {
-	static const off_t at[] = { 20, 300, 700, 1500 };
+	static const off_t at[] = { 20, 300, 600, 900 };
 	struct memory h;
 	struct err e;
-	char *path = statedir_path(s, "memory", NULL), c;
+	char *path = statedir_path(s, "code", NULL), c;
 	size_t i;
 	int fd, k;
 
-	(void)save(s, "code", 1, 1, 0);
-	(void)save(s, "policy", 1, 1, 0);
-	(void)save(s, "score", 1, 1, 0);
+	(void)save(s, "code", 2, 1, 1);
+	(void)save(s, "code", 1, 2, 1);
 	fd = open(path, O_RDWR);
 	for (i = 0; i < sizeof(at) / sizeof(*at); i++) {
 		e = (struct err)ERR_INIT;
@@ -330,7 +248,7 @@ damage(const struct statedir *s)
 		    (c = (char)(c ^ 1), 1) && pwrite(fd, &c, 1, at[i]) == 1,
 		    "one bit flipped at %d", (int)at[i]);
 		k = memory_load(&h, s, "code", &e);
-		ok(k == -ERR_DATA && strstr(ERR_MSG(&e), "memory'") != NULL &&
+		ok(k == -ERR_DATA && strstr(ERR_MSG(&e), "/code'") != NULL &&
 		    h.n == 0, "refused: %s", ERR_MSG(&e));
 		c = (char)(c ^ 1);
 		(void)!pwrite(fd, &c, 1, at[i]);
@@ -339,13 +257,13 @@ damage(const struct statedir *s)
 	/* what a power cut leaves of unsynced data */
 	e = (struct err)ERR_INIT;
 	for (i = 0; i < 3; i++) {
-		ok(ftruncate(fd, i == 2 ? 0 : 1400 - 600 * (off_t)i) == 0 &&
-		    memory_load(&h, s, "score", &e) == 0 && h.n == 0 &&
+		ok(ftruncate(fd, i == 2 ? 0 : 900 - 600 * (off_t)i) == 0 &&
+		    memory_load(&h, s, "code", &e) == 0 && h.n == 0 &&
 		    e.code == ERR_OK, "cut: none");
 	}
 	if (fd >= 0)
 		(void)close(fd);
-	remove_file(s, "memory");
+	remove_file(s, "code");
 	free(path);
 }
 
@@ -358,13 +276,11 @@ main(void)
 	if (statedir_open(&s, "S", &e) < 0)
 		return 1;
 	lists();
-	remove_file(&s, "memory");
 	there_and_back(&s);
-	remove_file(&s, "memory");
+	remove_file(&s, "score");
 	no_memories(&s);
-	together(&s);
+	apart(&s);
 	again(&s);
-	later(&s);
 	another_version(&s);
 	damage(&s);
 	statedir_close(&s);
