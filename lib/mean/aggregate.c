@@ -37,8 +37,7 @@ struct aggregate {
 	struct writer *out;
 	struct pool *pool;
 	struct gather_part *part_of;	/* a group of several contributions */
-	int *r_of;			/* what reading each of them returned */
-	size_t many;		/* length of both arrays */
+	size_t many;		/* length of part_of */
 	/* the group that is being added */
 	uint32_t group;
 	const struct schema_span *span;
@@ -122,9 +121,7 @@ aggregate_read(void *arg, unsigned who, size_t i, struct err *e)
 	const int lists = !robust_elements(&x->o->who.rule) &&
 	    !schema_exact(x->tensor->dtype);
 
-	x->r_of[i] = gather_group(x->g, x->first + i, x->group, lists, &x->part_of[i],
-	    e);
-	return x->r_of[i];
+	return gather_group(x->g, x->first + i, x->group, lists, &x->part_of[i], e);
 }
 
 /* Report a tensor without a mean that differs in contribution i. */
@@ -203,10 +200,10 @@ aggregate_add(struct aggregate *x, struct err *e)
 	for (x->first = 0; x->first < x->g->n; x->first += k) {
 		k = x->g->n - x->first < x->many ? x->g->n - x->first : x->many;
 		for (i = 0; i < k; i++)
-			x->r_of[i] = 0;
+			x->part_of[i].r = 0;
 		r = pool_run(x->pool, k, k * x->sum.n, aggregate_read, x, e);
 		for (i = 0; r < 0 && i < k; i++)
-			if (x->r_of[i] < 0)
+			if (x->part_of[i].r < 0)
 				return gather_blame(x->g, x->first + i, r);
 		for (i = 0; i < k; i++)
 			if ((r = aggregate_take(x, x->first + i, &x->part_of[i], e)) < 0)
@@ -428,9 +425,7 @@ aggregate_no_parts(struct aggregate *x)
 	while (x->many != 0)
 		gather_part_release(&x->part_of[--x->many]);
 	alloc_free(x->part_of);
-	alloc_free(x->r_of);
 	x->part_of = NULL;
-	x->r_of = NULL;
 }
 
 static int
@@ -475,8 +470,7 @@ aggregate_parts(struct aggregate *x, struct err *e)
 	if (want <= x->many)
 		return 0;
 	aggregate_no_parts(x);
-	if ((x->part_of = alloc_get(want, sizeof(*x->part_of), e)) == NULL ||
-	    (x->r_of = alloc_get(want, sizeof(*x->r_of), e)) == NULL)
+	if ((x->part_of = alloc_get(want, sizeof(*x->part_of), e)) == NULL)
 		return -ERR_SYS;
 	x->many = want;
 	return 0;

@@ -216,10 +216,8 @@ contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 	return r;
 }
 
-/* Leave out the contributions that do not count: unless k is SKETCH_NONE, also those
- * outside cluster k. */
-static void
-contrib_leave(struct contrib *c, size_t k)
+void
+contrib_cluster(struct contrib *c, size_t k)
 {
 	size_t i;
 
@@ -273,14 +271,6 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	    out, e)) < 0 ||
 	    (r = text_set(&out->kv, "rule", c->o->rule_text, e)) < 0)
 		return r;
-	contrib_leave(c, SKETCH_NONE);
-	if (c->o->theta >= 0 && (r = contrib_clusters(c, out, e)) < 0)
-		return r;
-	return 0;
-}
-
-void
-contrib_cluster(struct contrib *c, size_t k)
-{
-	contrib_leave(c, k);
+	contrib_cluster(c, SKETCH_NONE);
+	return c->o->theta >= 0 ? contrib_clusters(c, out, e) : 0;
 }

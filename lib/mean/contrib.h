@@ -52,7 +52,8 @@ int contrib_active(const struct contrib_opts *o);
  * clusters), and set `left' of the contributions that do not count.  -ERR_REFUSED: no contribution is left, or too few for the rule. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
-/* contrib_cluster(c, k): let only the members of cluster k count. */
+/* contrib_cluster(c, k): leave out the contributions that do not count and, unless k is
+ * SKETCH_NONE, those outside cluster k. */
 void contrib_cluster(struct contrib *c, size_t k);
 
 /* For contribution i return

@@ -256,9 +256,10 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, int to
 	if (n > 1 && expect != 0 && expect != n)
 		return err_set(e, ERR_REFUSED, "found %zu inputs, expected %llu "
 		    "(--devices)", n, (unsigned long long)expect);
+	/* files are opened one after another, when they are read */
 	for (i = 0; i < g->ninput && k == 0; i++) {
 		g->input[i].file = gather_is_file(g->input[i].path);
-		if (!g->input[i].file || i < g->most)
+		if (!g->input[i].file)
 			k = gather_input_open(g, &g->input[i], e);
 	}
 	return k;
@@ -604,8 +605,9 @@ gather_group(struct gather *g, size_t i, uint32_t group, int lists,
 {
 	struct gather_in *in = &g->in[i];
 
-	return in->n == 1 ? gather_one(g, in->s, group, lists, p, e) :
+	p->r = in->n == 1 ? gather_one(g, in->s, group, lists, p, e) :
 	    gather_sum(g, in, group, p, e);
+	return p->r;
 }
 
 int

@@ -118,6 +118,7 @@ int gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e);
 struct gather_part {
 	const float *x;			/* f32[n]; NULL: not sent, or in l */
 	const struct codec_list *l;	/* the values that are not zero; NULL: not sent, or in x */
+	int r;				/* what gather_group returned */
 	/* below: private */
 	struct buf body;
 	float *room;
