@@ -16,7 +16,7 @@
 #   make table1     seven methods of training, four edges, eight seeds (hours);
 #                   SEEDS=1, LOCAL=1: examples/compare.sh
 #   make frontier   the accuracy at compression ratios from 10 to 1000 (hours)
-#   make robust     the accuracy of each rule under ten attacks
+#   make robust     the accuracy of each rule under thirteen attacks
 #   make table1-sweep  each method with other rates, batches, intervals (hours)
 #                   these four continue where they were stopped; RESULTS=DIR
 #   make claims     each figure of the README's results, with its runs

@@ -7,9 +7,9 @@
 #				and DIR/robust.tsv, the table
 #
 # Variables, with their defaults:
-#	SEEDS=2		seeds of each run; all runs with the first seed come first
+#	SEEDS=3		seeds of each run; all runs with the first seed come first
 #	STEPS=200	steps of a run
-#	BAD="3 1 2"	numbers of attackers
+#	BAD="3 1"	numbers of attackers
 #	RULES="..."	rules of ace-aggregate, as NAME=RULE; NAME= is the mean
 #	ATTACKS="..."	attacks of attack.c, as KIND=FACTOR
 #	CORPUS=FILE	the text; without it, the small one of corpus.sh
@@ -23,12 +23,12 @@ name=robust
 
 devices=9
 STEPS=${STEPS:-200} steps=$STEPS
-SEEDS=${SEEDS:-2}
+SEEDS=${SEEDS:-3}
 # rules that take a number of attackers get 3, the largest number in BAD
 RULES=${RULES:-mean= clip=clip:2 trim=trim:3 median=median
     norms=norm-ratio:2 tolerate=norm-ratio:3,center:3,finite}
-ATTACKS=${ATTACKS:-sign=4 large=100 little=1.5 inner=0.5 loud=1.9 mimic=1 free=0.001
-    label=1 sybil=1 heavy=4}
+ATTACKS=${ATTACKS:-sign=4 large=100 little=1.5 inner=0.5 loud=1.9 mimic=1 replay=10
+    fixed=1 edge=1 free=0.001 label=1 sybil=1 heavy=4}
 model=(--layers 1 --width 32 --heads 2 --context 32 --batch 4 --gradient
     --rate 0.02 --muon 0.02 --windows 256)
 
@@ -162,7 +162,7 @@ table() {
 
 need train attack ace-aggregate awk cmp mkfifo tee
 # the largest number of attackers first
-BAD=${BAD:-3 1 2}
+BAD=${BAD:-3 1}
 out=${1:-.}
 mkdir -p "$out"
 find_text "$out/text/small" "$here/examples/corpus.sh" small "$out/text"
