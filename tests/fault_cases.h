@@ -109,7 +109,7 @@ static const struct fault_case cases[] = {
 	{ "cut", FOLDER, "ace-cut --tensor embed dir > out", 0 },
 	{ "cut-packed", FOLDER "tar -czf dir.tgz dir; ",
 	    "ace-cut --step 1 dir.tgz > out", 0 },
-	{ "archive", FOLDER, "ace-archive create --format tar dir > out", 0 },
+	{ "archive", FOLDER, "ace-archive create dir > out", 0 },
 	{ "extract", FOLDER "ace-archive create -o a.zip dir; ",
 	    "ace-archive extract -o D a.zip > out", COMMITS | LIBRARY },
 	{ "inspect", FOLDER, "ace-inspect list dir > out", 0 },

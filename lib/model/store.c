@@ -60,7 +60,7 @@ store_each(void *arg, const char *path, const char *name, struct err *e)
 	const unsigned char none[MODEL_HASH] = { 0 };
 	struct store *s = arg;
 	char before[MODEL_HEX], after[MODEL_HEX], again[STORE_NAME];
-	struct way w = { .digest = { 0 } };
+	struct way w = { .nth = 0 };
 	struct stat st;
 
 	/* ignore other names: they are not our files */

@@ -15,7 +15,6 @@ struct err;
 /* A whole model, or a patch. */
 struct way {
 	unsigned char before[MODEL_HASH], after[MODEL_HASH];
-	unsigned char digest[16];	/* digest of its shard, if known */
 	uint64_t step, bytes;
 	uint64_t nth;		/* number given by the caller */
 	int whole;		/* 1: a whole model; before is zeros */

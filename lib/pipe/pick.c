@@ -39,15 +39,11 @@ pick_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 	return r;
 }
 
-const struct opt pick_step_opts[] = {
+const struct opt pick_opts[] = {
 	{ 0, "step", "A-B", "only shards of step A, or of the steps A-B, A- or "
 	    "-B", OPT_CALL(pick_steps) },
 	{ 0, "device", "GLOB", "only shards of devices whose name matches",
 	    OPT_TEXT(struct pick, device) },
-	OPT_END
-};
-const struct opt pick_opts[] = {
-	OPT_ROWS(pick_step_opts),
 	{ 0, "kind", "KIND",
 	    "only gradient, delta, sum, mean, residual, model or history",
 	    OPT_WORD(struct pick, kind, shard_kinds) },

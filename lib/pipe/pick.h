@@ -11,8 +11,8 @@ struct filter;
 struct reader;
 struct shard;
 
-/* For OPT_PART with a struct pick: all three options, or all but --kind. */
-extern const struct opt pick_opts[], pick_step_opts[];
+/* The three options, for OPT_PART with a struct pick. */
+extern const struct opt pick_opts[];
 
 struct pick {
 	uint64_t lo, hi;	/* steps, both included */

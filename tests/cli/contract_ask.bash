@@ -20,7 +20,7 @@ table() {
 	answer ace-recv --spool spool
 	filter ace-ack -S state
 	look   ace-status
-	look   ace-archive list
+	look   ace-archive extract -o dir
 	look   ace-diff
 	look   ace-patch
 	look   ace-cloud

@@ -17,7 +17,7 @@ given() {
 
 @test "a file that -o replaces keeps its mode, whatever the umask" {
 	local n=0 programs=("ace-export --step 0" "ace-compress -c q8" "ace-cut"
-	    "ace-archive create --format tar")
+	    "ace-archive create")
 	given
 	for mask in 022 077 000; do
 		umask $mask
@@ -82,7 +82,7 @@ given() {
 	mkdir run
 	cp in run/a.aceg
 	for c in "ace-cut" "ace-compress -c f32" "ace-expand" "ace-score" "ace-inspect" \
-	    "ace-export --step 0" "ace-archive create --format tar" "ace-meter" \
+	    "ace-export --step 0" "ace-archive create" "ace-meter" \
 	    "ace-aggregate" "ace-import -d e -r r -s 1 -f safetensors"; do
 		from=in
 		[[ $c != ace-import* ]] || from=m.safetensors
@@ -100,7 +100,7 @@ given() {
 		done
 	done
 	# an existing or a new output file in the directory that is read
-	for c in "ace-cut" "ace-archive create --format tar" "ace-inspect"; do
+	for c in "ace-cut" "ace-archive create" "ace-inspect"; do
 		got=0
 		timeout "$HANG" $c run >>run/a.aceg 2>err || got=$?
 		[ "$got" -eq 2 ]

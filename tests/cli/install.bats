@@ -126,7 +126,6 @@ values() {
 	ace-compress --error-feedback ca|cache
 	ace-ack --sync n|none
 	ace-ack --sandbox r|require
-	ace-archive create --format tar.zs|tar.zst
 	ace-inspect stats --kind gra|gradient
 	ace-inspect --kind gra|gradient
 	ace step --form p|paper

@@ -151,7 +151,7 @@ rows() {
 	read --schema ace-ack, ace-aggregate, ace-compress, ace-cut, ace-expand, ace-export, ace-inspect, ace-inspect list, ace-inspect brief, ace-inspect stats, ace-inspect verify, ace-inspect diff, ace-inspect audit, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	read --through ace-edge
 	replace --output ace-archive create
-	write --output ace-ack, ace-aggregate, ace-archive get, ace-compress, ace-cut, ace-diff, ace-expand, ace-export, ace-import, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
+	write --output ace-ack, ace-aggregate, ace-compress, ace-cut, ace-diff, ace-expand, ace-export, ace-import, ace-policy, ace-recv, ace-score, ace-select, ace-sign, ace-step
 	E
 	diff want got
 	# no option that takes a file or directory lacks a right
