@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -254,17 +253,6 @@ take(struct run *x, struct opts *o, const char *path, struct err *e)
 	return r;
 }
 
-/* Warn if there is input that is not read.  With ssh, input is always a pipe. */
-static void
-unread(const struct cli *c)
-{
-	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
-
-	if (fd_is_pipe(STDIN_FILENO) && poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0)
-		cli_say(c, 0, "--create, --join and --leave read no input: the piped "
-		    "stream is discarded; to receive it, leave them out");
-}
-
 static int
 run(void *arg, char **path, size_t n, struct err *e)
 {
@@ -293,8 +281,6 @@ run(void *arg, char **path, size_t n, struct err *e)
 		else if ((r = filter_in(o->f, &x.in, *path, e)) == 0)
 			r = receive_publish(&x.spool, x.in, e);
 	}
-	if (o->act != RECEIVE && o->act != PUBLISH)
-		unread(o->f->cli);
 	if (spool >= 0)
 		(void)close(spool);
 	writer_free(x.out);

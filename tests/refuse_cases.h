@@ -96,7 +96,7 @@ static const struct fault_case refuse_more[] = {
 	{ "recv-beside", CODED "mkdir -m 700 -p D/strange; ",
 	    "ace-recv --spool D sent0", LEARNS },
 	{ "recv-left", BOTH "cp sent0 D/edge1.new-abcdef; "
-	    "echo quota 1G edge1 >D/limits; ",
+	    "echo shard 1G edge1 >D/limits; ",
 	    "ace-recv --spool D --device edge1 sent1", LEARNS },
 	{ "recv-odd", CLOSED "mkshards -s 1 -k nan >bad; mkdir -p D/1; "
 	    ": >D/edge1.new-abcdef; ",
@@ -108,9 +108,9 @@ static const struct fault_case refuse_more[] = {
 	    "ace-aggregate --spool D --rounds 1", ENDLESS },
 	{ "leave", TWICE, "ace-recv --spool D --device edge1 --leave",
 	    ENDLESS },
-	{ "archive-list", FOLDER "ace-archive create -o a.tar.gz dir; ",
-	    "ace-archive list a.tar.gz", 0 },
-	{ "archive-zip", FOLDER, "ace-archive create --format zip dir", 0 },
+	{ "archive-read", FOLDER "ace-archive create -o a.tar.gz dir; ",
+	    "ace-inspect brief a.tar.gz", 0 },
+	{ "archive-zip", FOLDER, "ace-archive create -o a.zip dir", 0 },
 	TABLE("cluster", "device\\ttime\\na\\t1\\nb\\t2\\nc\\t9\\n", "cluster"),
 	{ "diff-threads", MODELS, "ace-diff -T 3 m0 m1", 0 },
 	{ "diff-whole", MODELS, "ace-diff m1", 0 },

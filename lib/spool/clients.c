@@ -11,7 +11,6 @@
 /* Bytes of the file that are locked and never written.  The spool's places begin at byte
  * 0, a device's at CLIENTS_DEVICES plus an offset made from the hash of its name. */
 #define CLIENTS_DEVICES ((off_t)1 << 40)
-#define CLIENTS_SUMS ((off_t)1 << 39)	/* each ace-aggregate locks it, shared */
 
 /* Lock one of the n bytes from `at' on.  Return 1, or 0 if all are taken. */
 static int
@@ -36,39 +35,6 @@ clients_open(const struct spool *s, int *fd, struct err *e)
 
 	*fd = -1;
 	return fd_lock(spool_path(s, NULL, ".clients", path), 0, fd, e);
-}
-
-static struct flock
-clients_sum(short how)
-{
-	return (struct flock){ .l_type = how, .l_whence = SEEK_SET,
-	    .l_start = CLIENTS_SUMS, .l_len = 1 };
-}
-
-int
-clients_sums(const struct spool *s, int *fd, struct err *e)
-{
-	struct flock l = clients_sum(F_RDLCK);
-	int r = clients_open(s, fd, e);
-
-	/* go on without the lock, which is only for messages */
-	if (r == 0)
-		(void)fcntl(*fd, F_OFD_SETLK, &l);
-	return r;
-}
-
-int
-clients_summed(const struct spool *s)
-{
-	struct flock l = clients_sum(F_WRLCK);
-	int fd, r = 1;
-
-	if (clients_open(s, &fd, NULL) < 0)
-		return 1;
-	if (fcntl(fd, F_OFD_GETLK, &l) == 0)
-		r = l.l_type != F_UNLCK;
-	(void)close(fd);
-	return r;
 }
 
 int

@@ -23,10 +23,4 @@ int clients_open(const struct spool *s, int *fd, struct err *e);
 int clients_enter(const struct spool *s, uint64_t most, const char *device,
     uint64_t each, int *fd, struct err *e);
 
-/* clients_sums(s, fd, e): announce that ace-aggregate works on the spool, until *fd is
- * closed.  clients_summed(s): return 1 if an ace-aggregate works on the spool, or if this
- * cannot be found out. */
-int clients_sums(const struct spool *s, int *fd, struct err *e);
-int clients_summed(const struct spool *s);
-
 #endif

@@ -16,7 +16,6 @@
 #include "base/temp.h"
 #include "base/wait.h"
 #include "pipe/filter.h"
-#include "spool/clients.h"
 #include "spool/closing.h"
 #include "spool/manifest.h"
 #include "spool/receipt_list.h"
@@ -35,7 +34,6 @@ struct closing {
 	struct receipt_list list;	/* the step's manifest */
 	struct array_names paths;	/* files of the shards to average */
 	size_t open;		/* number of open steps at the last look */
-	int sums;		/* descriptor of clients_sums, or -1 */
 };
 
 int
@@ -49,7 +47,6 @@ closing_open(struct closing **out, const struct closing_opts *o, struct err *e)
 	if (r == NULL)
 		return -ERR_SYS;
 	r->o = o;
-	r->sums = -1;
 	r->in = (struct spool)SPOOL_INIT;
 	r->in.sync = o->sync;
 	r->in.wait = o->wait;
@@ -59,8 +56,6 @@ closing_open(struct closing **out, const struct closing_opts *o, struct err *e)
 	if ((k = spool_open(&r->in, o->dir, e)) < 0)
 		return k;
 	temp_sweep(r->in.state.dir);
-	if ((k = clients_sums(&r->in, &r->sums, e)) < 0)
-		return k;
 	if ((k = manifest_closed(&r->in, &d, e)) == 0)
 		r->step = d.has_last ? d.last : UINT64_MAX;
 	return k;
@@ -84,8 +79,6 @@ closing_free(struct closing *r)
 		return;
 	array_release(&r->paths);
 	receipt_list_release(&r->list);
-	if (r->sums >= 0)
-		(void)close(r->sums);
 	spool_close(&r->in);
 	alloc_free(r);
 }

@@ -9,11 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/at.h"
-#include "base/compare.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/limits_file.h"
-#include "base/num.h"
 #include "base/opt.h"
 #include "format/array.h"
 #include "format/checks.h"
@@ -24,37 +22,11 @@
 #include "spool/limits.h"
 #include "spool/manifest.h"
 #include "spool/spool.h"
+#include "spool/steps.h"
 
 /* ---- the limits ---- */
 
-/* Kinds, in the order of enum shard_kind. */
-static const char *const limits_words[] = { "gradient", "delta", "sum", "mean",
-	"residual", "model", "history", "difference", NULL };
-
-/* Parse a list of kinds separated by commas; "difference" may be one of them. */
-static int
-limits_kinds(void *arg, const struct opt *row, const char *list, struct err *e)
-{
-	struct limits *a = arg;
-	char word[NUM_ITEM];
-	int i, r;
-
-	(void)row;
-	a->kinds = 0;
-	a->differences = 0;
-	while ((r = num_item(&list, word, "kind", e)) > 0 &&
-	    (r = num_choice(&i, word, limits_words, "kind", e)) == 0) {
-		a->kinds |= i < SHARD_NKIND ? 1u << i : 0;
-		a->differences |= i == SHARD_NKIND;
-	}
-	return r;
-}
-
 static const struct opt limits_rows[] = {
-	{ 0, "kind", "LIST", "Accepted kinds, separated by commas: gradient, delta,\n# "
-	    "sum, mean, residual, model, history, and difference (to a "
-	    "history); others\n# are invalid.", OPT_CALL(limits_kinds),
-	    .def = "gradient,delta,sum,mean,difference" },
 	{ 0, "shard", "SIZE", "Shards with more bytes than this are invalid.",
 	    OPT_SIZE(struct limits, shard), .def = "256Mi" },
 	{ 0, "weight", "X", "Shards with a larger weight are invalid.  If all "
@@ -67,10 +39,8 @@ static const struct opt limits_rows[] = {
 	{ 0, "ahead", "N", "Shards more than N steps after the last closed step "
 	    "have to wait.", OPT_U64(struct limits, ahead, 1, LIMITS_STEP_MOST),
 	    .def = "10000" },
-	{ 0, "quota", "SIZE", "Shards of a device with this many bytes in open "
-	    "steps have to wait.", OPT_SIZE(struct limits, quota), .def = "4Gi" },
 	{ 0, "open", "N", "Shards of a device with shards in this many open steps have to wait.",
-	    OPT_U64(struct limits, open, 1, 1 << 20), .def = "1024" },
+	    OPT_U64(struct limits, open, 1, 1 << 20), .def = "64" },
 	{ 0, "timeout", "TIME", "A connection ends when nothing comes for this "
 	    "long within a shard.",
 	    OPT_TIME(struct limits, silence), .def = "60s" },
@@ -177,12 +147,18 @@ limits_head(const struct limits *a, const struct shard *sh,
 	struct err e = ERR_INIT;
 	char why[256];
 
-	if ((a->kinds >> sh->kind & 1) == 0)
-		limits_refuse(r, "mismatch: kind %s is not accepted here "
-		    "(limits: kind)", shard_kind_name(sh->kind));
-	if (!a->differences && (sh->flags & SHARD_PREDICTED) != 0)
-		limits_refuse(r, "mismatch: differences to a history are not "
-		    "accepted here (limits: kind)");
+	if (sh->kind == SHARD_RESIDUAL || sh->kind == SHARD_MODEL ||
+	    sh->kind == SHARD_HISTORY)
+		limits_refuse(r, "mismatch: kind %s is not accepted, "
+		    "expected gradient, delta, sum or mean",
+		    shard_kind_name(sh->kind));
+	/* the spool keeps its reconstruction, as f32 */
+	if ((sh->flags & SHARD_PREDICTED) != 0 &&
+	    sc->total / LIMITS_BEYOND > a->shard / sizeof(float))
+		limits_refuse(r, "limit: the difference is for a model of %llu values, which "
+		    "has more than %d times %llu bytes (limits: shard)",
+		    (unsigned long long)sc->total, LIMITS_BEYOND,
+		    (unsigned long long)a->shard);
 	limits_numbers(a, sh, r);
 	if (checks_shard(sh, &e) < 0)
 		(void)limits_because(r, &e);
@@ -234,158 +210,94 @@ limits_note(const struct limits *a, struct checks *c, const struct reader *in,
 
 /* ---- room for a shard ---- */
 
-struct limits_room {
-	const struct spool *s;
-	const struct shard *sh;
-	uint64_t steps, bytes;		/* the device's open steps, and bytes in them */
-	int known;			/* the shard has a verdict already */
-};
-
-struct limits_open {			/* a line of DEVICE.open */
-	uint64_t step, bytes;		/* bytes 0: add up the sizes of the files */
-};
-
-struct limits_list {
-	struct limits_open *line;
-	size_t n, cap;
-	int fd;				/* the file, which is locked; or -1 */
-};
-
-/* Look for a file of the device, named as by spool_of, and add its size.  Return 1, or 0
- * if it is absent. */
-static int
-limits_size(struct limits_room *p, const uint64_t *step, const char *end)
-{
-	char path[SPOOL_PATH];
-	struct stat st;
-
-	spool_of(p->s, step, spool_device_of(p->sh), end, path);
-	if (fstatat(AT(path), &st, 0) < 0)
-		return 0;
-	p->bytes += (uint64_t)st.st_size;
-	return 1;
-}
-
-/* Add up the device's files in one open step: the shard, the receipts of rejected ones,
- * and the dense reconstruction of a difference.  Return 1 if there is a shard. */
-static int
-limits_step(struct limits_room *p, uint64_t step)
-{
-	const int shard = limits_size(p, &step, "aceg");
-	const int any = limits_size(p, &step, "no") | shard;
-	char made[64];
-
-	(void)snprintf(made, sizeof(made), "history/history.%llu",
-	    (unsigned long long)step);
-	(void)limits_size(p, NULL, made);
-	p->steps += (uint64_t)any;
-	if (step == p->sh->step)
-		p->known = any;
-	return shard;
-}
-
 /*
- * DIR/device/DEVICE.open has a line for each step in which the device may have a file,
- * with the size of its files there, once that is final.  So limits_room looks at few
- * files, however many steps are open.  A power cut may damage the list: then a wrong
- * number of bytes is counted until those steps are over.
+ * DIR/device/DEVICE.open lists the steps in which the device may have a file, one per
+ * line, so that the number of open steps need not be counted in their directories.  A
+ * power cut may damage the list: then a wrong number is counted until those steps are
+ * closed.
  *
- * Open the list, locked as `how' says, and read its steps that are still open.  The list
- * may be absent.  Call limits_shut afterwards, also after a failure.
+ * Open the list, locked as `how' says, and read its steps that are still open.  With
+ * LOCK_SH the list may be absent.  The caller closes *fd unless it is -1, also after a
+ * failure.
  */
 static int
 limits_list(const struct spool *s, const struct shard *sh, int how,
-    const struct closed *d, struct limits_list *l, struct err *e)
+    const struct closed *d, struct steps *l, int *fd, struct err *e)
 {
 	char path[SPOOL_PATH], *text = NULL, *at, *end;
-	struct limits_open *o;
 	struct stat st;
+	uint64_t step;
 	size_t n;
-	int k = 0;
+	int k;
 
+	*fd = -1;
 	spool_of(s, NULL, spool_device_of(sh), "open", path);
-	if ((how == LOCK_EX || faccessat(AT(path), F_OK, 0) == 0) &&
-	    (k = fd_lock(path, how, &l->fd, e)) == 0) {
-		if (fstat(l->fd, &st) < 0)
-			k = err_sys(e, "'%s'", path);
-		else if ((text = alloc_get((size_t)st.st_size + 1, 1, e)) == NULL)
-			k = -ERR_SYS;
-		else
-			k = fd_read_at(l->fd, 0, text, (size_t)st.st_size, &n,
-			    path, e);
-	}
-	for (at = text; k == 0 && at != NULL && *at != '\0';
-	    at = end + strspn(end, "\n")) {
-		if ((k = alloc_grow(&l->line, &l->cap, l->n + 1,
-		    sizeof(*l->line), e)) < 0)
-			break;
-		o = &l->line[l->n];
-		o->step = strtoull(at, &end, 10);
-		o->bytes = *end == ' ' ? strtoull(end, &end, 10) : 0;
-		l->n += end != at && (l->n > 0 ? o->step > o[-1].step :
-		    !d->any || o->step > d->closed);
+	if (how == LOCK_SH && (k = spool_there(path, e)) <= 0)
+		return k;
+	if ((k = fd_lock(path, how, fd, e)) < 0)
+		return k;
+	if (fstat(*fd, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	if ((text = alloc_get((size_t)st.st_size + 1, 1, e)) == NULL)
+		return -ERR_SYS;
+	k = fd_read_at(*fd, 0, text, (size_t)st.st_size, &n, path, e);
+	for (at = text; k == 0 && *at != '\0'; at = end + strspn(end, "\n")) {
+		step = strtoull(at, &end, 10);
+		if (end != at && (!d->any || step > d->closed))
+			k = steps_add(l, step, e);
 		end += strcspn(end, "\n");
 	}
 	alloc_free(text);
 	return k;
 }
 
-static void
-limits_shut(struct limits_list *l)
+/* Return 1 if the list has this step. */
+static int
+limits_listed(const struct steps *l, uint64_t step)
 {
-	if (l->fd >= 0)
-		(void)close(l->fd);
-	alloc_free(l->line);
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (l->step[i] == step)
+			return 1;
+	return 0;
 }
 
 int
-limits_took(const struct spool *s, const struct shard *sh, int alone,
-    const struct closed *d, struct err *e)
+limits_took(const struct spool *s, const struct shard *sh, const struct closed *d,
+    struct err *e)
 {
-	struct limits_list l = { .fd = -1 };
-	struct limits_room p;
-	struct limits_open *o;
+	struct steps l = STEPS_INIT;
 	struct buf b = BUF_INIT;
-	char line[64];
+	char line[32];
 	size_t i;
-	int k = limits_list(s, sh, LOCK_EX, d, &l, e);
+	int fd, k = limits_list(s, sh, LOCK_EX, d, &l, &fd, e);
 
-	for (i = 0; i < l.n && l.line[i].step != sh->step; i++)
-		;
-	if (k == 0 && i == l.n &&
-	    (k = alloc_grow(&l.line, &l.cap, l.n + 1, sizeof(*l.line), e)) == 0)
-		l.n++;
-	if (k == 0)
-		l.line[i] = (struct limits_open){ sh->step, 0 };
-	if (k == 0)
-		qsort(l.line, l.n, sizeof(*l.line), compare_u64);
-	for (o = l.line; k == 0 && o < l.line + l.n; o++) {
-		p = (struct limits_room){ .s = s, .sh = sh };
-		if (o->bytes == 0 && o->step != sh->step &&
-		    (limits_step(&p, o->step) || alone))
-			o->bytes = p.bytes;
-		k = buf_put(&b, line, (size_t)snprintf(line, sizeof(line),
-		    "%llu %llu\n", (unsigned long long)o->step,
-		    (unsigned long long)o->bytes), e);
+	if (k == 0 && !limits_listed(&l, sh->step)) {
+		k = steps_add(&l, sh->step, e);
+		for (i = 0; i < l.n && k == 0; i++)
+			k = buf_put(&b, line, (size_t)snprintf(line, sizeof(line),
+			    "%llu\n", (unsigned long long)l.step[i]), e);
+		if (k == 0)
+			k = fd_write_at(fd, 0, b.p, b.n, "open", e);
+		if (k == 0 && ftruncate(fd, (off_t)b.n) < 0)
+			k = err_sys(e, "cannot truncate '%s.open' in the spool",
+			    spool_device_of(sh));
 	}
-	if (k == 0)
-		k = fd_write_at(l.fd, 0, b.p, b.n, "open", e);
-	if (k == 0 && ftruncate(l.fd, (off_t)b.n) < 0)
-		k = err_sys(e, "cannot truncate '%s.open' in the spool", spool_device_of(sh));
 	buf_release(&b);
-	limits_shut(&l);
+	steps_release(&l);
+	if (fd >= 0)
+		(void)close(fd);
 	return k;
 }
 
 int
-limits_room(const struct limits *a, const struct spool *s,
-    const struct shard *sh, const struct schema *sc, struct err *e)
+limits_room(const struct limits *a, const struct spool *s, const struct shard *sh,
+    struct err *e)
 {
-	struct limits_room p = { .s = s, .sh = sh };
-	struct limits_list l = { .fd = -1 };
-	struct limits_open *o;
+	struct steps l = STEPS_INIT;
 	struct closed d;
-	int k = manifest_closed(s, &d, e);
+	int fd, k = manifest_closed(s, &d, e);
 
 	if (k < 0 || (d.any && sh->step <= d.closed))
 		return k < 0 ? k : 1;
@@ -394,28 +306,13 @@ limits_room(const struct limits *a, const struct spool *s,
 		    "steps after %llu, %s (limits: ahead)",
 		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
 		    (unsigned long long)d.closed, d.any ? "the last closed" : "the first");
-	k = limits_list(s, sh, LOCK_SH, &d, &l, e);
-	for (o = l.line; k >= 0 && l.n > 0; o++, l.n--) {
-		if (o->bytes == 0) {
-			(void)limits_step(&p, o->step);
-			continue;
-		}
-		p.steps++;
-		p.bytes += o->bytes;
-		p.known |= o->step == sh->step;
-	}
-	limits_shut(&l);
-	if (k < 0 || p.known)
-		return k < 0 ? k : 0;
-	if (p.steps >= a->open)
-		return err_set(e, ERR_REFUSED, "limit: shards of %llu steps of this "
-		    "device wait for an average (limits: open %llu)",
-		    (unsigned long long)p.steps, (unsigned long long)a->open);
-	if ((sh->flags & SHARD_PREDICTED) != 0)
-		p.bytes += sc->total * sizeof(float);	/* see limits_step */
-	if (p.bytes >= a->quota)
-		return err_set(e, ERR_REFUSED, "limit: %llu bytes of this device "
-		    "wait for an average (limits: quota %llu)",
-		    (unsigned long long)p.bytes, (unsigned long long)a->quota);
-	return 0;
+	k = limits_list(s, sh, LOCK_SH, &d, &l, &fd, e);
+	if (k == 0 && l.n >= a->open && !limits_listed(&l, sh->step))
+		k = err_set(e, ERR_REFUSED, "limit: shards of %zu steps of this "
+		    "device wait for an average (limits: open %llu)", l.n,
+		    (unsigned long long)a->open);
+	steps_release(&l);
+	if (fd >= 0)
+		(void)close(fd);
+	return k;
 }

@@ -26,16 +26,18 @@ struct reader;
 #define LIMITS_STEP_MOST (UINT64_C(1) << 62)
 #define LIMITS_SAMPLES_MOST (UINT64_C(1) << 40)
 
+/* A shard above the limit of size is read to its end, so that its device gets the reason,
+ * unless it is larger than LIMITS_BEYOND times the limit.  The reconstruction of a
+ * difference must not be larger, either. */
+enum { LIMITS_BEYOND = 8 };
+
 struct limits {
 	const struct schema *schema;	/* shards of this model only, or NULL */
 	/* the limits, as in the file DIR/limits */
-	unsigned kinds;			/* bits 1 << SHARD_x */
-	int differences;		/* 1: differences to a history, too */
 	double weight;			/* most weight of one shard */
 	uint64_t contributors;		/* most contributors of one shard */
 	uint64_t ahead;			/* steps after the last closed one, at most */
 	uint64_t shard;			/* bytes of one shard on the wire, at most */
-	uint64_t quota;			/* a device with so many bytes in open steps waits */
 	uint64_t open;			/* open steps with shards of a device, at most */
 	double silence, idle, time;	/* seconds at most: without a byte
 					 * within a shard; without one between
@@ -68,20 +70,18 @@ void limits_values(const struct kern *k, const struct schema_tensor *t,
 int limits_note(const struct limits *a, struct checks *c, const struct reader *in,
     struct receipt *r, struct err *e);
 
-/* limits_room(a, s, sh, sc, e): check that the spool has room for the shard.  Return 0, or 1
+/* limits_room(a, s, sh, e): check that the spool has room for the shard.  Return 0, or 1
  * if its step is closed, so that the shard is late, whatever else is wrong with it.
- * -ERR_REFUSED: its step is too far ahead, or the device is above its quota.  The
+ * -ERR_REFUSED: its step is too far ahead, or too many steps of the device are open.  The
  * connection then ends without a verdict, and the device sends the shard again later.  A
  * verdict would have to be stored, since the device keeps the values of a refused shard
  * for a later one and the same bytes must not be accepted then; and a device that invents
  * steps could fill the disk with stored verdicts. */
 int limits_room(const struct limits *a, const struct spool *s,
-    const struct shard *sh, const struct schema *sc, struct err *e);
-/* limits_took(s, sh, alone, d, e): put the shard's step on the device's list.  Call it
- * before the device's first file in that step is made.  Also add the bytes of the other
- * steps on the list if they are final: those of steps with an accepted shard, or all if the
- * caller holds the run's exclusive lock (alone 1).  d is the state of the run. */
-int limits_took(const struct spool *s, const struct shard *sh, int alone,
-    const struct closed *d, struct err *e);
+    const struct shard *sh, struct err *e);
+/* limits_took(s, sh, d, e): put the shard's step on the device's list.  Call it before the
+ * device's first file in that step is made.  d is the state of the run. */
+int limits_took(const struct spool *s, const struct shard *sh, const struct closed *d,
+    struct err *e);
 
 #endif

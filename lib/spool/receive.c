@@ -40,10 +40,6 @@ struct receive_said {
 
 /* ---- reading ---- */
 
-/* A shard above the limit of size is read to its end, so that its device gets the reason,
- * unless it is larger than RECEIVE_BEYOND times the limit. */
-enum { RECEIVE_BEYOND = 8 };
-
 struct receive {
 	const struct receive_opts *o;
 	const struct spool *spool;
@@ -71,20 +67,6 @@ receive_check_sender(const struct receive *x, const struct shard *sh,
 	return x->o->run == NULL || strcmp(spool_run_of(sh), x->o->run) == 0 ? 0 :
 	    err_set(e, ERR_DATA, "mismatch: the shard is of run '%.80s', expected '%.80s'",
 	    spool_run_of(sh), x->o->run);
-}
-
-/* Fail if the spool belongs to another run than this shard. */
-static int
-receive_check_run(const struct spool *s, const struct shard *sh, struct err *e)
-{
-	char *run = NULL;
-	int k = spool_run(s, &run, e);
-
-	if (k > 0 && strcmp(run, spool_run_of(sh)) != 0)
-		k = err_set(e, ERR_DATA, "mismatch: the shard is of run '%.80s', "
-		    "but the spool of run '%.80s'", spool_run_of(sh), run);
-	alloc_free(run);
-	return k < 0 ? k : 0;
 }
 
 /* Decode and check the records of one frame, so that every accepted shard can be
@@ -135,9 +117,9 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 		if (bytes > x->o->limits.shard)
 			limits_refuse(r, "limit: the shard is larger than %llu bytes "
 			    "(limits: shard)", (unsigned long long)x->o->limits.shard);
-		if (bytes / RECEIVE_BEYOND > x->o->limits.shard)
+		if (bytes / LIMITS_BEYOND > x->o->limits.shard)
 			return err_set(e, ERR_DATA, "limit: the shard is larger than "
-			    "%d times %llu bytes (limits: shard)", RECEIVE_BEYOND,
+			    "%d times %llu bytes (limits: shard)", LIMITS_BEYOND,
 			    (unsigned long long)x->o->limits.shard);
 		if (k == READER_DATA && c.sign)
 			limits_refuse(r, "corrupt: a frame follows the signature");
@@ -234,20 +216,20 @@ receive_shard(struct receive *x, struct err *e)
 {
 	const struct shard *sh = reader_shard(x->in);
 	struct receipt r = { .step = sh->step };
+	char why[256];
 	int k, model;
 
 	if ((k = receive_check_sender(x, sh, e)) < 0)
 		return k;
 	if (x->o->tells && sh->kind == SHARD_MODEL &&
 	    reader_schema(x->in)->total == 0)
-		return (k = receive_check_run(x->spool, sh, e)) < 0 ? k :
-		    receive_ask(x, sh, e);
+		return (k = verdict_run(x->spool, sh, reader_schema(x->in), why,
+		    e)) < 0 ? k : receive_ask(x, sh, e);
 	memcpy(r.run, sh->run, SHARD_ID);
 	memcpy(r.device, sh->device, SHARD_ID);
 	limits_head(&x->o->limits, sh, reader_schema(x->in), &r);
 	if ((k = model = verdict_head(x->spool, sh, reader_schema(x->in), &r,
-	    e)) < 0 || (k = limits_room(&x->o->limits, x->spool, sh,
-	    reader_schema(x->in), e)) < 0 ||
+	    e)) < 0 || (k = limits_room(&x->o->limits, x->spool, sh, e)) < 0 ||
 	    (k = receive_spool(x, sh, k, model, &r, e)) < 0)
 		return k;
 	cli_say(x->o->cli, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
@@ -495,6 +477,7 @@ int
 receive_publish(const struct spool *s, struct reader *in, struct err *e)
 {
 	const struct shard *sh;
+	char why[256];
 	int r;
 
 	while ((r = reader_next(in, e)) > 0) {
@@ -504,7 +487,7 @@ receive_publish(const struct spool *s, struct reader *in, struct err *e)
 		if (sh->kind != SHARD_MEAN && sh->kind != SHARD_SUM)
 			r = err_set(e, ERR_DATA, "mismatch: '%.80s' sent kind %s, expected "
 			    "mean or sum", shard_device(sh), shard_kind_name(sh->kind));
-		else if ((r = receive_check_run(s, sh, e)) == 0)
+		else if ((r = verdict_run(s, sh, reader_schema(in), why, e)) >= 0)
 			r = receive_publish_shard(s, in, e);
 		if (r < 0)
 			break;

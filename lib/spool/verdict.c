@@ -63,7 +63,7 @@ verdict_refuse(const struct verdict *x, struct err *e)
 
 	if ((k = receipt_list_read(&l, x->no, e)) >= 0 &&
 	    (k = receipt_list_add(&l, x->r, "", e)) == 0 &&
-	    (k = limits_took(x->s, x->sh, x->alone, &x->d, e)) == 0)
+	    (k = limits_took(x->s, x->sh, &x->d, e)) == 0)
 		k = receipt_list_write(&l, x->no, x->s->sync, e);
 	receipt_list_release(&l);
 	return k;
@@ -206,21 +206,17 @@ verdict_schema_new(const char *path, const struct schema *sc,
 	return k;
 }
 
-/* Compare the schema with the one in the file; if the file is absent make it, for the
- * run of sh.  0: the schemas are equal; 1: they differ, as why says; -ERR_DATA: sh
- * is of another run. */
-static int
-verdict_schema(const char *path, const struct schema *sc,
-    const struct shard *sh, char why[256], struct err *e)
+int
+verdict_run(const struct spool *s, const struct shard *sh, const struct schema *sc,
+    char why[256], struct err *e)
 {
+	char path[SPOOL_PATH];
 	const struct shard *first;
 	struct reader *r;
 	int k, differs = 0;
 
-	if ((k = spool_reader(&r, path, e)) < 0)
-		return k;
-	if (k == 0)
-		return verdict_schema_new(path, sc, sh, e);
+	if ((k = spool_reader(&r, spool_path(s, NULL, SPOOL_SCHEMA, path), e)) <= 0)
+		return k < 0 ? k : VERDICT_NEW;
 	while ((k = reader_next(r, e)) > 0) {
 		if (k != READER_SHARD)
 			continue;
@@ -234,7 +230,8 @@ verdict_schema(const char *path, const struct schema *sc,
 		}
 	}
 	reader_free(r);
-	return k < 0 ? spool_schema_error(path, k, e) : differs;
+	return k < 0 ? spool_schema_error(path, k, e) :
+	    differs ? VERDICT_OTHER : VERDICT_SAME;
 }
 
 /* Compare the shard's model with the run's, which is that of the first shard.  Return an
@@ -243,12 +240,14 @@ static int
 verdict_model(const struct verdict *x, struct err *e)
 {
 	char path[SPOOL_PATH], why[256];
-	int k;
+	int k = verdict_run(x->s, x->sh, x->sc, why, e);
 
-	spool_path(x->s, NULL, SPOOL_SCHEMA, path);
-	if (!x->alone && faccessat(AT(path), F_OK, 0) < 0)
+	if (k == VERDICT_NEW && !x->alone)
 		return VERDICT_ALONE;
-	if ((k = verdict_schema(path, x->sc, x->sh, why, e)) <= 0)
+	if (k == VERDICT_NEW)
+		k = verdict_schema_new(spool_path(x->s, NULL, SPOOL_SCHEMA, path), x->sc,
+		    x->sh, e);
+	if (k != VERDICT_OTHER)
 		return k < 0 ? k : VERDICT_YES;
 	limits_refuse(x->r, "mismatch: run '%.32s' is of another model: %.80s",
 	    spool_run_of(x->sh), why);
@@ -322,7 +321,7 @@ verdict_one(struct verdict *x, struct err *e)
 			return VERDICT_ALONE;
 		if ((k = history_keep(x->m, x->s, x->sh, x->d.has_last ?
 		    &x->d.last : NULL, e)) < 0 ||
-		    (k = limits_took(x->s, x->sh, x->alone, &x->d, e)) < 0)
+		    (k = limits_took(x->s, x->sh, &x->d, e)) < 0)
 			return k;
 		/* if another process made that file first, decide by what it
 		 * wrote */

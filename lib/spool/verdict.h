@@ -12,6 +12,12 @@ struct err;
 struct history;
 struct schema;
 
+/* verdict_run(s, sh, sc, why, e): compare the shard's model with the run's, which is that of
+ * the first shard accepted.  Return an enum verdict_run; VERDICT_OTHER: why says what
+ * differs; -ERR_DATA: the shard is of another run. */
+enum verdict_run { VERDICT_SAME, VERDICT_OTHER, VERDICT_NEW };
+int verdict_run(const struct spool *s, const struct shard *sh, const struct schema *sc,
+    char why[256], struct err *e);
 /* verdict_head(s, sh, sc, r, e): write a refusal to r if the run's model is known and the
  * shard has another one.  Return 1 if the shard has the run's model, else 0.  Call it before
  * values are decoded, since a few bytes may stand for any number of values. */

@@ -1,16 +1,11 @@
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
-#include "base/at.h"
 #include "base/cli.h"
 #include "base/clock.h"
 #include "pipe/event.h"
 #include "pipe/filter.h"
-#include "spool/clients.h"
 #include "spool/manifest.h"
 #include "spool/roster.h"
 #include "spool/spool.h"
@@ -92,35 +87,20 @@ waiting_here(const struct spool *s, uint64_t step, struct waiting_names *c)
 }
 
 /* Append the devices whose shard has not come, of the list of devices or else of the last
- * average, to names, and with the age of their last shard to aged.  Return how many of the
- * list they are, or 0 without a list. */
+ * average.  Return how many of the list they are, or 0 without a list. */
 static size_t
-waiting_missing(const struct spool *s, uint64_t step, struct waiting_names *names,
-    struct waiting_names *aged)
+waiting_missing(const struct spool *s, uint64_t step, struct waiting_names *c)
 {
+	struct array_names missing = ARRAY_NAMES_INIT;
 	struct closed d;
 	const uint64_t *const last = manifest_closed(s, &d, NULL) == 0 &&
 	    d.has_last ? &d.last : NULL;
-	struct array_names missing = ARRAY_NAMES_INIT;
-	struct timespec now = { 0, 0 };
-	char one[SHARD_NAME + 64], path[SPOOL_PATH];
-	struct stat st;
-	size_t i, n;
 	const int k = roster_missing(&missing, s, step, last, NULL);
+	const size_t n = k > 0 ? missing.n : 0;
+	size_t i;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	for (i = 0; i < missing.n && k >= 0; i++) {
-		(void)snprintf(one, sizeof(one), "%s", missing.p[i]);
-		waiting_add(names, one);
-		if (last != NULL)
-			spool_of(s, last, one, "aceg", path);
-		if (last != NULL && fstatat(AT(path), &st, 0) == 0)
-			(void)snprintf(one, sizeof(one), "%s (last sent %lld s "
-			    "ago)", missing.p[i], (long long)(now.tv_sec >
-			    st.st_mtim.tv_sec ? now.tv_sec - st.st_mtim.tv_sec : 0));
-		waiting_add(aged, one);
-	}
-	n = k > 0 ? missing.n : 0;
+	for (i = 0; i < missing.n && k >= 0; i++)
+		waiting_add(c, missing.p[i]);
 	array_release(&missing);
 	return n;
 }
@@ -130,20 +110,19 @@ waiting_missing(const struct spool *s, uint64_t step, struct waiting_names *name
 void
 waiting_device(const struct spool *s, uint64_t step)
 {
-	struct waiting_names here = { "", 0 }, missing = { "", 0 }, aged = { "", 0 };
+	struct waiting_names here = { "", 0 }, missing = { "", 0 };
 	struct closed d;
 	const int closed = manifest_closed(s, &d, NULL) == 0 && d.any &&
 	    step <= d.closed;
 
 	if (!closed) {
 		waiting_here(s, step, &here);
-		(void)waiting_missing(s, step, &missing, &aged);
+		(void)waiting_missing(s, step, &missing);
 	}
-	waiting_say(s->wait, step, missing.text, "%s %llu: %s%s%s%s%s",
+	waiting_say(s->wait, step, missing.text, "%s %llu: %s%s%s%s",
 	    STEP(s->wait, "waiting for", step), closed ? "it is closed, but its average is "
 	    "not there" : here.n != 0 ? "there are shards" : "there is no shard", here.text,
-	    aged.n != 0 ? "; missing" : "", aged.text,
-	    clients_summed(s) ? "" : "; no ace-aggregate runs");
+	    missing.n != 0 ? "; missing" : "", missing.text);
 }
 
 /* ---- for ace-aggregate ---- */
@@ -151,7 +130,7 @@ waiting_device(const struct spool *s, uint64_t step)
 void
 waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
 {
-	struct waiting_names names = { "", 0 }, missing = { "", 0 }, aged = { "", 0 };
+	struct waiting_names names = { "", 0 }, missing = { "", 0 };
 	size_t lack;
 
 	if (n == 0 && step == UINT64_MAX) {
@@ -159,7 +138,7 @@ waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
 		    "(ace-recv --spool)", s->state.dir);
 		return;
 	}
-	lack = waiting_missing(s, n == 0 ? step + 1 : step, &missing, &aged);
+	lack = waiting_missing(s, n == 0 ? step + 1 : step, &missing);
 	if (n == 0) {
 		waiting_say(s->wait, step + 1, missing.text, "%s %llu",
 		    STEP(s->wait, "waiting for a shard after", step));

@@ -49,8 +49,7 @@ void waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want);
 
 /* waiting_device(s, step): print through s->wait why the average of this step has not
  * come: that the step is closed, or which devices have sent and which of the list, or else
- * of the last average, are missing, with the age of their shard in the last average; and
- * whether ace-aggregate works on the spool. */
+ * of the last average, are missing. */
 void waiting_device(const struct spool *s, uint64_t step);
 
 #endif

@@ -153,22 +153,6 @@ gets() {
 	says "mismatch: the shard is of device 'edge2'"
 }
 
-@test "--create discards piped input with a message" {
-	shard 0 >in
-	mkfifo pipe
-	exec 9<>pipe
-	exits 0 ace-recv --spool empty --create <pipe
-	[ ! -s err ]
-	cat in >&9
-	exits 0 ace-recv --spool spool --create <pipe
-	says "^ace-recv: --create, .* read no input: the piped stream is discarded"
-	exec 9>&-
-	exits 0 ace-recv --spool other --create </dev/null
-	[ ! -s err ]
-	exits 0 ace-recv --spool third --create <in
-	[ ! -s err ]
-}
-
 @test "a shard of another model than the run's is invalid" {
 	gets accepted 0
 	mkshards -d edge2 -t other:7 >in
@@ -216,7 +200,6 @@ gets() {
 		weight_x_edge9:weight 'x' is not a number from
 		open_0:open '0' is not a whole number from 1
 		idle_-1s:idle '-1s'
-		kind_gradient,poetry:kind 'poetry': expected gradient, delta, .* or difference
 	END
 	rm spool/limits
 	recv accepted <in
@@ -295,16 +278,6 @@ gets() {
 	exec 9>&-
 	[ "$(verdict out | grep -c '^step [01]: ')" -eq 2 ]
 	recv duplicate --device edge1 <in
-}
-
-@test "limits kind: a difference to a history is accepted only if listed" {
-	shard 0 edge1 -c f32 >in
-	ace-compress -S state -c topk:0.5 --error-feedback cache in >apart
-	limited 'kind gradient' recv 'invalid: mismatch: differences to a history are not accepted here' <apart
-	rm -r spool
-	limited 'kind gradient,difference' recv accepted <apart
-	rm -r spool
-	limited 'kind difference' recv 'invalid: mismatch: kind gradient is not accepted here' <apart
 }
 
 @test "limits time excludes the wait for an aggregate" {

@@ -85,6 +85,8 @@ balance() { exits 0 ace-inspect audit -S S --spool spool in[0-9]; }
 	step 0 1
 	for i in $(seq 200); do mkshards -s $((1000 + i)); done >many
 	for i in $(seq 200); do mkshards -d "other$i"; done >>many
+	mkdir -m 700 theirs
+	echo open 1000 >theirs/limits
 	makes flood ace-recv --spool theirs --sync none many
 	exits 0 ace-ack -S S --sync none flood
 	[ "$(frames S/receipts | grep -c RCPT)" -eq 64 ]

@@ -185,21 +185,21 @@ gone_by() {
 	! grep 'edge1: the average of round 2 is without' err1 || false
 }
 
-@test "while it waits, it names a missing device, or says that no cloud runs" {
+@test "while it waits, it names the missing devices" {
 	cloud 2 3 3>&- &
 	train edge2 1 >said2 3>&- &
 	train edge1 1 >said1
 	wait %train 2>/dev/null || true
 	"$PYTHON" "$TRAINERS/train.py" edge1 3 >said1 2>err1 3>&- &
 	pid=$!
-	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for round 2: there are shards: edge1; missing: edge2 \(last sent [0-9]+ s ago\)$'
+	wait_for tells err1 '^ace: edge1: round 2: waiting since [0-9:]{8}: waiting for round 2: there are shards: edge1; missing: edge2$'
 	train edge2 3 >said2
 	wait $pid
 	[ "$(cut -d' ' -f2- said1)" = "$(cut -d' ' -f2- said2)" ]
 	wait
 	# the cloud has ended after its last round
 	"$PYTHON" "$TRAINERS/train.py" edge1 4 timeout=30 >said1 2>err1 3>&- &
-	wait_for tells err1 'edge1: round 4: waiting since .*: there are shards: edge1; missing: edge2 .*; no ace-aggregate runs$'
+	wait_for tells err1 'edge1: round 4: waiting since .*: there are shards: edge1; missing: edge2'
 	kill -9 $!
 }
 
