@@ -81,14 +81,6 @@ _ace() {
 		kind='free' ;;
 	ace-archive\ create:--kind)
 		kind='gradient delta sum mean residual model history' ;;
-	ace-archive\ create:--format)
-		kind='tar tar.gz tar.bz2 tar.xz tar.zst tar.lz4 zip' ;;
-	ace-archive\ list:--sandbox)
-		kind='auto require off' ;;
-	ace-archive\ list:--step | ace-archive\ list:--device | ace-archive\ list:--max-elements)
-		kind='free' ;;
-	ace-archive\ list:--kind)
-		kind='gradient delta sum mean residual model history' ;;
 	ace-archive\ extract:--sandbox)
 		kind='auto require off' ;;
 	ace-archive\ extract:-o | ace-archive\ extract:--output)
@@ -97,14 +89,6 @@ _ace() {
 		kind='free' ;;
 	ace-archive\ extract:--kind)
 		kind='gradient delta sum mean residual model history' ;;
-	ace-archive\ get:--omit)
-		kind=',provenance schema' ;;
-	ace-archive\ get:--sandbox)
-		kind='auto require off' ;;
-	ace-archive\ get:-o | ace-archive\ get:--output)
-		kind='file' ;;
-	ace-archive\ get:--step | ace-archive\ get:--device | ace-archive\ get:--max-elements)
-		kind='free' ;;
 	ace-cloud:--sandbox)
 		kind='auto require off' ;;
 	ace-cloud:--devices | ace-cloud:--rounds | ace-cloud:--bits | ace-cloud:--quorum | ace-cloud:--deadline | ace-cloud:--tolerate | ace-cloud:--events)
@@ -388,15 +372,11 @@ _ace() {
 		opts='--devices --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --rounds --keep --publish --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
-		[[ $cur = -* ]] || kind='create list extract get' ;;
+		[[ $cur = -* ]] || kind='create extract' ;;
 	ace-archive\ create)
-		opts='--format --step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
-	ace-archive\ list)
-		opts='--step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--step --device --kind --max-elements -o --output -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive\ extract)
 		opts='-o --output --step --device --kind --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
-	ace-archive\ get)
-		opts='--step --device --max-elements -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-cloud)
 		opts='--devices --rounds --bits --quorum --deadline --tolerate --events --print -q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* || $at != 1 ]] || kind='or add remove relay serve watch example' ;;
