@@ -23,6 +23,7 @@
 #include "model/receivers.h"
 #include "model/series.h"
 #include "model/store.h"
+#include "model/ways.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
