@@ -23,6 +23,8 @@ enum {
 	/* least number of groups coded in a pass, if there are more than REGULATE_MANY */
 	REGULATE_SOME = 12,
 	REGULATE_SOLVES = 6,
+	/* the slope is learned from at least one in this many of the given groups */
+	REGULATE_TELLING = 8,
 	/* after this many passes, none is made that only codes groups again */
 	REGULATE_PASSES = 16,
 	/* most rounds that code some groups again; most rounds in a row without a gain */
@@ -47,7 +49,7 @@ enum {
 #define REGULATE_APART 0.035
 #define REGULATE_APART_OF_E 0.07
 #define REGULATE_FAR 1.4	/* the largest move of t at once */
-#define REGULATE_TRUST 0.5	/* the largest |all| while groups are uncoded */
+#define REGULATE_TRUST 0.5	/* the largest |all - start| while groups are uncoded */
 #define REGULATE_TELLS 0.02	/* two codes give a slope if their t differ by more */
 /* The slope -d log bytes / d t of a group is about this number divided by its bits per
  * value.  On normal values we measured 1.2 at 1 bit and 4 at 1/3 bit. */
@@ -159,6 +161,25 @@ regulate_guess(struct regulate *r)
 		g->weight = regulate_rough(g) * share * aim / rough;
 		g->slope = regulate_steep(g->weight, g->n);
 	}
+}
+
+/* Return the mean t of the groups that the caller coded before, weighted by their bytes;
+ * 0 if there are none.  Their rates fit the last shard, although the plan's may not. */
+static double
+regulate_given(const struct regulate *r)
+{
+	const struct regulate_group *g;
+	double sum = 0, bytes = 0;
+	size_t j;
+
+	for (j = 0; j < r->k; j++) {
+		g = &r->g[r->order[j]];
+		if (g->code.len == 0)
+			continue;
+		sum += (double)g->code.len * g->code.t;
+		bytes += (double)g->code.len;
+	}
+	return bytes > 0 ? sum / bytes : 0;
 }
 
 /* ---- all groups together ---- */
@@ -321,8 +342,8 @@ regulate_pass(struct regulate *r)
 	if (r->even)
 		regulate_side(r);
 	regulate_solve(r);
-	r->all = fresh > 0 ? regulate_clamp(r->all, -REGULATE_TRUST,
-	    REGULATE_TRUST) : regulate_clamp(r->all, was - REGULATE_FAR,
+	r->all = fresh > 0 ? regulate_clamp(r->all, r->start - REGULATE_TRUST,
+	    r->start + REGULATE_TRUST) : regulate_clamp(r->all, was - REGULATE_FAR,
 	    was + REGULATE_FAR);
 	if (r->even && fabs(r->all - was) <= regulate_apart(r))
 		return 0;
@@ -534,10 +555,12 @@ regulate_round(struct regulate *r)
 /* ---- the whole search ---- */
 
 /* Learn from the groups that were coded twice how much steeper slopes are than
- * assumed. */
+ * assumed.  Learn nothing from a few of many given groups: one group whose size hardly
+ * changed would move all others. */
 static void
 regulate_learn(struct regulate *r)
 {
+	const int enough = r->many >= r->given / REGULATE_TELLING;
 	double turned = 0, gained = 0;
 	size_t b;
 
@@ -554,7 +577,7 @@ regulate_learn(struct regulate *r)
 		    (double)(g->code.len + g->other.len) / 2;
 		gained += (double)g->other.len - (double)g->code.len;
 	}
-	if (turned * gained > 0)
+	if (enough && turned * gained > 0)
 		r->bend = regulate_clamp(gained / turned, 0.2, 4);
 	r->many = 0;
 }
@@ -576,6 +599,7 @@ regulate_next(struct regulate *r, uint64_t bytes)
 	case PHASE_FIXED:
 		regulate_sums(r);
 		regulate_guess(r);
+		r->all = r->start = regulate_given(r);
 		if (r->k == 0 || (double)r->bytes - r->now > (double)r->budget)
 			return 0;
 		/* fall through */
@@ -633,6 +657,7 @@ regulate_open(struct regulate *r, struct err *e)
 		g->weight = g->slope = 0;
 		if (!codec_rate(&g->plan) || !(fabs(g->code.t) < REGULATE_FAR))
 			g->code = none;
+		r->given += (size_t)regulate_coded(&g->code);
 		r->k += (size_t)(codec_rate(&g->plan) != 0);
 	}
 	r->band = fmax((double)r->budget * regulate_clamp(REGULATE_BAND /

@@ -68,8 +68,9 @@ struct regulate {
 	/* private */
 	int phase;
 	uint32_t *order;		/* [k] groups with a rate parameter */
-	size_t k;
+	size_t k, given;		/* given: groups that are coded already */
 	double all;			/* t at which the coded shard fills the budget */
+	double start;			/* its first value: mean t of the given codes */
 	double e;			/* -d log bytes / d t at `all' */
 	double bend;			/* ratio of measured to assumed slopes */
 	double band, slack;

@@ -278,6 +278,66 @@ TEST(test_given)
 	ok(over == 0 && under == 0, "given the codes of an absurd price: the same");
 }
 
+/* Change the values a little, then code each group that was sent at the step that it had.
+ * Plan steps finer than these by the factor e^off.  Return the number of values coded. */
+static size_t
+next_step(size_t n, double off)
+{
+	double arg = 0, sent = 0, now;
+	size_t i, j, made = 0;
+
+	for (i = 0; i < n; i++) {
+		arg += (double)s.g[i].code.len * (double)s.g[i].plan.arg *
+		    exp(s.g[i].code.t);
+		sent += (double)s.g[i].code.len;
+	}
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < s.g[i].n; j++)
+			s.x[i][j] *= (float)(1 + 0.1 * (rnd() - 0.5));
+		kern_list()[0]->stat(s.x[i], s.g[i].n, &s.g[i].seen);
+		now = log((double)s.g[i].plan.arg) + s.g[i].code.t;
+		s.g[i].plan.arg = (float)(arg / sent * exp(-off));
+		if (s.g[i].code.len == 0) {
+			s.g[i].code.t = HUGE_VAL;
+			continue;
+		}
+		give(i, now - log((double)s.g[i].plan.arg));
+		made += s.g[i].n;
+	}
+	return made;
+}
+
+/* Steps that follow each other code hardly more than once, although each plan's step is too
+ * fine and a fifth of the groups are zeros, which no step sends. */
+TEST(test_steady)
+{
+	double values, coded, all = 0, most = 0;
+	struct regulate l;
+	unsigned k, step, over = 0;
+	size_t i;
+
+	for (k = 0; k < 20; k++) {
+		l = shard_of(GROUPS, SIZE);
+		for (values = 0, i = 0; i < l.n; i++) {
+			s.g[i].plan = (struct codec_plan){ CODEC_ECQ, 0, 0.5f };
+			if (i % 5 == 4)
+				memset(s.x[i], 0, sizeof(s.x[i]));
+			kern_list()[0]->stat(s.x[i], s.g[i].n, &s.g[i].seen);
+			values += s.g[i].n;
+		}
+		l.budget = 400 + (uint64_t)(values * 3 / 8);
+		(void)run(&l);
+		for (step = 0; step < 6; step++) {
+			coded = (double)next_step(l.n, 1.2);
+			over += run(&l) != 0;
+			coded = (coded + (double)l.tried) / values;
+			all += coded / (20 * 6);
+			most = fmax(most, coded);
+		}
+	}
+	ok(over == 0 && all < 1.3, "%.2f codings a value in a step, at most %.2f", all, most);
+}
+
 int
 main(void)
 {
