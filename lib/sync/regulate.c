@@ -163,25 +163,6 @@ regulate_guess(struct regulate *r)
 	}
 }
 
-/* Return the mean t of the groups that the caller coded before, weighted by their bytes;
- * 0 if there are none.  Their rates fit the last shard, although the plan's may not. */
-static double
-regulate_given(const struct regulate *r)
-{
-	const struct regulate_group *g;
-	double sum = 0, bytes = 0;
-	size_t j;
-
-	for (j = 0; j < r->k; j++) {
-		g = &r->g[r->order[j]];
-		if (g->code.len == 0)
-			continue;
-		sum += (double)g->code.len * g->code.t;
-		bytes += (double)g->code.len;
-	}
-	return bytes > 0 ? sum / bytes : 0;
-}
-
 /* ---- all groups together ---- */
 
 /* Add up the bytes of all groups at t = r->all, estimated for coded groups by their
@@ -599,7 +580,6 @@ regulate_next(struct regulate *r, uint64_t bytes)
 	case PHASE_FIXED:
 		regulate_sums(r);
 		regulate_guess(r);
-		r->all = r->start = regulate_given(r);
 		if (r->k == 0 || (double)r->bytes - r->now > (double)r->budget)
 			return 0;
 		/* fall through */
@@ -648,6 +628,7 @@ regulate_open(struct regulate *r, struct err *e)
 {
 	static const struct regulate_code none = { .t = HUGE_VAL };
 	struct regulate_group *g;
+	double sum = 0, bytes = 0;
 
 	*r = (struct regulate){ .g = r->g, .n = r->n, .budget = r->budget,
 	    .cost = r->cost, .e = 1, .bend = 1 };
@@ -657,9 +638,15 @@ regulate_open(struct regulate *r, struct err *e)
 		g->weight = g->slope = 0;
 		if (!codec_rate(&g->plan) || !(fabs(g->code.t) < REGULATE_FAR))
 			g->code = none;
-		r->given += (size_t)regulate_coded(&g->code);
+		if (regulate_coded(&g->code)) {
+			r->given++;
+			sum += (double)g->code.len * g->code.t;
+			bytes += (double)g->code.len;
+		}
 		r->k += (size_t)(codec_rate(&g->plan) != 0);
 	}
+	if (bytes > 0)		/* the given rates fit the last shard; the plan's may not */
+		r->all = r->start = sum / bytes;
 	r->band = fmax((double)r->budget * regulate_clamp(REGULATE_BAND /
 	    (double)(r->k + 1), REGULATE_LEAST, REGULATE_WIDEST), REGULATE_PAD);
 	r->over.t = -HUGE_VAL;
