@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "device/link.h"
 #include "device/receipts.h"
-#include "sync/smooth.h"
 
 enum { LINK_PAIRS = LINK_SPANS * (LINK_SPANS + 1) / 2 };
 
@@ -248,8 +247,8 @@ link_trip(struct link *l, double secs)
 		l->rtt = secs;
 		l->jitter = secs / 2;
 	} else {
-		l->jitter = smooth(l->jitter, fabs(l->rtt - secs), 1.0 / 4);
-		l->rtt = smooth(l->rtt, secs, 1.0 / 8);
+		l->jitter += (fabs(l->rtt - secs) - l->jitter) / 4;
+		l->rtt += (secs - l->rtt) / 8;
 	}
 	l->trips++;
 }

@@ -199,7 +199,7 @@ contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 
 	for (i = 0; i < n; i++)
 		if (c->g->in[i].left)
-			sketch_drop(&c->like, i);
+			c->like.of[i] = SKETCH_NONE;
 	if ((r = sketch_judge(&c->like, c->o->theta, e)) < 0)
 		return r;
 	for (k = 0; k < c->like.clusters && r == 0; k++)

@@ -2,7 +2,6 @@
 
 #include "base/detmath.h"
 #include "sync/ratio.h"
-#include "sync/smooth.h"
 
 double
 ratio_factor(double cmin, double cmax, double beta, double bandwidth)
@@ -30,7 +29,7 @@ ratio_acted(struct ratio_pace *p, double rate)
 	if (p->rate < 0 || rate < p->rate * (1 - p->still))
 		p->rate = rate;
 	else if (rate > p->rate * (1 + p->still))
-		p->rate = smooth(p->rate, rate, p->rise);
+		p->rate += p->rise * (rate - p->rate);
 	return p->rate;
 }
 

@@ -1,7 +1,6 @@
 #include <math.h>
 
 #include "sync/replan.h"
-#include "sync/smooth.h"
 
 #define REPLAN_LEAST 0.01	/* least contraction: smaller ones are raised to it */
 #define REPLAN_ODD 1.5		/* a sample beyond this factor of the estimate is far off */
@@ -26,7 +25,7 @@ replan_mean(struct replan_mean *m, double x, int whole)
 	} else if (fabs(m->odd) >= 2) {
 		m->v = sqrt(m->v * x);
 	} else if (m->odd == 0) {	/* a single outlier is ignored */
-		m->v = exp(smooth(log(m->v), log(x), gain));
+		m->v = exp(log(m->v) + gain * (log(x) - log(m->v)));
 	}
 }
 

@@ -62,12 +62,6 @@ sketch_add(struct sketch *s, size_t i, const float *x)
 	}
 }
 
-void
-sketch_drop(struct sketch *s, size_t i)
-{
-	s->of[i] = SKETCH_NONE;
-}
-
 int
 sketch_judge(struct sketch *s, double theta, struct err *e)
 {

@@ -26,7 +26,8 @@ enum { SKETCH_M = 256 };
 struct sketch {
 	size_t k;
 	double *row;		/* f64[k][SKETCH_M] */
-	size_t *of;		/* [k] the cluster of each contribution */
+	size_t *of;		/* [k] the cluster of each contribution; if the caller set
+				 * SKETCH_NONE, it is left out */
 	size_t clusters;
 	uint32_t *place;	/* [n] h and sign of each value of the current group */
 	size_t n, cap;
@@ -42,8 +43,6 @@ void sketch_release(struct sketch *s);
 int sketch_group(struct sketch *s, uint32_t group, size_t n, struct err *e);
 /* Add contribution i's values x[n] of the group to its sketch. */
 void sketch_add(struct sketch *s, size_t i, const float *x);
-/* Leave contribution i out of the clusters. */
-void sketch_drop(struct sketch *s, size_t i);
 
 /* Set s->of and s->clusters by cluster_linkage on 1 - cos; clusters are numbered in
  * the order of their first members.  Overwrites the sketches.  -ERR_REFUSED for more

@@ -92,12 +92,6 @@ shard_of(size_t groups, size_t most)
 	return l;
 }
 
-static struct regulate
-random_shard(void)
-{
-	return shard_of(GROUPS, SIZE);
-}
-
 TEST(test_never_over)
 {
 	unsigned i, over = 0;
@@ -123,7 +117,7 @@ TEST(test_random)
 	int r;
 
 	for (i = 0; i < SHARDS; i++) {
-		l = random_shard();
+		l = shard_of(GROUPS, SIZE);
 		for (known = g = 0; g < l.n; g++)
 			known += codec_rate(&s.g[g].plan) ? 0 : s.g[g].n;
 		l.budget = 400 + known + (uint64_t)(rnd() * 40 * (double)l.n) +
@@ -159,17 +153,15 @@ TEST(test_random)
 
 TEST(test_cannot)
 {
-	struct regulate l = random_shard();
+	struct regulate l = shard_of(GROUPS, SIZE);
 	size_t i;
 
-	for (i = 0; i < l.n; i++) {
+	for (i = 0; i < l.n; i++)
 		s.g[i].plan = (struct codec_plan){ CODEC_Q4, 0, 0 };
-	}
 	l.budget = 90;
 	ok(run(&l) == 1, "too large codes without a rate do not fit");
-	for (i = 0; i < l.n; i++) {
+	for (i = 0; i < l.n; i++)
 		s.g[i].plan = (struct codec_plan){ CODEC_ECQ, 0, 0.1f };
-	}
 	l.budget = 101;
 	ok(run(&l) == 0 && l.bytes == 100, "coarser until nothing "
 	    "is left");
@@ -225,7 +217,7 @@ given(double off, double fine, double *fresh)
 	size_t i, j;
 
 	do
-		l = random_shard();
+		l = shard_of(GROUPS, SIZE);
 	while (l.n < 70);
 	for (i = 0; i < l.n; i++)
 		s.g[i].plan = (struct codec_plan){ CODEC_ECQ, 0, 0.5f };
