@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import logging
 import math
 import numbers
@@ -11,7 +12,7 @@ import threading
 import time
 import types
 import weakref
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ from torch import Tensor
 from . import transport
 from .checkpoint import kept, load, save
 from .tensors import (averaged, checksum, compare, copied, marks, named, opaque, parameters,
-                      refuse)
+                      refuse, renew, some)
 from .transport import (HOW, RUNS, SEE, Error, Pairs, Pipe, Room, Wait, Way, alone,
                         carried, fetch, header, locked, log, output, store)
 
@@ -112,11 +113,11 @@ class Run:
 
     @torch.no_grad()
     def _begin(self) -> None:
-        self.room = Room(self.pairs, self.sent)     # for a difference or an average
         self._keep()
         # the run's name has the first model's digest, so ace-recv refuses other models
         self.call["run"] += f"-{self.digest()}"
         self._resume()
+        self.room = Room(self.pairs, self.sent)     # for a difference or an average
         if self.save_every > 1 and self.checkpoint and not os.path.exists(self.checkpoint):
             self._save()        # the base for averages kept from the first round on
         if self.round >= self.redo:
@@ -170,13 +171,14 @@ class Run:
     # ---- checkpoints ----
 
     def _holds(self) -> dict[str, Any]:
-        return {"start": [t.float() for t in fetch(t for _, t in self.pairs)],
+        return {"start": list(fetch(t for _, t in self.pairs)),
                 "optimizer": self.optimizer and self.optimizer.state_dict()}
 
     def _take_up(self, had: dict[str, Any]) -> None:
-        store((t for _, t in self.pairs), had["start"])
+        """Take the parts out of a checkpoint, so that each is freed as soon as possible."""
+        store((t for _, t in self.pairs), had.pop("start"))
         if self.optimizer is not None:
-            self.optimizer.load_state_dict(had["optimizer"])
+            self.optimizer.load_state_dict(had.pop("optimizer"))
 
     def _says(self, at: int) -> str | None:
         """Return the digest to state in the shard of round number at, or None."""
@@ -190,10 +192,9 @@ class Run:
         """Return for each parameter of _still its version, which a write changes, its shape,
         and a mark of some values, since a write to .data keeps the version."""
         still = self._still()
-        some = marks(t if opaque(t) else t.detach().reshape(-1)[::max(1, t.numel() // 64)]
-                     for t in still.values())
+        seen = marks(t if opaque(t) else some(t, 64) for t in still.values())
         return {n: (0 if t.is_inference() else t._version, tuple(t.shape), m)
-                for (n, t), m in zip(still.items(), some)}
+                for (n, t), m in zip(still.items(), seen)}
 
     @staticmethod
     def _look(pairs: Pairs) -> dict[str, list]:
@@ -470,8 +471,8 @@ class Local(Run):
                  moment: str | None = None, **more: Any) -> None:
         self.moment = moment
         self.outer = float(outer_rate), float(outer_momentum)
-        # the weights before and after the first exchange, and after the next step; None
-        # once they were compared
+        # _weights before and after the first exchange, and after the next step; None once
+        # they were compared
         self.watch: list[list[Tensor]] | None = []
         self.undone = False
         super().__init__(*args, **more)
@@ -481,21 +482,24 @@ class Local(Run):
 
     def _keep(self) -> None:
         # in f32, so that small changes of a bf16 model are not lost
-        self.start = [t.float().clone() for t in fetch(t for _, t in self.pairs)]
+        self.start = [t.to(torch.float32, copy=True)
+                      for t in fetch(t for _, t in self.pairs)]
         self.memory = [torch.zeros_like(s) for s in self.start if self.outer[1]]
 
     def _reset(self) -> None:
         store((t for _, t in self.pairs), self.start)
 
     def _holds(self) -> dict[str, Any]:
-        return {**super()._holds(), "start": self.start, "memory": self.memory}
+        return {"start": self.start, "memory": self.memory,
+                "optimizer": self.optimizer and self.optimizer.state_dict()}
 
     def _take_up(self, had: dict[str, Any]) -> None:
+        self.start, self.memory = had["start"], had.pop("memory")
         super()._take_up(had)
-        self.start, self.memory = had["start"], had["memory"]
 
     def _weights(self) -> list[Tensor]:
-        return [p.detach().clone() for _, p in self.params]
+        """Return a copy of some values of each parameter."""
+        return [some(p).clone() for _, p in self.params]
 
     def _step(self, *args: Any, **more: Any) -> Any:
         got = self.take(*args, **more)
@@ -532,14 +536,16 @@ class Local(Run):
     def _finish(self) -> None:
         super()._finish()
         if self.moment and self.round & self.round - 1 == 0:
-            roots = fetch(torch.zeros_like(p) if s is None else s.sqrt()
-                          for s, (_, p) in zip(self._squares(), self.params))
-            most = max(float(r.max()) for r in roots if r.numel()) or 1
+            found = self._squares()
+            most = max((float(s.max().sqrt()) for s in found
+                        if s is not None and s.numel()), default=0) or 1
             # as shares of the largest root, for the range of f16; buffers get the share 1
-            room = Room(self.pairs)
-            store(room, [r / most for r in roots] + [torch.ones_like(b) for _, b in self.means])
-            output(["ace-import", "-o", self.moment],
-                   b"".join([header(room.pairs), *room.bytes]))
+            store(self.room, itertools.chain(
+                (torch.zeros_like(p) if s is None else s.sqrt().div_(most)
+                 for s, (_, p) in zip(found, self.params)),
+                (torch.ones_like(b) for _, b in self.means)))
+            output(["ace-import", "-o", self.moment], header(self.room.pairs),
+                   *self.room.bytes)
 
     def _unchanged(self) -> None:
         super()._unchanged()
@@ -598,7 +604,9 @@ class Replay(Run):
                             "change it: set its .grad to None")
         self.mode = f"replay of {type(optimizer).__name__}, every={every}"
         self.schedule = schedule
-        self.sum: list[Tensor] = []     # sum of the round's gradients
+        self.sum: list[Tensor] = []     # sum of the round's gradients, on the CPU in the room
+        self.start: list[Tensor] = []
+        self.kept: dict[str, Any] = {"state": []}
         self.proved = ""                # the digest that _prove computed
         super().__init__(model, optimizer, way, device, f"{run}-replay{every}",
                          every=every, **more)
@@ -616,8 +624,12 @@ class Replay(Run):
         return checksum(self._now()["groups"])
 
     def _keep(self) -> None:
-        self.start = [p.detach().clone() for _, p in self.pairs]
-        self.kept, self.options = copied(self._now()), self._options()
+        now = self._now()
+        copied(now, lambda t: t)        # refuse what cannot be copied before any is replaced
+        renew(self.start, (p.detach().clone() for _, p in self.pairs))
+        renew(self.kept["state"], map(copied, now.pop("state")))
+        self.kept.update(copied(now))
+        self.options = self._options()
 
     def _reset(self) -> None:
         """Restore the common model and optimiser, to the bit."""
@@ -642,7 +654,7 @@ class Replay(Run):
 
     def _take_up(self, had: dict[str, Any]) -> None:
         now = self.kept["groups"]
-        self.start, self.kept = had["start"], had["optimizer"]
+        self.start, self.kept = had.pop("start"), had.pop("optimizer")
         # options that an older torch did not have keep their present values
         for g, new in zip(self.kept["groups"], now):
             g.update({k: v for k, v in new.items() if k not in g})
@@ -681,8 +693,9 @@ class Replay(Run):
     def _step(self) -> None:
         """Take a step with this device's gradient; sync undoes it later."""
         if self.count == 0:
-            self.sum = [torch.zeros(p.shape, dtype=torch.float32, device=p.device)
-                        for _, p in self.params]
+            self.sum = [t.zero_() if t.device == p.device else
+                        torch.zeros(p.shape, dtype=torch.float32, device=p.device)
+                        for t, (_, p) in zip(self.room, self.params)]
         if self._options() != self.options:
             raise Error("the optimiser's options changed between two steps, and "
                         "mode=\"replay\" cannot repeat that: remove the scheduler, and "
@@ -697,13 +710,12 @@ class Replay(Run):
             self._take(self.count)
             self.options = self._options()
 
-    def _replay(self, d: list[Tensor]) -> None:
-        """Take this round's steps with the gradient d."""
-        d = carried(d, [p.device for _, p in self.params])
+    def _replay(self, gradient: Callable[[], Iterable[Tensor]]) -> None:
+        """Take this round's steps with a gradient; a step may change .grad."""
         for i in range(self.every):
             for _, p in self.params:
                 p.grad = torch.empty_like(p) if p.grad is None else p.grad
-            store((p.grad for _, p in self.params), d)      # a step may change them
+            store((p.grad for _, p in self.params), gradient())
             self._take(i)
         for _, p in self.params:
             p.grad = None
@@ -713,11 +725,12 @@ class Replay(Run):
         all devices.  Raise if the results differ; set self.proved to their digest."""
         if self.proved:
             return
-        made = [(torch.arange(p.numel(), device="cpu") % 255 - 127.).div(256).view(p.shape)
-                for _, p in self.params]
+        cycle = torch.arange(-127., 128, device="cpu").div(256)
         seen = []
         for _ in range(2):
-            self._replay(made)
+            self._replay(lambda: (
+                cycle.repeat(p.numel() // 255 + 1)[:p.numel()].view(p.shape)
+                for _, p in self.params))
             seen.append(checksum(self._parts([p.detach() for _, p in self.params],
                                              self._now())))
             self._reset()
@@ -740,11 +753,12 @@ class Replay(Run):
         moved = [b - s for (_, b), s in zip(self.means, self.start[len(self.params):])]
         self._reset()
         self._prove()
-        store(self.room, [s.div(self.every) for s in self.sum] + moved)
+        store(self.room, [s.div_(self.every) for s in self.sum] + moved)
 
     def _apply(self) -> None:
         n, d = len(self.params), list(self.room)
-        self._replay(d[:n])
+        gradient = list(carried(d[:n], [p.device for _, p in self.params]))
+        self._replay(lambda: gradient)
         self._average([b for _, b in self.means], d[n:])
         self._keep()
         self.sum = []

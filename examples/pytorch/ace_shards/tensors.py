@@ -134,6 +134,20 @@ def marks(tensors: Iterable[Tensor]) -> list[str]:
     return said
 
 
+def some(t: Tensor, n: int = 4096) -> Tensor:
+    """Return about n values of a tensor, or all if it has fewer.  The distance between them
+    is odd, so that they come from all columns of a matrix."""
+    return t.detach().reshape(-1)[::t.numel() // n | 1]
+
+
+def renew(into: list, values: Iterable) -> None:
+    """Replace the elements of a list one by one, so that memory for one more is needed."""
+    n = 0
+    for n, v in enumerate(values, 1):
+        into[n - 1:n] = [v]
+    del into[n:]
+
+
 def copied(x: Any, at: Callable = lambda t: t.detach().clone()) -> Any:
     """Return a copy of x, an optimiser's state, with at(t) in place of each tensor t."""
     if torch.is_tensor(x):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import logging
 import os
@@ -25,6 +26,7 @@ Words = List[List[str]]             # the argument lists of a pipeline's program
 
 log = logging.getLogger("ace_shards")
 
+BATCH = 1 << 26     # most bytes of a transfer between two devices, unless one tensor has more
 NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 SEE = "see ace-pytorch(7), WHEN SOMETHING FAILS"
 ASK = "check the cloud and which users can write to its spool, then start again"
@@ -75,25 +77,37 @@ class Room:
         return (t for _, t in self.pairs)
 
 
-def carried(tensors: Iterable[Tensor], to: list[torch.device]) -> list[Tensor]:
-    """Return each tensor on its device in `to`: the tensor itself if it is there, else a
-    copy.  Tensors of one type, source and destination are copied in one transfer."""
-    got, far = [t.detach() for t in tensors], {}
-    for i, (t, where) in enumerate(zip(got, to)):
-        if t.device != where:
-            far.setdefault((t.device, t.dtype, where), []).append(i)
-    for (*_, where), at in far.items():
-        flat = torch.cat([got[i].reshape(-1) for i in at]).to(where)
+def carried(tensors: Iterable[Tensor], to: Iterable[torch.device]) -> Iterator[Tensor]:
+    """Give each tensor on its device in `to`: the tensor itself if it is there, else a copy.
+    Successive tensors of one type, source and destination are copied in one transfer of
+    at most BATCH bytes, or of one larger tensor; so few copies are in memory together."""
+    batch: list[Tensor] = []
+    size, key = 0, None
+
+    def moved() -> Iterator[Tensor]:
+        flat = torch.cat([t.reshape(-1) for t in batch]).to(key[0])
         end = 0
-        for i in at:
-            begin, end = end, end + got[i].numel()
-            got[i] = flat[begin:end].view(got[i].shape)
-    return got
+        for t in batch:
+            begin, end = end, end + t.numel()
+            yield flat[begin:end].view(t.shape)
+        batch.clear()
+
+    for t, where in zip(tensors, to):
+        t = t.detach()
+        now, more = (where, t.device, t.dtype), t.numel() * t.element_size()
+        if batch and (now != key or size + more > BATCH):
+            yield from moved()
+        size, key = size + more if batch else more, now
+        if t.device == where:
+            yield t
+        else:
+            batch.append(t)
+    if batch:
+        yield from moved()
 
 
-def fetch(tensors: Iterable[Tensor]) -> list[Tensor]:
-    tensors = list(tensors)
-    return carried(tensors, [torch.device("cpu")] * len(tensors))
+def fetch(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
+    return carried(tensors, itertools.repeat(torch.device("cpu")))
 
 
 @torch.no_grad()
@@ -194,19 +208,25 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join(filter(None, path))}
 
 
-def output(words: list[str], given: bytes = b"") -> str:
-    """Run a program with these bytes as input, and return its output."""
+def output(words: list[str], *given: bytes | bytearray) -> str:
+    """Run a program with these bytes as input, and return its output, which must be short."""
+    pipe = subprocess.PIPE
     try:
-        got = subprocess.run(words, input=given, env=environment(), capture_output=True)
+        p = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment())
     except OSError as e:
         raise Error(f"cannot run '{words[0]}': {e.strerror}: install it in PATH, or "
                     "beside this Python") from None
-    if got.returncode:
-        said = [s for s in got.stderr.decode(errors="replace").splitlines()
+    with p:
+        with contextlib.suppress(BrokenPipeError):      # its message says why it ended
+            for part in given:
+                p.stdin.write(part)
+        out, err = p.communicate()
+    if p.returncode:
+        said = [s for s in err.decode(errors="replace").splitlines()
                 if not s.startswith("Try '")]
-        raise Error("\n".join(said) or f"{words[0]} ended with status {got.returncode}",
-                    got.returncode)
-    return got.stdout.decode()
+        raise Error("\n".join(said) or f"{words[0]} ended with status {p.returncode}",
+                    p.returncode)
+    return out.decode()
 
 
 def _talks(words: list[str]) -> list[str]:
