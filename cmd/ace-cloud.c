@@ -22,6 +22,8 @@
 #include "kern/kern.h"
 #include "pipe/event.h"
 
+#define LIST "spool/devices"	/* see spool/roster.h */
+
 struct opts {
 	struct cli cli;
 	struct agreement said;	/* agreement as given on the command line */
@@ -56,34 +58,34 @@ furnish(struct opts *x, int relay, struct err *e)
 	    "days\nidle 1000h\ntime 1000h\n", e);
 }
 
-/* Return 1 when the spool has a run, that is, after its first shard. */
 static int
-begun(const struct opts *x)
+add_line(void *lines, const char *path, const char *name, struct err *e)
 {
-	char *path = place_path(&x->folder, "spool/schema.aceg", NULL);
-	const int r = path != NULL && faccessat(AT(path), F_OK, 0) == 0;
+	const int r = buf_puts(lines, name, e);
 
-	alloc_free(path);
-	return r;
+	return r < 0 ? r : buf_puts(lines, "\n", e);
 }
 
+/* Return 1 if as many devices as the run has were added or have said hello, else 0.  From
+ * then on rounds wait for these devices: make their list, if the spool has none.  Until
+ * then rounds wait for that number of devices. */
 static int
-count_each(void *n, const char *path, const char *name, struct err *e)
+full(const struct opts *x, struct err *e)
 {
-	++*(uint64_t *)n;
-	return 0;
-}
-
-static uint64_t
-members(const struct opts *x)
-{
-	char *dir = place_path(&x->folder, "devices", NULL);
+	char *dir = place_path(&x->folder, "devices", e);
+	struct buf names = BUF_INIT;
+	int r = dir != NULL ? scan(dir, 0, add_line, &names, e) : -ERR_SYS;
 	uint64_t n = 0;
 
-	if (dir != NULL)
-		(void)scan(dir, 0, count_each, &n, NULL);
+	for (size_t i = 0; i < names.n; i++)
+		n += names.p[i] == '\n';
+	if (r == 0 && x->folder.said.devices != 0 && n >= x->folder.said.devices &&
+	    (place_has(&x->folder, LIST) || ((r = buf_put(&names, "", 1, e)) == 0 &&
+	    (r = place_put(&x->folder, LIST, (const char *)names.p, e)) == 0)))
+		r = 1;
+	buf_release(&names);
 	alloc_free(dir);
-	return n;
+	return r;
 }
 
 /* Build the words of ace-recv for one device of this spool. */
@@ -245,9 +247,7 @@ begin(struct opts *x, const char *who, const char *above, struct err *e)
 
 	if (x->print) {
 		pipeline(x, &c);
-		r = child_print(&c, stdout);
-		child_release(&c);
-		return r;
+		return child_print(&c, stdout);
 	}
 	tell_begin(&x->tell, &x->cli, who, 1, &x->folder);
 	if (x->name != NULL)
@@ -274,7 +274,8 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 		    "'%s'", path[1]);
 	if ((r = place_open(&x->folder, path[0], 1, e)) == 0 &&
 	    (r = place_lock(&x->folder, "ace-cloud", e)) == 0 &&
-	    (r = furnish(x, 0, e)) == 0 && (r = agree(x, e)) == 0)
+	    (r = furnish(x, 0, e)) == 0 && (r = agree(x, e)) == 0 &&
+	    (r = full(x, e)) >= 0)
 		r = begin(x, "ace-cloud", "", e);
 	place_close(&x->folder);
 	return r;
@@ -299,7 +300,7 @@ relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 		return r;
 	x->folder.said.devices = devices;
 	x->folder.said.quorum = x->folder.said.tolerate = 0;
-	return place_save(&x->folder, e);
+	return (r = place_save(&x->folder, e)) < 0 ? r : full(x, e);
 }
 
 static int
@@ -317,7 +318,7 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 	    (r = cloud_at(&x->above, path[0], e)) == 0 &&
 	    (r = place_open(&x->folder, path[1], 1, e)) == 0 &&
 	    (r = place_lock(&x->folder, "ace-cloud", e)) == 0 &&
-	    (r = relay_begin(x, where, sizeof(where), e)) == 0)
+	    (r = relay_begin(x, where, sizeof(where), e)) >= 0)
 		r = begin(x, "ace-cloud relay", where, e);
 	cloud_release(&x->above);
 	place_close(&x->folder);
@@ -391,8 +392,7 @@ member(const struct opts *x, const char *name, char id[PLACE_ID + 2],
 	return place_get(&x->folder, in, id, PLACE_ID + 2, e);
 }
 
-/* Admit a device: create its file and, when it is new, let it join a run that has
- * begun. */
+/* Admit a device: create its file and, when it is new, add it to the list. */
 static int
 let_in(struct opts *x, const char *name, const char *id, int there,
     struct err *e)
@@ -401,9 +401,9 @@ let_in(struct opts *x, const char *name, const char *id, int there,
 	int r;
 
 	(void)snprintf(in, sizeof(in), "devices/%s", name);
-	if ((r = place_put(&x->folder, in, id, e)) < 0)
+	if ((r = place_put(&x->folder, in, id, e)) < 0 || there || (r = full(x, e)) < 0)
 		return r;
-	return !there && begun(x) ? operate(x, name, "--join", e) : 0;
+	return place_has(&x->folder, LIST) ? operate(x, name, "--join", e) : 0;
 }
 
 static int
@@ -447,7 +447,7 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	    (file = place_path(&x->folder, in, e)) != NULL && unlinkat(AT(file), 0) < 0)
 		r = errno != ENOENT ? err_sys(e, "cannot remove '%s'", file) : err_set(e,
 		    ERR_NO, "'%s' is not a device of the run in %s", path[1], x->folder.where);
-	if (r == 0 && begun(x))
+	if (r == 0 && place_has(&x->folder, LIST))
 		r = operate(x, path[1], "--leave", e);
 	if (r == 0)
 		cli_say(&x->cli, 0, "'%s' is removed: no round waits for it; to deny "
@@ -467,6 +467,7 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 {
 	char had[PLACE_ID + 2];
 	const int there = member(x, name, had, e);
+	int r;
 
 	if (there < 0)
 		return there;
@@ -474,8 +475,8 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 	    id[strspn(id, "0123456789abcdef")] != '\0')
 		return err_set(e, ERR_USAGE, "hello: '%.40s' is not an ID of %d hex "
 		    "digits", id, PLACE_ID);
-	if (!there && members(x) >= x->folder.said.devices)
-		return err_set(e, ERR_REFUSED, "'%s' is not one of the %llu devices "
+	if (!there && (r = full(x, e)) != 0)
+		return r < 0 ? r : err_set(e, ERR_REFUSED, "'%s' is not one of the %llu devices "
 		    "of the run in %s: add it on the cloud with 'ace add %s %s'",
 		    name, (unsigned long long)x->folder.said.devices, x->folder.where,
 		    x->folder.dir, name);

@@ -176,7 +176,6 @@ connection(const struct edge *x, char **text, struct err *e)
 		return err_sys(e, "cannot set the environment");
 	cloud_connect(&x->cloud, &c, "sync", x->folder.said.id);
 	r = child_print(&c, f);
-	child_release(&c);
 	return fclose(f) == 0 || r < 0 ? r : err_sys(e, "cannot set the environment");
 }
 
@@ -245,9 +244,7 @@ edge(struct edge *x, struct err *e)
 		return r;
 	if (x->print) {
 		pipeline(x, &c);
-		r = child_print(&c, stdout);
-		child_release(&c);
-		return r;
+		return child_print(&c, stdout);
 	}
 	tell_say(&x->tell, "device '%s' of the run in %s: %s; its folder is %s",
 	    x->cloud.name, x->where, place_agreed(&x->folder.said, text), x->folder.dir);

@@ -67,8 +67,9 @@ child_quote(const char *word, FILE *f)
 }
 
 int
-child_print(const struct children *c, FILE *f)
+child_print(struct children *c, FILE *f)
 {
+	const int r = c->r;
 	size_t i, k;
 
 	if (c->circle && c->r == 0)
@@ -84,7 +85,8 @@ child_print(const struct children *c, FILE *f)
 			(void)fputs(" >back", f);
 		(void)fputs(i + 1 < c->n ? " |\n" : "\n", f);
 	}
-	return c->r;
+	child_release(c);
+	return r;
 }
 
 /* ---- one process ---- */

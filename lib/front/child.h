@@ -51,9 +51,9 @@ void child_release(struct children *c);
 
 /* child_quote(word, f): write a word quoted for a shell. */
 void child_quote(const char *word, FILE *f);
-/* child_print(c, f): write the pipeline as one would type it in a shell. Returns
- * c->r. */
-int child_print(const struct children *c, FILE *f);
+/* child_print(c, f): write the pipeline as one would type it in a shell, and release it.
+ * Returns c->r. */
+int child_print(struct children *c, FILE *f);
 
 /* Receives the programs' messages.  line(arg, line): called for each line, without its
  * newline.  tick(arg, failed): called at least once a second; failed: a program has

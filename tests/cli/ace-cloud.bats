@@ -107,6 +107,36 @@ load front
 	refuses 1 "'edge2' is not a device of the run" ace remove run edge2
 }
 
+@test "before the first average, a missing device is named, whether it was added or said hello" {
+	mkdir -m 700 run
+	exits 0 ace add run edge2
+	cloud run --devices 2 --bits 8
+	# one place is free: the number counts
+	[ ! -e run/spool/devices ]
+	edge edge1 1 2
+	wait_for grep -q 'round 1.* waiting for edge2' edge1.err
+	[ "$(sort run/spool/devices | xargs)" = 'edge1 edge2' ]
+	# three devices in a run of two: a round waits for all
+	exits 0 ace add run edge3
+	edge edge2 3 2
+	wait_for grep -q 'round 1.* waiting for edge3' edge2.err
+	exits 0 ace remove run edge3
+	ends edge1 edge2
+}
+
+@test "a round waits for the run's number of devices, although some came after the first shard" {
+	cloud run --devices 3 --rounds 1 --bits 8
+	edge edge1 1 1
+	wait_for test -e run/spool/0/edge1.aceg
+	edge edge2 3 1
+	wait_for test -e run/spool/0/edge2.aceg
+	wait_for grep -q 'waiting for the cloud' edge2.err
+	[ ! -e edge1.got ]
+	edge edge3 5 1
+	ends cloud edge1 edge2 edge3
+	averaged edge1 1 3
+}
+
 @test "a device that is added during the run gets the rounds before" {
 	cloud run --devices 1 --bits 8
 	edge edge1 1 100000
