@@ -22,8 +22,6 @@
 #include "kern/kern.h"
 #include "pipe/event.h"
 
-#define LIST "spool/devices"	/* see spool/roster.h */
-
 struct opts {
 	struct cli cli;
 	struct agreement said;	/* agreement as given on the command line */
@@ -61,14 +59,15 @@ furnish(struct opts *x, int relay, struct err *e)
 static int
 add_line(void *lines, const char *path, const char *name, struct err *e)
 {
-	const int r = buf_puts(lines, name, e);
+	const int whole = strstr(name, ".new-") == NULL;	/* not being written */
+	const int r = whole ? buf_puts(lines, name, e) : 0;
 
-	return r < 0 ? r : buf_puts(lines, "\n", e);
+	return r == 0 && whole ? buf_puts(lines, "\n", e) : r;
 }
 
 /* Return 1 if as many devices as the run has were added or have said hello, else 0.  From
  * then on rounds wait for these devices: make their list, if the spool has none.  Until
- * then rounds wait for that number of devices. */
+ * then rounds wait for that number of devices.  See spool/roster.h. */
 static int
 full(const struct opts *x, struct err *e)
 {
@@ -80,8 +79,8 @@ full(const struct opts *x, struct err *e)
 	for (size_t i = 0; i < names.n; i++)
 		n += names.p[i] == '\n';
 	if (r == 0 && x->folder.said.devices != 0 && n >= x->folder.said.devices &&
-	    (place_has(&x->folder, LIST) || ((r = buf_put(&names, "", 1, e)) == 0 &&
-	    (r = place_put(&x->folder, LIST, (const char *)names.p, e)) == 0)))
+	    (place_has(&x->folder, "spool/devices") || ((r = buf_put(&names, "", 1, e)) == 0 &&
+	    (r = place_put(&x->folder, "spool/devices", (const char *)names.p, e)) == 0)))
 		r = 1;
 	buf_release(&names);
 	alloc_free(dir);
@@ -403,7 +402,7 @@ let_in(struct opts *x, const char *name, const char *id, int there,
 	(void)snprintf(in, sizeof(in), "devices/%s", name);
 	if ((r = place_put(&x->folder, in, id, e)) < 0 || there || (r = full(x, e)) < 0)
 		return r;
-	return place_has(&x->folder, LIST) ? operate(x, name, "--join", e) : 0;
+	return place_has(&x->folder, "spool/devices") ? operate(x, name, "--join", e) : 0;
 }
 
 static int
@@ -447,7 +446,7 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	    (file = place_path(&x->folder, in, e)) != NULL && unlinkat(AT(file), 0) < 0)
 		r = errno != ENOENT ? err_sys(e, "cannot remove '%s'", file) : err_set(e,
 		    ERR_NO, "'%s' is not a device of the run in %s", path[1], x->folder.where);
-	if (r == 0 && place_has(&x->folder, LIST))
+	if (r == 0 && place_has(&x->folder, "spool/devices"))
 		r = operate(x, path[1], "--leave", e);
 	if (r == 0)
 		cli_say(&x->cli, 0, "'%s' is removed: no round waits for it; to deny "

@@ -95,46 +95,28 @@ load front
 	says "another ace-edge works on '$(hostname):$PWD/ace-edge1'"
 }
 
-@test "cloud and devices name the missing device; ace remove ends the wait" {
-	cloud run --devices 2 --bits 8
-	edge edge1 1 3
-	edge edge2 3 1
-	ends edge2
-	wait_for grep -q 'waiting for edge2' edge1.err
-	wait_for grep -q 'waiting for edge2' cloud.err
-	exits 0 ace remove run edge2
-	ends edge1
-	refuses 1 "'edge2' is not a device of the run" ace remove run edge2
-}
-
-@test "before the first average, a missing device is named, whether it was added or said hello" {
+@test "rounds wait for all devices that were added or said hello, and name them; ace remove ends a wait" {
 	mkdir -m 700 run
 	exits 0 ace add run edge2
-	cloud run --devices 2 --bits 8
-	# one place is free: the number counts
-	[ ! -e run/spool/devices ]
+	cloud run --devices 3 --rounds 2 --bits 8
 	edge edge1 1 2
-	wait_for grep -q 'round 1.* waiting for edge2' edge1.err
-	[ "$(sort run/spool/devices | xargs)" = 'edge1 edge2' ]
-	# three devices in a run of two: a round waits for all
-	exits 0 ace add run edge3
-	edge edge2 3 2
-	wait_for grep -q 'round 1.* waiting for edge3' edge2.err
-	exits 0 ace remove run edge3
-	ends edge1 edge2
-}
-
-@test "a round waits for the run's number of devices, although some came after the first shard" {
-	cloud run --devices 3 --rounds 1 --bits 8
-	edge edge1 1 1
 	wait_for test -e run/spool/0/edge1.aceg
-	edge edge2 3 1
-	wait_for test -e run/spool/0/edge2.aceg
+	edge edge2 3 2
+	# the third is not known yet, so the number counts
 	wait_for grep -q 'waiting for the cloud' edge2.err
 	[ ! -e edge1.got ]
-	edge edge3 5 1
+	# a file that is being written is not a device
+	touch run/devices/edge1.new-abcdef
+	for d in edge3 edge4; do
+		exits 0 ace add run $d
+	done
+	[ "$(sort run/spool/devices | xargs)" = 'edge1 edge2 edge3 edge4' ]
+	edge edge3 5 2
+	wait_for grep -q 'waiting for edge4' edge3.err
+	exits 0 ace remove run edge4
 	ends cloud edge1 edge2 edge3
-	averaged edge1 1 3
+	averaged edge1 2 3
+	refuses 1 "'edge4' is not a device of the run" ace remove run edge4
 }
 
 @test "a device that is added during the run gets the rounds before" {

@@ -139,35 +139,26 @@ hostile() {
 	[ "$(grep -c 'check the cloud and which users can write to its spool' said)" -eq 18 ]
 }
 
-@test "Replay and Gradients refuse unexpected answers, too" {
+@test "Replay and Gradients refuse an unexpected answer, too" {
 	hostile
 	cat >others.py <<-'E'
 	from answers import *
 
-	pipe = "ace-compress -c f32 | ./cloud.sh | ace-expand"
-
-	def call(way, why, change=lambda v: v, **how):
+	for way in ace.Replay, ace.Gradients:
 	    m = begin()
-	    r = way(m, torch.optim.Adam(m.parameters(), lr=1e-2), pipe, "edge1", every=1)
+	    r = way(m, torch.optim.Adam(m.parameters(), lr=1e-2),
+	            "ace-compress -c f32 | ./cloud.sh | ace-expand", "edge1", every=1)
 	    model, digest = bits(m), r.digest()
 	    loss(m, "edge1", 0).backward()
 	    had = [p.grad.clone() for p in m.parameters()]
-	    said(r, 0, change(values(m)), **how)
-	    with fails(why, 3):
+	    said(r, 0, values(m)[:-1])
+	    with fails("the answer does not fit the model: '2.bias' is absent", 3):
 	        r.step()
-	    assert same(m, model) and r.digest() == digest and r.round == 0, why
+	    assert same(m, model) and r.digest() == digest and r.round == 0, way
 	    if way is ace.Replay:
 	        assert not any(r.kept["state"])
 	    else:
-	        assert all(torch.equal(p.grad, x) for p, x in zip(m.parameters(), had)), why
-
-	for way in ace.Replay, ace.Gradients:
-	    call(way, "the answer is of round 2, expected round 1", step=1)
-	    call(way, "the answer is of run 'other', expected '", run="other")
-	    call(way, "the answer is of kind 'delta', expected 'mean'", kind="delta")
-	    call(way, "ace-expand: non-finite value in tensor '", bad="nan")
-	    call(way, "the answer does not fit the model: '2.bias' is absent",
-	         lambda v: [x for x in v if x[0] != "2.bias"])
+	        assert all(torch.equal(p.grad, x) for p, x in zip(m.parameters(), had))
 	E
 	py others.py
 }

@@ -119,10 +119,10 @@ gone_by() {
 	local.close()
 	# the same with Ctrl-C
 	ace.Pipe.body, ace.Local._hear = cut, ask
-	ace.connection_of, asks = lambda stages: [], ace.connection_of
+	transport.connection_of, asks = lambda stages: [], transport.connection_of
 	torch.manual_seed(1)
 	local = ace.Local(mlp(), None, through("edge4"), "edge4", **opts)
-	ace.connection_of = asks
+	transport.connection_of = asks
 	local.way = ace.Way.through(through("edge4"))
 	local.call["way"] = local.way
 	calls.clear()

@@ -378,14 +378,9 @@ two() {
 # copies OWN MOST WORD...: run the script peak.py with two sizes of model; check that, above
 # OWN f32 copies of the parameters, it takes memory for MOST more copies
 copies() {
-	local few many
-	few=$(py peak.py 4 "${@:3}")
-	many=$(py peak.py 12 "${@:3}")
-	awk -v few="$few" -v many="$many" -v own="$1" -v most="$2" -v what="${*:3}" 'BEGIN {
-	    n = (many - few) / (8 * 4e6) - own
-	    printf "# %s: %.2f copies, expected %d\n", what, n, most
-	    exit !(n > most - 0.25 && n < most + 0.25)
-	}' >&3
+	(py peak.py 4 "${@:3}"; py peak.py 12 "${@:3}") | awk -v own="$1" -v most="$2" '
+	    { n = $1 - n }
+	    END { n = n / 32e6 - own; print n; exit !(n > most - 0.25 && n < most + 0.25) }'
 }
 
 # bats test_tags=long

@@ -10,18 +10,12 @@ from ace_shards import algorithms, checkpoint, front, tensors, transport
 
 
 class Inside:
-    """The module ace_shards with the names of all its parts, for tests that read and
-    set internal names."""
+    """The module ace_shards with the names of all its parts."""
 
     parts = ace_shards, algorithms, checkpoint, front, tensors, transport
 
     def __getattr__(self, name):
         return next(getattr(m, name) for m in self.parts if hasattr(m, name))
-
-    def __setattr__(self, name, value):
-        for m in self.parts:
-            if hasattr(m, name) or m is algorithms:
-                setattr(m, name, value)
 
 
 ace = Inside()
