@@ -11,7 +11,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "device/feedback.h"
+#include "device/error_feedback.h"
 #include "device/pending.h"
 #include "device/receipts.h"
 #include "model/receivers.h"

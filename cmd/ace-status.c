@@ -20,8 +20,8 @@
 #include "base/num.h"
 #include "base/scan.h"
 #include "device/contraction.h"
+#include "device/learned.h"
 #include "device/link.h"
-#include "device/memory.h"
 #include "device/receipts.h"
 #include "device/residual.h"
 #include "kern/kern.h"
@@ -377,9 +377,9 @@ state_read(struct state *v, const struct statedir *s, struct err *e)
 		size_t at;
 		unsigned have;
 	} number[] = {
-		{ MEMORY_LINK, MEMORY_BANDWIDTH, offsetof(struct state, bandwidth), 0 },
-		{ MEMORY_LINK, LINK_RTT, offsetof(struct state, rtt), 0 },
-		{ MEMORY_LINK, LINK_JITTER, offsetof(struct state, jitter), 0 },
+		{ LEARNED_LINK, LEARNED_BANDWIDTH, offsetof(struct state, bandwidth), 0 },
+		{ LEARNED_LINK, LINK_RTT, offsetof(struct state, rtt), 0 },
+		{ LEARNED_LINK, LINK_JITTER, offsetof(struct state, jitter), 0 },
 		{ CONTRACTION_FILE, CONTRACTION_ALPHA, offsetof(struct state, kept),
 		    CODE },
 		{ CONTRACTION_FILE, CONTRACTION_SHARE, offsetof(struct state, share),
@@ -393,7 +393,7 @@ state_read(struct state *v, const struct statedir *s, struct err *e)
 	if ((k = state_residual(v, s, e)) < 0 || (k = receipts_load(&v->q, s, e)) < 0)
 		return k;
 	for (i = 0; i < sizeof(number) / sizeof(number[0]); i++) {
-		if ((k = memory_number(s, number[i].file, number[i].name,
+		if ((k = learned_number(s, number[i].file, number[i].name,
 		    (double *)((char *)v + number[i].at), e)) < 0)
 			return k;
 		v->have |= k > 0 ? number[i].have : 0;

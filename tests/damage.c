@@ -460,7 +460,7 @@ receipt_of(uint64_t step, size_t *len)
 	must(memory_create(&io, &e) == 0 && writer_open(&w, io, &o, &e) == 0 &&
 	    writer_receipt(w, &r, &e) == 0 &&
 	    writer_finish(w, &e) == 0, "receipt");
-	p = memory_of(io, len);
+	p = learned_of(io, len);
 	q = malloc(*len);
 	must(q != NULL, "receipt");
 	memcpy(q, p, *len);

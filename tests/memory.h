@@ -44,7 +44,7 @@ memory_create(struct io **io, struct err *e)
 /* Return the bytes written so far to an io of memory_create; they stay until the process
  * ends. */
 static inline const unsigned char *
-memory_of(struct io *io, size_t *n)
+learned_of(struct io *io, size_t *n)
 {
 	const int fd = atoi(io_name(io) + sizeof("memory"));
 	struct stat st;

@@ -10,7 +10,7 @@
 #include "base/io.h"
 #include "base/rng.h"
 #include "proc.h"
-#include "device/feedback.h"
+#include "device/error_feedback.h"
 #include "device/pending.h"
 #include "device/residual.h"
 #include "format/values.h"

@@ -15,7 +15,7 @@ contraction_group(struct contraction *c, double energy, double lost, size_t n,
 int
 contraction_save(struct contraction *c, const struct statedir *s, struct err *e)
 {
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	double alpha, share, before = 0;
 	int r;
 
@@ -23,7 +23,7 @@ contraction_save(struct contraction *c, const struct statedir *s, struct err *e)
 		return 0;
 	c->growing = 0;
 	if (c->lost >= c->energy && c->bytes > 0) {
-		if ((r = memory_number(s, CONTRACTION_FILE, CONTRACTION_GROWING,
+		if ((r = learned_number(s, CONTRACTION_FILE, CONTRACTION_GROWING,
 		    &before, e)) < 0)
 			return r;
 		c->growing = 1 + (unsigned)(r > 0 ? fmin(before, 1e6) : 0);
@@ -34,7 +34,7 @@ contraction_save(struct contraction *c, const struct statedir *s, struct err *e)
 	    (r = text_setf(&h.kv, CONTRACTION_SHARE, e, "%.9g", share)) == 0 &&
 	    (c->growing == 0 || (r = text_setf(&h.kv, CONTRACTION_GROWING, e,
 	    "%u", c->growing)) == 0))
-		r = memory_save(&h, s, CONTRACTION_FILE, NULL, e);
-	memory_release(&h);
+		r = learned_save(&h, s, CONTRACTION_FILE, NULL, e);
+	learned_release(&h);
 	return r;
 }

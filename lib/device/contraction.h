@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/memory.h"
+#include "device/learned.h"
 
 struct err;
 

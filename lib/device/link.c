@@ -292,7 +292,7 @@ link_patience(const struct link *l, double now)
 
 /* Return the number under the key, 0 if there is none. */
 static double
-link_number(const struct memory *h, const char *key)
+link_number(const struct learned *h, const char *key)
 {
 	const char *s = text_get(&h->kv, key);
 	double v = s != NULL ? strtod(s, NULL) : 0;
@@ -303,27 +303,27 @@ link_number(const struct memory *h, const char *key)
 int
 link_load(struct link *l, const struct statedir *s, struct err *e)
 {
-	struct memory h;
-	int r = memory_load(&h, s, MEMORY_LINK, e);
+	struct learned h;
+	int r = learned_load(&h, s, LEARNED_LINK, e);
 
 	if (r <= 0)
 		return r;
 	l->rtt = link_number(&h, LINK_RTT);
 	l->jitter = link_number(&h, LINK_JITTER);
-	memory_release(&h);
+	learned_release(&h);
 	return 0;
 }
 
 int
 link_save(const struct link *l, const struct statedir *s, double limit, struct err *e)
 {
-	struct memory old = MEMORY_INIT, h = MEMORY_INIT;
+	struct learned old = LEARNED_INIT, h = LEARNED_INIT;
 	double known = 0, rate = link_bandwidth(l);
 	int r;
 
 	/* the rate limit counts as the bandwidth only if no lower rate is known */
-	if (limit > 0 && !(rate > 0) && (r = memory_number(s, MEMORY_LINK,
-	    MEMORY_BANDWIDTH, &known, e)) < 0)
+	if (limit > 0 && !(rate > 0) && (r = learned_number(s, LEARNED_LINK,
+	    LEARNED_BANDWIDTH, &known, e)) < 0)
 		return r;
 	if (known > 0)
 		rate = known;
@@ -331,16 +331,16 @@ link_save(const struct link *l, const struct statedir *s, double limit, struct e
 		rate = limit;
 	if (!(rate > 0) && l->trips == 0)
 		return 0;		/* nothing new */
-	if ((r = memory_load(&old, s, MEMORY_LINK, e)) >= 0)
+	if ((r = learned_load(&old, s, LEARNED_LINK, e)) >= 0)
 		r = text_copy(&h.kv, &old.kv, e);
 	if (r == 0 && rate > 0)
-		r = text_setf(&h.kv, MEMORY_BANDWIDTH, e, "%.0f", rate);
+		r = text_setf(&h.kv, LEARNED_BANDWIDTH, e, "%.0f", rate);
 	if (r == 0 && l->rtt > 0 &&
 	    (r = text_setf(&h.kv, LINK_RTT, e, "%.6f", l->rtt)) == 0)
 		r = text_setf(&h.kv, LINK_JITTER, e, "%.6f", l->jitter);
 	if (r == 0)
-		r = memory_save(&h, s, MEMORY_LINK, NULL, e);
-	memory_release(&old);
-	memory_release(&h);
+		r = learned_save(&h, s, LEARNED_LINK, NULL, e);
+	learned_release(&old);
+	learned_release(&h);
 	return r;
 }

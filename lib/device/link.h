@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/memory.h"
+#include "device/learned.h"
 #include "format/frame.h"
 #include "format/shard.h"
 

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/detmath.h"
 #include "base/err.h"
-#include "device/memory.h"
+#include "device/learned.h"
 #include "device/shares.h"
 #include "format/values.h"
 #include "sync/regulate.h"
@@ -51,25 +51,25 @@ shares_begin(struct shares *s, const struct statedir *st,
     const struct shard *sh, size_t n, struct err *e)
 {
 	const float *row[ROWS];
-	struct memory h;
+	struct learned h;
 	size_t g, k = 0;
 	int r;
 
 	if ((r = alloc_grow(&s->of, &s->cap, n, sizeof(*s->of), e)) < 0 ||
-	    (r = memory_before(&h, st, SHARES_FILE, sh->step, e)) < 0)
+	    (r = learned_before(&h, st, SHARES_FILE, sh->step, e)) < 0)
 		return r;
 	memset(s->of, 0, n * sizeof(*s->of));
 	s->n = n;
 	s->on = 1;
 	s->left = 0;
-	while (k < ROWS && (row[k] = memory_row(&h, shares_row[k], n)) != NULL)
+	while (k < ROWS && (row[k] = learned_row(&h, shares_row[k], n)) != NULL)
 		k++;
 	s->known = k == ROWS;
 	for (g = 0; g < n && s->known; g++) {
 		shares_read(&s->of[g], row, g);
 		s->left += s->of[g].bytes;
 	}
-	memory_release(&h);
+	learned_release(&h);
 	return 0;
 }
 
@@ -151,7 +151,7 @@ int
 shares_save(struct shares *s, const struct statedir *st,
     const struct shard *sh, const struct schema *sc, struct err *e)
 {
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	float *row = alloc_get(s->n, ROWS * sizeof(*row), e);
 	const struct share *q;
 	size_t g, k;
@@ -167,10 +167,10 @@ shares_save(struct shares *s, const struct statedir *st,
 		row[BYTES * s->n + g] = (float)q->bytes;
 	}
 	for (k = 0; k < ROWS && r == 0; k++)
-		r = memory_put(&h, shares_row[k], row + k * s->n, s->n, e);
+		r = learned_put(&h, shares_row[k], row + k * s->n, s->n, e);
 	if (r == 0)
-		r = memory_save_again(&h, st, SHARES_FILE, sh, e);
-	memory_release(&h);
+		r = learned_save_again(&h, st, SHARES_FILE, sh, e);
+	learned_release(&h);
 	alloc_free(row);
 	return r;
 }

@@ -13,7 +13,7 @@
  * (larger is coarser).  Shares follow the plan one step late.  A wrong share costs
  * quality but never exceeds the budget.
  *
- * The shares are a memory of the state (memory.h), saved at each step with cuts.
+ * The shares are a memory of the state (learned.h), saved at each step with cuts.
  */
 #ifndef ACE_SHARES_H
 #define ACE_SHARES_H

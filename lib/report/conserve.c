@@ -8,7 +8,7 @@
 #include "base/compare.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "device/feedback.h"
+#include "device/error_feedback.h"
 #include "device/pending.h"
 #include "format/values.h"
 #include "report/conserve.h"

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/scan.h"
 #include "base/temp.h"
-#include "device/feedback.h"
+#include "device/error_feedback.h"
 #include "spool/history.h"
 #include "spool/limits.h"
 

@@ -1,6 +1,6 @@
 /*
  * The spool's history of devices that send differences to a history
- * (device/feedback.h).  DIR/device/DEVICE.history/history.STEP is what was
+ * (device/error_feedback.h).  DIR/device/DEVICE.history/history.STEP is what was
  * reconstructed from the shard of that step, dense.  The device's next shard is a
  * difference to it; the file in the device's state has the same bytes.  ace-aggregate
  * averages the file's values.  The file is durable before the shard is accepted.

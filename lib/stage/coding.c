@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "base/memlimit.h"
-#include "device/feedback.h"
+#include "device/error_feedback.h"
 #include "format/values.h"
 #include "pipe/size.h"
 #include "stage/coding.h"

@@ -13,7 +13,7 @@
 #define ACE_STAGE_COMPRESS_H
 
 #include "codec/codec.h"
-#include "device/feedback.h"
+#include "device/error_feedback.h"
 #include "stage/stage.h"
 
 struct err;

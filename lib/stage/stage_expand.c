@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "base/wait.h"
-#include "device/feedback.h"
-#include "device/memory.h"
+#include "device/error_feedback.h"
+#include "device/learned.h"
 #include "format/values.h"
 #include "kern/kern.h"
 #include "stage/stage_expand.h"
@@ -124,7 +124,7 @@ static int
 stage_expand_tell(struct stage_expand *x, struct err *e)
 {
 	const size_t n = x->sh.schema->ngroups;
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	char id[33];
 	int r;
 
@@ -136,10 +136,10 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 		return 0;
 	}
 	shard_hex(x->sh.schema->id, id);
-	if ((r = text_set(&h.kv, MEMORY_MODEL, id, e)) == 0 &&
-	    (r = memory_put(&h, MEMORY_ENERGY, x->worth, n, e)) == 0)
-		r = memory_save(&h, &x->back, MEMORY_FEEDBACK, x->sh.shard, e);
-	memory_release(&h);
+	if ((r = text_set(&h.kv, LEARNED_MODEL, id, e)) == 0 &&
+	    (r = learned_put(&h, LEARNED_ENERGY, x->worth, n, e)) == 0)
+		r = learned_save(&h, &x->back, LEARNED_FEEDBACK, x->sh.shard, e);
+	learned_release(&h);
 	return r;
 }
 

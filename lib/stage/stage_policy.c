@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "device/contraction.h"
+#include "device/learned.h"
 #include "device/link.h"
-#include "device/memory.h"
 #include "format/frame.h"
 #include "format/keys.h"
 #include "format/shard.h"
@@ -330,7 +330,7 @@ policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
     struct err *e)
 {
 	const struct { const char *file, *key; double *v; } number[] = {
-		{ MEMORY_LINK, LINK_RTT, &m->latency },
+		{ LEARNED_LINK, LINK_RTT, &m->latency },
 		{ CONTRACTION_FILE, CONTRACTION_ALPHA, &m->alpha },
 		{ CONTRACTION_FILE, CONTRACTION_SHARE, &m->share } };
 	const struct policy_deco *s = &p->o.stale;
@@ -345,7 +345,7 @@ policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
 	if (m->compute < DECO_LEAST)
 		m->compute = -1;
 	for (i = 0; i < 3 && r >= 0 && p->o.dir != NULL; i++)
-		r = memory_number(&p->state, number[i].file, number[i].key,
+		r = learned_number(&p->state, number[i].file, number[i].key,
 		    number[i].v, e);
 	if (s->latency >= 0)
 		m->latency = s->latency;
@@ -399,16 +399,16 @@ policy_deco(struct stage_policy *p, double rate, struct err *e)
 
 /* Get the numbers of earlier decisions from h, which was read from the state. */
 static int
-policy_memory(struct stage_policy *p, struct memory *h, struct err *e)
+policy_memory(struct stage_policy *p, struct learned *h, struct err *e)
 {
 	struct replan *t = &p->o.stale.plan;
 	const char *bad = NULL;
 	int r = 0;
 
-	if (p->o.stale.on && (r = memory_list(h, POLICY_DECO_STATE, (double *)t,
+	if (p->o.stale.on && (r = learned_list(h, POLICY_DECO_STATE, (double *)t,
 	    REPLAN_NUMBERS, e)) > 0 && replan_check(t) < 0)
 		bad = POLICY_DECO_STATE;
-	if (r >= 0 && bad == NULL && (r = memory_list(h, POLICY_RATE,
+	if (r >= 0 && bad == NULL && (r = learned_list(h, POLICY_RATE,
 	    &p->o.pace.rate, 1, e)) > 0 && !isfinite(p->o.pace.rate))
 		bad = POLICY_RATE;
 	return bad == NULL ? (r < 0 ? r : 0) : err_set(e, ERR_DATA,
@@ -419,36 +419,36 @@ policy_memory(struct stage_policy *p, struct memory *h, struct err *e)
 static int
 policy_load(struct stage_policy *p, struct err *e)
 {
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	int r;
 
 	if (p->o.dir == NULL)
 		return 0;
-	if ((r = memory_load(&h, &p->state, POLICY_FILE, e)) < 0)
+	if ((r = learned_load(&h, &p->state, POLICY_FILE, e)) < 0)
 		return r;
 	r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e);
 	if (r >= 0)
 		r = policy_memory(p, &h, e);
-	memory_release(&h);
+	learned_release(&h);
 	return r;
 }
 
 static int
 policy_save(struct stage_policy *p, struct err *e)
 {
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	int r;
 
 	if (p->o.dir == NULL || (p->o.pace.rate < 0 && !(p->o.interval.target > 0) && !p->o.stale.on))
 		return 0;		/* nothing to remember */
 	if ((r = text_setf(&h.kv, KEYS_INTERVAL, e, "%llu",
 	    (unsigned long long)p->o.steps)) == 0 &&
-	    (!p->o.stale.on || (r = memory_put_list(&h, POLICY_DECO_STATE,
+	    (!p->o.stale.on || (r = learned_put_list(&h, POLICY_DECO_STATE,
 	    (const double *)&p->o.stale.plan, REPLAN_NUMBERS, e)) == 0) &&
-	    (r = memory_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1, e)) == 0)
-		r = memory_save(&h, &p->state, POLICY_FILE, p->sh.shard,
+	    (r = learned_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1, e)) == 0)
+		r = learned_save(&h, &p->state, POLICY_FILE, p->sh.shard,
 		    e);
-	memory_release(&h);
+	learned_release(&h);
 	return r;
 }
 
@@ -463,7 +463,7 @@ policy_rate(struct stage_policy *p, double *v, struct err *e)
 	}
 	if (p->o.dir == NULL)
 		return 0;
-	return memory_number(&p->state, MEMORY_LINK, MEMORY_BANDWIDTH, v, e);
+	return learned_number(&p->state, LEARNED_LINK, LEARNED_BANDWIDTH, v, e);
 }
 
 /* Decide the cuts (DynaComm). The shard is expected to be as large, relative to its dense
@@ -477,7 +477,7 @@ policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err 
 
 	if (r > 0)
 		share = 1 / fmax(v, 1);
-	if (r < 0 || (r = p->o.dir == NULL ? 0 : memory_number(&p->state,
+	if (r < 0 || (r = p->o.dir == NULL ? 0 : learned_number(&p->state,
 	    CONTRACTION_FILE, CONTRACTION_SHARE, &v, e)) < 0)
 		return r;
 	if (r > 0 && v > 0)

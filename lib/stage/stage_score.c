@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/num.h"
-#include "device/memory.h"
+#include "device/learned.h"
 #include "device/residual.h"
 #include "format/annotation.h"
 #include "format/values.h"
@@ -96,10 +96,10 @@ struct stage_score {
 
 /* Check that h, whose file has `what', belongs to the shard's model. */
 static int
-stage_score_same(const struct stage_score *x, const struct memory *h, const char *what,
+stage_score_same(const struct stage_score *x, const struct learned *h, const char *what,
     struct err *e)
 {
-	const char *model = text_get(&h->kv, MEMORY_MODEL);
+	const char *model = text_get(&h->kv, LEARNED_MODEL);
 	char id[33];
 
 	shard_hex(x->model, id);
@@ -112,27 +112,27 @@ stage_score_same(const struct stage_score *x, const struct memory *h, const char
 static int
 stage_score_load(struct stage_score *x, struct err *e)
 {
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	const char *lesson;
 	const float *row;
 	unsigned c;
 	int r;
 
-	r = x->o->alone && !x->again ? memory_before(&h, &x->state, STAGE_SCORE_FILE,
-	    x->sh.shard->step, e) : memory_load(&h, &x->state, STAGE_SCORE_FILE, e);
+	r = x->o->alone && !x->again ? learned_before(&h, &x->state, STAGE_SCORE_FILE,
+	    x->sh.shard->step, e) : learned_load(&h, &x->state, STAGE_SCORE_FILE, e);
 	if (r <= 0)
 		return r;
 	r = stage_score_same(x, &h, "score history", e);
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++)
-		if ((r = memory_need(&h, score_columns[c], x->score->n, &row,
+		if ((r = learned_need(&h, score_columns[c], x->score->n, &row,
 		    e)) == 0)
 			r = score_put_column(x->score, c, row, e);
 	if ((lesson = text_get(&h.kv, STAGE_SCORE_LESSON)) != NULL)
 		(void)snprintf(x->lesson, sizeof(x->lesson), "%s", lesson);
-	if (r >= 0 && (r = memory_need(&h, STAGE_SCORE_ROW, SCORE_ALL, &row,
+	if (r >= 0 && (r = learned_need(&h, STAGE_SCORE_ROW, SCORE_ALL, &row,
 	    e)) == 0)
 		r = score_put_all(x->score, row, e);
-	memory_release(&h);
+	learned_release(&h);
 	return r;
 }
 
@@ -154,7 +154,7 @@ stage_score_again(struct stage_score *x, struct err *e)
 static int
 stage_score_save(struct stage_score *x, struct err *e)
 {
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	float all[SCORE_ALL];
 	char id[33];
 	float *row;
@@ -171,24 +171,24 @@ stage_score_save(struct stage_score *x, struct err *e)
 	if ((row = alloc_get(x->score->n, sizeof(*row), e)) == NULL)
 		return -ERR_SYS;
 	shard_hex(x->model, id);
-	if ((r = text_set(&h.kv, MEMORY_MODEL, id, e)) == 0 && x->lesson[0] != '\0')
+	if ((r = text_set(&h.kv, LEARNED_MODEL, id, e)) == 0 && x->lesson[0] != '\0')
 		r = text_set(&h.kv, STAGE_SCORE_LESSON, x->lesson, e);
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++) {
 		score_get_column(x->score, c, row);
-		r = memory_put(&h, score_columns[c], row, x->score->n, e);
+		r = learned_put(&h, score_columns[c], row, x->score->n, e);
 	}
 	score_get_all(x->score, all);
-	if (r >= 0 && (r = memory_put(&h, STAGE_SCORE_ROW, all, SCORE_ALL, e)) >= 0)
-		r = memory_save_again(&h, &x->state, STAGE_SCORE_FILE,
+	if (r >= 0 && (r = learned_put(&h, STAGE_SCORE_ROW, all, SCORE_ALL, e)) >= 0)
+		r = learned_save_again(&h, &x->state, STAGE_SCORE_FILE,
 		    x->sh.shard, e);
 	alloc_free(row);
-	memory_release(&h);
+	learned_release(&h);
 	return r;
 }
 
 /* Set name to RUN/STEP of h's aggregate, which identifies a lesson. */
 static void
-stage_score_name(const struct memory *h, char name[56])
+stage_score_name(const struct learned *h, char name[56])
 {
 	shard_hex(h->run, name);
 	(void)sprintf(name + strlen(name), "/%llu", (unsigned long long)h->step);
@@ -197,7 +197,7 @@ stage_score_name(const struct memory *h, char name[56])
 /* Return 1 if h is from a later step than the last lesson, or from another run. A device
  * that reconnects gets old aggregates again. */
 static int
-stage_score_news(const struct stage_score *x, const struct memory *h)
+stage_score_news(const struct stage_score *x, const struct learned *h)
 {
 	char name[56];
 	size_t n;
@@ -214,23 +214,23 @@ static int
 stage_score_learn(struct stage_score *x, struct err *e)
 {
 	const size_t n = x->score->n;
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	const float *energy;
 	int r;
 
 	if (x->o->dir == NULL || x->o->form != SCORE_PAPER ||
-	    (r = memory_load(&h, &x->state, MEMORY_FEEDBACK, e)) == 0)
+	    (r = learned_load(&h, &x->state, LEARNED_FEEDBACK, e)) == 0)
 		return 0;
 	if (r < 0)
 		return r;
-	energy = memory_row(&h, MEMORY_ENERGY, n);
+	energy = learned_row(&h, LEARNED_ENERGY, n);
 	if ((r = stage_score_same(x, &h, "feedback", e)) == 0 && energy == NULL)
 		r = err_set(e, ERR_DATA, "corrupt: the feedback in '%s' does not "
 		    "have one value for each of the %zu groups", x->o->dir, n);
 	else if (r == 0 && x->score->all.shards > 0 && stage_score_news(x, &h) &&
 	    (r = score_learn(x->score, energy, STAGE_SCORE_RATE, e)) == 0)
 		stage_score_name(&h, x->lesson);
-	memory_release(&h);
+	learned_release(&h);
 	return r;
 }
 

@@ -18,8 +18,8 @@
 #include "base/err.h"
 #include "base/statedir.h"
 #include "base/table.h"
+#include "device/learned.h"
 #include "device/link.h"
-#include "device/memory.h"
 #include "device/receipts.h"
 #include "device/residual.h"
 #include "format/plan_text.h"
@@ -67,7 +67,7 @@ kept(int which, const uint8_t *p, size_t n, struct err *e)
 	static struct receipts receipts;
 	static int made;
 	struct statedir s = STATE_INIT;
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	struct residual q;
 	struct link l;
 	char path[64];
@@ -86,7 +86,7 @@ kept(int which, const uint8_t *p, size_t n, struct err *e)
 	else if (which == 1)
 		(void)receipts_load(&receipts, &s, e);
 	else if (which == 2)
-		(void)memory_load(&h, &s, "score", e);
+		(void)learned_load(&h, &s, "score", e);
 	else if (which == 4)
 		receivers(e);
 	else {
@@ -94,7 +94,7 @@ kept(int which, const uint8_t *p, size_t n, struct err *e)
 			(void)residual_pending(&q, e);
 		residual_close(&q);
 	}
-	memory_release(&h);
+	learned_release(&h);
 	statedir_close(&s);
 	(void)unlink(path);
 }

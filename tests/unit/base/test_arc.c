@@ -75,7 +75,7 @@ bomb(struct io *out, int pass)
 	int r = -1;
 
 	if (p != NULL && en != NULL && out != NULL) {
-		mem = memory_of(out, &n);
+		mem = learned_of(out, &n);
 		if ((r = memory_open(&in, mem, n, &e)) == 0 &&
 		    (r = arc_open(&a, in, ARC_ANY, &e)) == 0)
 			r = arc_next(a, en, &e) == 1 ? 0 : -1;
@@ -109,7 +109,7 @@ TEST(no_text)
 	size_t n = 0, i;
 	int r = -1;
 
-	if (io != NULL && en != NULL && (p = memory_of(io, &n)) != NULL)
+	if (io != NULL && en != NULL && (p = learned_of(io, &n)) != NULL)
 		bad = malloc(n);
 	for (i = 0; i < n && bad != NULL; i++)
 		bad[i] = i > 0 && p[i - 1] == 0xc3 && p[i] == 0xa9 ? '(' : p[i];

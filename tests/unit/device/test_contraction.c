@@ -16,7 +16,7 @@ said(const char *key)
 {
 	double v = -1;
 
-	(void)memory_number(&state, CONTRACTION_FILE, key, &v, &e);
+	(void)learned_number(&state, CONTRACTION_FILE, key, &v, &e);
 	return v;
 }
 

@@ -270,7 +270,7 @@ TEST(stream)
 		    writer_values(w, 0, x, 100, &e) == 0 &&
 		    writer_send(w, NULL, &e) == 0, "with a shard");
 	ok(writer_finish(w, &e) == 0, "to its end");
-	p = memory_of(io, &n);
+	p = learned_of(io, &n);
 	for (step = 1; step < 200; step += 33) {
 		link_init(&l);
 		for (at = 0; at < n; at += step)
@@ -398,13 +398,13 @@ known(const struct statedir *st, const char *key)
 	struct err e = ERR_INIT;
 	double v = -1;
 
-	return memory_number(st, MEMORY_LINK, key, &v, &e) < 0 ? -2 : v;
+	return learned_number(st, LEARNED_LINK, key, &v, &e) < 0 ? -2 : v;
 }
 
 TEST(kept)
 {
 	struct statedir st = STATE_INIT;
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	struct err e = ERR_INIT;
 	struct sim s = sim(20e6, 1 << 20);
 	struct link l;
@@ -412,21 +412,21 @@ TEST(kept)
 
 	ok(statedir_open(&st, "kept", &e) == 0 &&
 	    link_save(&s.l, &st, 0, &e) == 0 &&
-	    memory_load(&h, &st, MEMORY_LINK, &e) == 0,
+	    learned_load(&h, &st, LEARNED_LINK, &e) == 0,
 	    "a link without measurements writes no file");
-	(void)memory_put(&h, "w", &x, 1, &e);
+	(void)learned_put(&h, "w", &x, 1, &e);
 	(void)text_set(&h.kv, "other", "5", &e);
 	(void)text_set(&h.kv, LINK_RTT, "1e9", &e);
 	(void)text_set(&h.kv, LINK_JITTER, "-1", &e);
-	ok(memory_save(&h, &st, MEMORY_LINK, NULL, &e) == 0 &&
+	ok(learned_save(&h, &st, LEARNED_LINK, NULL, &e) == 0 &&
 	    link_load(&s.l, &st, &e) == 0 && s.l.rtt == 0 &&
 	    s.l.jitter == 0, "impossible times count as unknown");
-	memory_release(&h);
+	learned_release(&h);
 	s.l.trips = 1;
 	s.l.rtt = 0.1234567;
 	s.l.jitter = 0.0625;
 	ok(link_save(&s.l, &st, 0, &e) == 0 &&
-	    known(&st, MEMORY_BANDWIDTH) == -1 &&
+	    known(&st, LEARNED_BANDWIDTH) == -1 &&
 	    known(&st, LINK_RTT) == 0.123457 &&
 	    known(&st, LINK_JITTER) == 0.0625 && known(&st, "other") == 5,
 	    "a round trip, no bandwidth; other keys stay");
@@ -435,14 +435,14 @@ TEST(kept)
 	    l.jitter == 0.0625 && l.trips == 0, "and back");
 	s.l.rtt = 0;
 	ok(link_save(&s.l, &st, 3e6, &e) == 0 &&
-	    known(&st, MEMORY_BANDWIDTH) == 3e6 &&
+	    known(&st, LEARNED_BANDWIDTH) == 3e6 &&
 	    known(&st, LINK_RTT) == 0.123457, "only a limit is known: the limit");
 	feed(&s, 10, 65536, 1e-5);
 	ok(link_save(&s.l, &st, 0, &e) == 0 &&
-	    near(known(&st, MEMORY_BANDWIDTH), 20e6), "a measured bandwidth: that one");
+	    near(known(&st, LEARNED_BANDWIDTH), 20e6), "a measured bandwidth: that one");
 	ok(link_save(&s.l, &st, 5e6, &e) == 0 &&
-	    known(&st, MEMORY_BANDWIDTH) == 5e6, "with a lower limit: the limit");
+	    known(&st, LEARNED_BANDWIDTH) == 5e6, "with a lower limit: the limit");
 	ok(link_save(&s.l, &st, 50e6, &e) == 0 &&
-	    near(known(&st, MEMORY_BANDWIDTH), 20e6), "with a higher limit: the measured one");
+	    near(known(&st, LEARNED_BANDWIDTH), 20e6), "with a higher limit: the measured one");
 	statedir_close(&st);
 }

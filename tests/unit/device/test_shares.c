@@ -9,7 +9,7 @@
 #include "../tap.h"
 #include "../model.h"
 #include "base/err.h"
-#include "device/memory.h"
+#include "device/learned.h"
 #include "device/shares.h"
 #include "format/shard.h"
 
@@ -122,7 +122,7 @@ absurd(const struct statedir *s)
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		for (k = 0; k < 4; k++) {
-			struct memory h = MEMORY_INIT;
+			struct learned h = LEARNED_INIT;
 			struct err e = ERR_INIT;
 			float x[N];
 			int r = 0;
@@ -130,9 +130,9 @@ absurd(const struct statedir *s)
 			for (j = 0; j < 4 && r == 0; j++) {
 				for (g = 0; g < N; g++)
 					x[g] = j == k && g < N / 2 ? bad[i] : good[j];
-				r = memory_put(&h, row[j], x, N, &e);
+				r = learned_put(&h, row[j], x, N, &e);
 			}
-			ok(r == 0 && memory_save(&h, s, SHARES_FILE, NULL, &e) == 0,
+			ok(r == 0 && learned_save(&h, s, SHARES_FILE, NULL, &e) == 0,
 			    "%s is %g", row[k], (double)bad[i]);
 			begin(&sh, s, 9);
 			ok(spend(&sh, 10000) >= 0, "a share is never above 1");
@@ -140,7 +140,7 @@ absurd(const struct statedir *s)
 				r = r && isfinite(sh.of[g].plan.arg) &&
 				    isfinite(sh.of[g].bytes) && sh.of[g].bytes >= 0;
 			ok(r, "numbers");
-			memory_release(&h);
+			learned_release(&h);
 		}
 	shares_release(&sh);
 }

@@ -65,7 +65,7 @@ frames(struct io *io, char *types, char *prov, size_t room)
 	size_t n, at, k = 0;
 	int ev;
 
-	p = memory_of(io, &n);
+	p = learned_of(io, &n);
 	for (at = 0; at + 64 <= n; k++) {
 		types[k] = bytes_le32(p + at + 4) == FRAME_HEAD ? '(' :
 		    (char)p[at + 4];
@@ -111,7 +111,7 @@ TEST(test_frames)
 	shard_init(&s);
 	bytes_set64(seed, shard_key(&s));
 	bytes_set64(seed + 8, hash_64("test", 4));
-	p = memory_of(io, &n);
+	p = learned_of(io, &n);
 	ok(bytes_le64(p + 24) == hash_64(seed, 16),
 	    "its id depends on the first shard and on the program");
 	ok(strcmp(prov, "test 1\n") == 0, "a line of provenance");
@@ -223,7 +223,7 @@ TEST(test_send)
 	shard_init(&s);
 	w = begun(&o, &io);
 	ok(put(w, &sc, 0, 2) == 0, "a shard");
-	(void)memory_of(io, &n);
+	(void)learned_of(io, &n);
 	before = n;
 	ok(writer_shard(w, &s, &sc, &e) == 0 &&
 	    writer_values(w, 0, x, 4, &e) == 0 &&
@@ -232,7 +232,7 @@ TEST(test_send)
 	writer_dropped(w, 2);
 	writer_dropped(w, 3);
 	ok(writer_send(w, NULL, &e) == 0, "the shard is complete");
-	(void)memory_of(io, &n);
+	(void)learned_of(io, &n);
 	ok(writer_shard_bytes(w) == n - before,
 	    "its bytes are those from SHRD to SEND");
 	end = writer_sent(w);
@@ -268,9 +268,9 @@ aborts(int shards, int inside, const char *want)
 	if (inside && r == 0)
 		r = writer_shard(w, &s, &sc, &e);
 	writer_abort(w);
-	(void)memory_of(io, &n);
+	(void)learned_of(io, &n);
 	writer_abort(w);
-	(void)memory_of(io, &again);
+	(void)learned_of(io, &again);
 	ok(r == 0 && n == again, "the error is reported once");
 	r = frames(io, types, prov, sizeof(prov));
 	ok(strcmp(types, want) == 0 && r == -ERR_DATA && whole == shards &&

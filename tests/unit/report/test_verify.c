@@ -38,7 +38,7 @@ verify(const struct shard_sums *sums, char **text)
 	(void)writer_values(w, 0, x, 4, &e);
 	(void)writer_send(w, sums, &e);
 	(void)writer_finish(w, &e);
-	p = memory_of(io, &n);
+	p = learned_of(io, &n);
 	f = open_memstream(text, &size);
 	report_init(&rep, f, kern_list()[0]);
 	(void)memory_open(&in, p, n, &e);

@@ -51,7 +51,7 @@ stand(struct reader **r)
 	(void)writer_shard(w, &shard, &schema, NULL);
 	(void)writer_send(w, NULL, NULL);
 	(void)writer_finish(w, NULL);
-	p = memory_of(io, &n);
+	p = learned_of(io, &n);
 	memcpy(copy, p, n < sizeof(copy) ? n : 0);
 	writer_free(w);
 	shard_release(&shard);
@@ -172,7 +172,7 @@ run(const char *what, size_t *len, struct err *e)
 	}
 	if (r == 0 && (r = stage_end(s, &sums, e)) == 0)
 		r = stage_finish(s, e);
-	p = memory_of(io, len);
+	p = learned_of(io, len);
 	memcpy(out, p, *len < sizeof(out) ? *len : 0);
 	stage_free(s);
 	reader_free(in);

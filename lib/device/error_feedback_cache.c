@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/scan.h"
-#include "device/feedback.h"
+#include "device/error_feedback.h"
 #include "sync/compensate.h"
 
 #define CACHE_FILE "history."	/* a step follows */

@@ -5,7 +5,7 @@
 #include "../tap.h"
 #include "../model.h"
 #include "base/err.h"
-#include "device/memory.h"
+#include "device/learned.h"
 #include "format/reader.h"
 #include "format/writer.h"
 
@@ -14,7 +14,7 @@ there_and_back(const struct statedir *s)
 {
 	enum { N = 70000 };	/* more than one group */
 	static float x[N];
-	struct memory h = MEMORY_INIT, g;
+	struct learned h = LEARNED_INIT, g;
 	struct err e = ERR_INIT;
 	const float *y;
 	float two[2] = { 1.5f, -2 };
@@ -22,45 +22,45 @@ there_and_back(const struct statedir *s)
 
 	for (i = 0; i < N; i++)
 		x[i] = (float)i * 0.25f;
-	ok(memory_load(&g, s, "score", &e) == 0 && g.n == 0,
+	ok(learned_load(&g, s, "score", &e) == 0 && g.n == 0,
 	    "no file: nothing, no error");
-	ok(memory_put(&h, "m1", x, N, &e) == 0 &&
-	    memory_put(&h, "w", two, 2, &e) == 0 &&
+	ok(learned_put(&h, "m1", x, N, &e) == 0 &&
+	    learned_put(&h, "w", two, 2, &e) == 0 &&
 	    text_set(&h.kv, "model", "abc", &e) == 0 &&
-	    memory_save(&h, s, "score", NULL, &e) == 0 && h.n == 0,
+	    learned_save(&h, s, "score", NULL, &e) == 0 && h.n == 0,
 	    "saved %s", ERR_MSG(&e));
-	ok(memory_load(&g, s, "score", &e) == 1, "loaded %s", ERR_MSG(&e));
-	y = memory_row(&g, "m1", N);
+	ok(learned_load(&g, s, "score", &e) == 1, "loaded %s", ERR_MSG(&e));
+	y = learned_row(&g, "m1", N);
 	ok(y != NULL && memcmp(x, y, sizeof(x)) == 0, "the long row");
-	y = memory_row(&g, "w", 2);
+	y = learned_row(&g, "w", 2);
 	ok(y != NULL && memcmp(two, y, sizeof(two)) == 0, "the short row");
-	ok(memory_row(&g, "w", 3) == NULL && memory_row(&g, "v", 2) == NULL,
+	ok(learned_row(&g, "w", 3) == NULL && learned_row(&g, "v", 2) == NULL,
 	    "another length, another name: not there");
 	ok(text_get(&g.kv, "model") != NULL &&
 	    strcmp(text_get(&g.kv, "model"), "abc") == 0, "the key");
-	memory_release(&g);
-	memory_release(&h);
+	learned_release(&g);
+	learned_release(&h);
 }
 
 static void
 lists(void)
 {
 	static const double v[3] = { 0.1, -1e-300, 12345678.9012345678 };
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	struct err e = ERR_INIT;
 	double w[4] = { 0 };
 
-	ok(memory_list(&h, "l", w, 3, &e) == 0, "no list");
-	ok(memory_put_list(&h, "l", v, 3, &e) == 0 &&
-	    memory_list(&h, "l", w, 3, &e) == 1 &&
+	ok(learned_list(&h, "l", w, 3, &e) == 0, "no list");
+	ok(learned_put_list(&h, "l", v, 3, &e) == 0 &&
+	    learned_list(&h, "l", w, 3, &e) == 1 &&
 	    memcmp(v, w, sizeof(v)) == 0, "three numbers, exactly");
-	ok(memory_list(&h, "l", w, 2, &e) == -ERR_DATA &&
-	    memory_list(&h, "l", w, 4, &e) == -ERR_DATA &&
+	ok(learned_list(&h, "l", w, 2, &e) == -ERR_DATA &&
+	    learned_list(&h, "l", w, 4, &e) == -ERR_DATA &&
 	    strncmp(ERR_MSG(&e), "corrupt: key l ", 15) == 0,
 	    "lists of two and of four numbers are refused: %s", ERR_MSG(&e));
-	ok(memory_put_list(&h, "one", v, 1, &e) == 0 &&
-	    memory_list(&h, "one", w, 1, &e) == 1 && w[0] == 0.1, "one");
-	memory_release(&h);
+	ok(learned_put_list(&h, "one", v, 1, &e) == 0 &&
+	    learned_list(&h, "one", w, 1, &e) == 1 && w[0] == 0.1, "one");
+	learned_release(&h);
 }
 
 static void
@@ -113,7 +113,7 @@ no_memories(const struct statedir *s)
 		{ "corrupt: the shard is not of kind history", SHARD_RESIDUAL, 1 },
 		{ "corrupt: the file has more than two shards", SHARD_HISTORY, 3 },
 	};
-	struct memory h;
+	struct learned h;
 	struct err e;
 	float x = 1;
 	size_t i;
@@ -121,15 +121,15 @@ no_memories(const struct statedir *s)
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		e = (struct err)ERR_INIT;
 		file_of(s, "score", bad[i].kind, bad[i].n);
-		ok(memory_load(&h, s, "score", &e) == -ERR_DATA && h.n == 0 &&
+		ok(learned_load(&h, s, "score", &e) == -ERR_DATA && h.n == 0 &&
 		    strstr(ERR_MSG(&e), bad[i].says) != NULL &&
 		    strstr(ERR_MSG(&e), "/score'") != NULL, "%s", ERR_MSG(&e));
 		err_clear(&e);
-		ok(memory_put(&h, "w", &x, 1, &e) == 0 &&
-		    memory_save(&h, s, "score", NULL, &e) == 0 &&
-		    memory_load(&h, s, "score", &e) == 1,
+		ok(learned_put(&h, "w", &x, 1, &e) == 0 &&
+		    learned_save(&h, s, "score", NULL, &e) == 0 &&
+		    learned_load(&h, s, "score", &e) == 1,
 		    "begun anew by who saves %s", ERR_MSG(&e));
-		memory_release(&h);
+		learned_release(&h);
 	}
 	remove_file(s, "score");
 }
@@ -139,7 +139,7 @@ static int
 save(const struct statedir *s, const char *name, float x, uint64_t step,
     int again)
 {
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	struct err e = ERR_INIT;
 	struct shard sh;
 	int r;
@@ -148,9 +148,9 @@ save(const struct statedir *s, const char *name, float x, uint64_t step,
 	sh.step = step;
 	(void)shard_set_run(&sh, "run", &e);
 	(void)shard_set_device(&sh, "edge1", &e);
-	(void)memory_put(&h, "w", &x, 1, &e);
-	r = again ? memory_save_again(&h, s, name, &sh, &e) :
-	    memory_save(&h, s, name, &sh, &e);
+	(void)learned_put(&h, "w", &x, 1, &e);
+	r = again ? learned_save_again(&h, s, name, &sh, &e) :
+	    learned_save(&h, s, name, &sh, &e);
 	shard_release(&sh);
 	return r;
 }
@@ -159,13 +159,13 @@ save(const struct statedir *s, const char *name, float x, uint64_t step,
 static float
 load(const struct statedir *s, const char *name)
 {
-	struct memory h;
+	struct learned h;
 	struct err e = ERR_INIT;
 	float x = -1;
 
-	if (memory_load(&h, s, name, &e) > 0)
-		x = *memory_row(&h, "w", 1);
-	memory_release(&h);
+	if (learned_load(&h, s, name, &e) > 0)
+		x = *learned_row(&h, "w", 1);
+	learned_release(&h);
 	return x;
 }
 
@@ -173,13 +173,13 @@ load(const struct statedir *s, const char *name)
 static float
 before(const struct statedir *s, const char *name, uint64_t step)
 {
-	struct memory h;
+	struct learned h;
 	struct err e = ERR_INIT;
 	float x = -1;
 
-	if (memory_before(&h, s, name, step, &e) > 0)
-		x = *memory_row(&h, "w", 1);
-	memory_release(&h);
+	if (learned_before(&h, s, name, step, &e) > 0)
+		x = *learned_row(&h, "w", 1);
+	learned_release(&h);
 	return x;
 }
 
@@ -215,16 +215,16 @@ static void
 another_version(const struct statedir *s)
 {
 	const float *x;
-	struct memory h;
+	struct learned h;
 	struct err e = ERR_INIT;
 
 	ok(save(s, "score", 1, 1, 0) == 0 &&
-	    memory_load(&h, s, "score", &e) == 1, "a memory of one number");
-	ok(memory_need(&h, "level", 3, &x, &e) == -ERR_DATA && x == NULL &&
+	    learned_load(&h, s, "score", &e) == 1, "a memory of one number");
+	ok(learned_need(&h, "level", 3, &x, &e) == -ERR_DATA && x == NULL &&
 	    strstr(ERR_MSG(&e), "mismatch: row 'level' of 3 numbers is absent from 'score' "
 	    "of the state, which another version of ace wrote: remove that file "
 	    "to begin anew") != NULL, "%s", ERR_MSG(&e));
-	memory_release(&h);
+	learned_release(&h);
 	remove_file(s, "score");
 }
 
@@ -233,7 +233,7 @@ static void
 damage(const struct statedir *s)
 {
 	static const off_t at[] = { 20, 300, 600, 900 };
-	struct memory h;
+	struct learned h;
 	struct err e;
 	char *path = statedir_path(s, "code", NULL), c;
 	size_t i;
@@ -247,7 +247,7 @@ damage(const struct statedir *s)
 		ok(fd >= 0 && pread(fd, &c, 1, at[i]) == 1 &&
 		    (c = (char)(c ^ 1), 1) && pwrite(fd, &c, 1, at[i]) == 1,
 		    "one bit flipped at %d", (int)at[i]);
-		k = memory_load(&h, s, "code", &e);
+		k = learned_load(&h, s, "code", &e);
 		ok(k == -ERR_DATA && strstr(ERR_MSG(&e), "/code'") != NULL &&
 		    h.n == 0, "refused: %s", ERR_MSG(&e));
 		c = (char)(c ^ 1);
@@ -258,7 +258,7 @@ damage(const struct statedir *s)
 	e = (struct err)ERR_INIT;
 	for (i = 0; i < 3; i++) {
 		ok(ftruncate(fd, i == 2 ? 0 : 900 - 600 * (off_t)i) == 0 &&
-		    memory_load(&h, s, "code", &e) == 0 && h.n == 0 &&
+		    learned_load(&h, s, "code", &e) == 0 && h.n == 0 &&
 		    e.code == ERR_OK, "cut: none");
 	}
 	if (fd >= 0)

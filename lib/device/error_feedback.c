@@ -11,8 +11,8 @@
 #include "base/fd.h"
 #include "base/wait.h"
 #include "device/contraction.h"
-#include "device/feedback.h"
-#include "device/memory.h"
+#include "device/error_feedback.h"
+#include "device/learned.h"
 #include "device/pending.h"
 #include "pipe/filter.h"
 #include "sync/compensate.h"
@@ -150,17 +150,17 @@ feedback_answered(const struct feedback *f, const struct shard *sh, struct err *
 {
 	const uint64_t last = f->old.step;
 	struct wait w = wait_begin(FEEDBACK_LEARNS, f->o.piped ? STDOUT_FILENO : -1);
-	struct memory h;
+	struct learned h;
 	uint64_t known;
 	int r;
 
 	if (!f->sent || f->o.window != 1 || shard_is_abreast(sh))
 		return 0;
 	do {
-		if ((r = memory_load(&h, &f->state, MEMORY_FEEDBACK, e)) <= 0)
+		if ((r = learned_load(&h, &f->state, LEARNED_FEEDBACK, e)) <= 0)
 			return r;
 		known = h.step;
-		memory_release(&h);
+		learned_release(&h);
 		if (known >= last)
 			return 0;
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
@@ -323,8 +323,8 @@ feedback_incarnation(const struct feedback *f, struct shard *s, struct err *e)
 
 	if (f->old.d.r != NULL)
 		s->incarnation = reader_shard(f->old.d.r)->incarnation;
-	else if ((r = memory_number(&f->state, MEMORY_RESTART,
-	    MEMORY_INCARNATION, &n, e)) > 0)
+	else if ((r = learned_number(&f->state, LEARNED_RESTART,
+	    LEARNED_INCARNATION, &n, e)) > 0)
 		s->incarnation = n < SHARD_INCARNATIONS ? (uint32_t)n :
 		    SHARD_INCARNATIONS;
 	return r < 0 ? r : 0;
@@ -655,16 +655,16 @@ feedback_look(const struct statedir *s, struct feedback_lost *l,
 static int
 feedback_incarnation_save(const struct statedir *s, uint64_t n, struct err *e)
 {
-	char text[24], *path = statedir_path(s, MEMORY_RESTART, e);
-	struct memory h = MEMORY_INIT;
+	char text[24], *path = statedir_path(s, LEARNED_RESTART, e);
+	struct learned h = LEARNED_INIT;
 	int r = path != NULL ? 0 : -ERR_SYS;
 
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
-	if (r == 0 && (r = text_set(&h.kv, MEMORY_INCARNATION, text, e)) == 0 &&
-	    (r = memory_save(&h, s, MEMORY_RESTART, NULL, e)) == 0 &&
+	if (r == 0 && (r = text_set(&h.kv, LEARNED_INCARNATION, text, e)) == 0 &&
+	    (r = learned_save(&h, s, LEARNED_RESTART, NULL, e)) == 0 &&
 	    s->durable && (r = io_sync_file(path, e)) == 0)
 		r = io_sync_path(path, e);
-	memory_release(&h);
+	learned_release(&h);
 	alloc_free(path);
 	return r;
 }
@@ -684,7 +684,7 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 	if ((r = feedback_look(s, l, &incarnation, e)) < 0)
 		return r;
 	/* if this file is absent or damaged, only the residual has the incarnation */
-	if (memory_number(s, MEMORY_RESTART, MEMORY_INCARNATION, &before, NULL) <= 0)
+	if (learned_number(s, LEARNED_RESTART, LEARNED_INCARNATION, &before, NULL) <= 0)
 		before = 0;
 	if (n <= incarnation || (double)n < before)
 		return err_set(e, ERR_REFUSED, "state '%s' already has "

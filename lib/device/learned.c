@@ -5,13 +5,13 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/num.h"
-#include "device/memory.h"
+#include "device/learned.h"
 #include "format/reader.h"
 #include "format/values.h"
 #include "format/writer.h"
 
 int
-memory_put_list(struct memory *h, const char *key, const double *v, size_t n,
+learned_put_list(struct learned *h, const char *key, const double *v, size_t n,
     struct err *e)
 {
 	struct buf b = BUF_INIT;
@@ -31,7 +31,7 @@ memory_put_list(struct memory *h, const char *key, const double *v, size_t n,
 }
 
 int
-memory_list(const struct memory *h, const char *key, double *v, size_t n, struct err *e)
+learned_list(const struct learned *h, const char *key, double *v, size_t n, struct err *e)
 {
 	const char *p = text_get(&h->kv, key);
 	char *end = NULL;
@@ -50,7 +50,7 @@ memory_list(const struct memory *h, const char *key, double *v, size_t n, struct
 }
 
 void
-memory_release(struct memory *h)
+learned_release(struct learned *h)
 {
 	size_t i;
 
@@ -60,14 +60,14 @@ memory_release(struct memory *h)
 	}
 	alloc_free(h->row);
 	text_release(&h->kv);
-	*h = (struct memory)MEMORY_INIT;
+	*h = (struct learned)LEARNED_INIT;
 }
 
 /* Add a row of n zeros. */
 static float *
-memory_add(struct memory *h, const char *name, size_t n, struct err *e)
+learned_add(struct learned *h, const char *name, size_t n, struct err *e)
 {
-	struct memory_row *r;
+	struct learned_row *r;
 
 	if (alloc_grow(&h->row, &h->cap, h->n + 1, sizeof(*h->row), e) < 0)
 		return NULL;
@@ -80,9 +80,9 @@ memory_add(struct memory *h, const char *name, size_t n, struct err *e)
 }
 
 int
-memory_put(struct memory *h, const char *name, const float *x, size_t n, struct err *e)
+learned_put(struct learned *h, const char *name, const float *x, size_t n, struct err *e)
 {
-	float *to = memory_add(h, name, n, e);
+	float *to = learned_add(h, name, n, e);
 
 	if (to == NULL)
 		return -ERR_SYS;
@@ -91,7 +91,7 @@ memory_put(struct memory *h, const char *name, const float *x, size_t n, struct 
 }
 
 const float *
-memory_row(const struct memory *h, const char *name, size_t n)
+learned_row(const struct learned *h, const char *name, size_t n)
 {
 	size_t i;
 
@@ -102,10 +102,10 @@ memory_row(const struct memory *h, const char *name, size_t n)
 }
 
 int
-memory_need(const struct memory *h, const char *name, size_t n,
+learned_need(const struct learned *h, const char *name, size_t n,
     const float **x, struct err *e)
 {
-	return (*x = memory_row(h, name, n)) != NULL ? 0 : err_set(e, ERR_DATA,
+	return (*x = learned_row(h, name, n)) != NULL ? 0 : err_set(e, ERR_DATA,
 	    "mismatch: row '%s' of %zu numbers is absent from '%s' of the state, "
 	    "which another version of ace wrote: remove that file to begin anew",
 	    name, n, h->file);
@@ -114,7 +114,7 @@ memory_need(const struct memory *h, const char *name, size_t n,
 /* ---- one memory, read ---- */
 
 static int
-memory_values(struct memory *h, struct reader *r, struct err *e)
+learned_values(struct learned *h, struct reader *r, struct err *e)
 {
 	const struct schema *sc = reader_schema(r);
 	struct values v = VALUES_INIT;
@@ -123,7 +123,7 @@ memory_values(struct memory *h, struct reader *r, struct err *e)
 	int k = 0;
 
 	for (i = 0; i < sc->n && k == 0; i++)
-		if (memory_add(h, sc->t[i].name, (size_t)sc->t[i].numel, e) == NULL)
+		if (learned_add(h, sc->t[i].name, (size_t)sc->t[i].numel, e) == NULL)
 			k = -ERR_SYS;
 	if (k == 0)
 		k = values_begin(&v, r, e);
@@ -137,7 +137,7 @@ memory_values(struct memory *h, struct reader *r, struct err *e)
 
 /* Read the memory from the shard at which r stands. */
 static int
-memory_read(struct memory *h, struct reader *r, struct err *e)
+learned_read(struct learned *h, struct reader *r, struct err *e)
 {
 	const struct shard *sh = reader_shard(r);
 	int k;
@@ -148,30 +148,30 @@ memory_read(struct memory *h, struct reader *r, struct err *e)
 	memcpy(h->run, sh->run, SHARD_ID);
 	memcpy(h->device, sh->device, SHARD_ID);
 	k = text_copy(&h->kv, &sh->kv, e);
-	return k < 0 ? k : memory_values(h, r, e);
+	return k < 0 ? k : learned_values(h, r, e);
 }
 
 /* Read the file's memories into h[2]: the memory, and the one before its step.  Return
  * their number.  Read the whole file, so that its end is verified. */
 static int
-memory_both(struct memory h[2], const struct statedir *s, const char *name,
+learned_both(struct learned h[2], const struct statedir *s, const char *name,
     struct err *e)
 {
 	char *path = statedir_path(s, name, e);
 	struct reader *r = NULL;
 	int k, n = 0;
 
-	h[0] = h[1] = (struct memory)MEMORY_INIT;
+	h[0] = h[1] = (struct learned)LEARNED_INIT;
 	if (path == NULL)
 		return -ERR_SYS;
 	if ((k = reader_kept(&r, path, NULL, e)) > 0)
 		while ((k = reader_to_shard(r, e)) > 0 &&
-		    (k = n < 2 ? memory_read(&h[n++], r, e) : err_set(e, ERR_DATA,
+		    (k = n < 2 ? learned_read(&h[n++], r, e) : err_set(e, ERR_DATA,
 		    "corrupt: the file has more than two shards")) >= 0)
 			continue;
 	if (k < 0) {
-		memory_release(&h[0]);
-		memory_release(&h[1]);
+		learned_release(&h[0]);
+		learned_release(&h[1]);
 		n = 0;
 	}
 	if (k == -ERR_DATA && e != NULL && e->kind == ERR_TRUNCATED) {
@@ -188,35 +188,35 @@ memory_both(struct memory h[2], const struct statedir *s, const char *name,
 }
 
 int
-memory_load(struct memory *h, const struct statedir *s, const char *name, struct err *e)
+learned_load(struct learned *h, const struct statedir *s, const char *name, struct err *e)
 {
-	struct memory both[2];
-	int k = memory_both(both, s, name, e);
+	struct learned both[2];
+	int k = learned_both(both, s, name, e);
 
 	*h = both[0];
-	memory_release(&both[1]);
+	learned_release(&both[1]);
 	return k > 0 ? 1 : k;
 }
 
 int
-memory_before(struct memory *h, const struct statedir *s, const char *name,
+learned_before(struct learned *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e)
 {
-	struct memory both[2];
-	int k = memory_both(both, s, name, e), old = k > 0 && both[0].step == step;
+	struct learned both[2];
+	int k = learned_both(both, s, name, e), old = k > 0 && both[0].step == step;
 
 	*h = both[old];
-	memory_release(&both[!old]);
+	learned_release(&both[!old]);
 	return k <= 0 ? k : k > old;
 }
 
 int
-memory_number(const struct statedir *s, const char *file, const char *key,
+learned_number(const struct statedir *s, const char *file, const char *key,
     double *v, struct err *e)
 {
-	struct memory h = MEMORY_INIT;
+	struct learned h = LEARNED_INIT;
 	const char *text;
-	int r = memory_load(&h, s, file, e);
+	int r = learned_load(&h, s, file, e);
 
 	if (r > 0) {
 		text = text_get(&h.kv, key);
@@ -225,14 +225,14 @@ memory_number(const struct statedir *s, const char *file, const char *key,
 			r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is "
 			    "'%.40s', expected 0 or more", key, s->dir, h.file, text);
 	}
-	memory_release(&h);
+	learned_release(&h);
 	return r;
 }
 
 /* ---- one memory, written ---- */
 
 static int
-memory_schema(const struct memory *h, struct schema *sc, struct err *e)
+learned_schema(const struct learned *h, struct schema *sc, struct err *e)
 {
 	struct schema_tensor t;
 	size_t i;
@@ -252,7 +252,7 @@ memory_schema(const struct memory *h, struct schema *sc, struct err *e)
 
 /* Write the memory as a shard. */
 static int
-memory_write(const struct memory *h, struct writer *w, struct err *e)
+learned_write(const struct learned *h, struct writer *w, struct err *e)
 {
 	struct schema sc = SCHEMA_INIT;
 	struct schema_span span;
@@ -265,7 +265,7 @@ memory_write(const struct memory *h, struct writer *w, struct err *e)
 	s.step = h->step;
 	memcpy(s.run, h->run, SHARD_ID);
 	memcpy(s.device, h->device, SHARD_ID);
-	if ((k = memory_schema(h, &sc, e)) == 0 &&
+	if ((k = learned_schema(h, &sc, e)) == 0 &&
 	    (k = text_copy(&s.kv, &h->kv, e)) == 0)
 		k = writer_shard(w, &s, &sc, e);
 	for (g = 0; k >= 0 && g < sc.ngroups; g++) {
@@ -281,15 +281,15 @@ memory_write(const struct memory *h, struct writer *w, struct err *e)
 
 /* Write the file of h and, unless it is NULL, of the older memory `before'. */
 static int
-memory_file(const struct memory *h, const struct memory *before,
+learned_file(const struct learned *h, const struct learned *before,
     const struct statedir *s, const char *name, struct err *e)
 {
 	char *path = statedir_path(s, name, e);
 	struct writer *w = NULL;
 	int k = path != NULL ? writer_file(&w, path, "state", e) : -ERR_SYS;
 
-	if (k == 0 && (k = memory_write(h, w, e)) == 0 && before != NULL)
-		k = memory_write(before, w, e);
+	if (k == 0 && (k = learned_write(h, w, e)) == 0 && before != NULL)
+		k = learned_write(before, w, e);
 	if (k == 0)
 		k = writer_end(w, IO_SYNC_RENAME, e);
 	writer_free(w);
@@ -299,7 +299,7 @@ memory_file(const struct memory *h, const struct memory *before,
 
 /* Set run, device and step of the memory to those of the shard. */
 static int
-memory_of(struct memory *h, const struct shard *sh, struct err *e)
+learned_of(struct learned *h, const struct shard *sh, struct err *e)
 {
 	struct shard of;
 	int r;
@@ -315,29 +315,29 @@ memory_of(struct memory *h, const struct shard *sh, struct err *e)
 }
 
 int
-memory_save(struct memory *h, const struct statedir *s, const char *name,
+learned_save(struct learned *h, const struct statedir *s, const char *name,
     const struct shard *sh, struct err *e)
 {
-	int r = sh != NULL ? memory_of(h, sh, e) : 0;
+	int r = sh != NULL ? learned_of(h, sh, e) : 0;
 
 	if (r == 0)
-		r = memory_file(h, NULL, s, name, e);
-	memory_release(h);
+		r = learned_file(h, NULL, s, name, e);
+	learned_release(h);
 	return r;
 }
 
 int
-memory_save_again(struct memory *h, const struct statedir *s, const char *name,
+learned_save_again(struct learned *h, const struct statedir *s, const char *name,
     const struct shard *sh, struct err *e)
 {
-	struct memory before;
+	struct learned before;
 	int r;
 
-	if ((r = memory_of(h, sh, e)) == 0 &&
-	    (r = memory_before(&before, s, name, sh->step, e)) >= 0) {
-		r = memory_file(h, r > 0 ? &before : NULL, s, name, e);
-		memory_release(&before);
+	if ((r = learned_of(h, sh, e)) == 0 &&
+	    (r = learned_before(&before, s, name, sh->step, e)) >= 0) {
+		r = learned_file(h, r > 0 ? &before : NULL, s, name, e);
+		learned_release(&before);
 	}
-	memory_release(h);
+	learned_release(h);
 	return r;
 }

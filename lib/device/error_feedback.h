@@ -13,8 +13,8 @@
  * backup, so its residual could deliver values twice.  It begins again, empty, with a new
  * incarnation (feedback_restart); so does a lost state.  The method is ours.
  */
-#ifndef ACE_FEEDBACK_H
-#define ACE_FEEDBACK_H
+#ifndef ACE_ERROR_FEEDBACK_H
+#define ACE_ERROR_FEEDBACK_H
 
 #include "base/num.h"
 #include "codec/codec.h"

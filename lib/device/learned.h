@@ -1,0 +1,93 @@
+/*
+ * What a device's programs have learned from earlier shards, beside the residual: small
+ * values that affect quality but are not gradients.  So most are renamed into place
+ * without a sync.
+ *
+ * A memory is a file of such values in the state.  Its first shard is of kind history: its
+ * tensors are rows of numbers, its keys are text.  Readers take the rows and keys that they
+ * know, so that new ones need no format change.  A second shard is the memory before the
+ * step (learned_save_again).  Each memory has one writer, so it needs no lock.
+ */
+#ifndef ACE_LEARNED_H
+#define ACE_LEARNED_H
+
+#include <stddef.h>
+
+#include "base/statedir.h"
+#include "format/shard.h"
+
+struct err;
+
+struct learned_row {
+	char *name;
+	float *x;
+	size_t n;
+};
+
+struct learned {
+	struct text_kv kv;
+	struct learned_row *row;
+	size_t n, cap;
+	/* identity of the shard after which the memory was saved */
+	unsigned char run[SHARD_ID], device[SHARD_ID];
+	uint64_t step;
+	const char *file;	/* file in the state that it was read from */
+};
+#define LEARNED_INIT { TEXT_KV_INIT, NULL, 0, 0, { 0 }, { 0 }, 0, NULL }
+
+/* Read the memory `name' into h. Return 1; 0, with h empty, if it does not exist; or < 0
+ * on an error ("corrupt: ..., of 'DIR/NAME'"). */
+int learned_load(struct learned *h, const struct statedir *s, const char *name,
+    struct err *e);
+/* Read the memory as it was before a step.  If the step is being repeated and the memory
+ * was saved after it, read the copy that learned_save_again kept. */
+int learned_before(struct learned *h, const struct statedir *s, const char *name,
+    uint64_t step, struct err *e);
+
+/* Save the contents of h with the run, device and step of sh, which may be NULL; h becomes
+ * empty.  learned_save_again: also keep the memory before the step of sh. */
+int learned_save(struct learned *h, const struct statedir *s, const char *name,
+    const struct shard *sh, struct err *e);
+int learned_save_again(struct learned *h, const struct statedir *s,
+    const char *name, const struct shard *sh, struct err *e);
+
+/* Append a row f32[n], n > 0, under a new name. */
+int learned_put(struct learned *h, const char *name, const float *x, size_t n,
+    struct err *e);
+
+/* Return the row, or NULL if it is missing or does not have n numbers. */
+const float *learned_row(const struct learned *h, const char *name, size_t n);
+/* Set *x to the row. If it is missing, return -ERR_DATA "mismatch: ..." (another version
+ * wrote the memory). */
+int learned_need(const struct learned *h, const char *name, size_t n,
+    const float **x, struct err *e);
+
+/* Read the number under a key of a memory. Return 1 if it is finite and not negative;
+ * 0 if there is no such memory or key; < 0 on an error. */
+int learned_number(const struct statedir *s, const char *file, const char *key,
+    double *v, struct err *e);
+
+/* learned_put_list: store numbers exactly, as the text of a key. learned_list: read them
+ * into v[n] and return 1; 0 without such a key; -ERR_DATA "corrupt: ..." unless it has n numbers. */
+int learned_put_list(struct learned *h, const char *key, const double *v,
+    size_t n, struct err *e);
+int learned_list(const struct learned *h, const char *key, double *v,
+    size_t n, struct err *e);
+
+/* The memory in which ace-meter reports on the link. */
+#define LEARNED_LINK "link"
+#define LEARNED_BANDWIDTH "bandwidth"	/* bit/s */
+
+/* The memory that ace-expand --feedback writes about the last average, for ace-score: rows
+ * with a number per group of the schema that the key `model' names. */
+#define LEARNED_FEEDBACK "feedback"
+#define LEARNED_ENERGY "energy"	/* mean square */
+#define LEARNED_MODEL "model"
+
+/* The memory that ace-ack --restart writes; feedback reads it if there is no residual. */
+#define LEARNED_RESTART "restart"
+#define LEARNED_INCARNATION "incarnation"
+
+void learned_release(struct learned *h);
+
+#endif
