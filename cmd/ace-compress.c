@@ -69,7 +69,7 @@ main(int argc, char **argv)
 			    "[FILE]",
 			.about = "Codes a shard stream group by group as planned; with "
 			    "-S keeps what was lost for the next step.",
-			.examples = "ace-compress -c q4 edge1.aceg >coded.aceg\n"
+			.examples = "ace-compress -c q8 edge1.aceg >coded.aceg\n"
 			    "ace-score edge1.aceg | ace-select -b 20k | "
 			    "ace-compress -S state >coded.aceg\n",
 			.opt = options,

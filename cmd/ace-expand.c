@@ -29,7 +29,7 @@ main(int argc, char **argv)
 		.examples = "ace-expand coded.aceg | ace-export -o "
 		    "grad.safetensors\n"
 		    "ace-expand -S state edge1.aceg | ace-compress "
-		    "-S state -c q4 >coded.aceg\n",
+		    "-S state -c q8 >coded.aceg\n",
 		.opt = options
 	};
 	struct stage_expand_opts o = { 0 };

@@ -261,10 +261,9 @@ static const struct row {
 	struct part code[PARTS], decode[PARTS];
 } rows[] = {
 	{ "q8", { { READ, 1 } }, { { WRITE, 1 } } },
-	{ "q4", { { READ, 1 } }, { { WRITE, 1 } } },
 	{ "sign", { { READ, 1 } }, { { WRITE, 1 } } },
 	/* three planes are copied and one is coded; all four are counted */
-	{ "lossless", { { COPY, 1 }, { COUNT, 4 }, { PUT, 1 } },
+	{ "exact", { { COPY, 1 }, { COUNT, 4 }, { PUT, 1 } },
 	    { { COPY, 1 }, { GET, 1 } } },
 	{ "qsgd:7", { { READ, 1 }, { NOISE, 1 }, { COUNT, 1 }, { PUT, 1 } },
 	    { { WRITE, 1 }, { GET, 1 } } },

@@ -682,7 +682,7 @@ data(struct forge *s, unsigned long which)
 	/* 13: f32 of no length */ { 1, 2, { 0x10, 0 }, 0, 0 },
 	/* 14: q8 of the wrong length */ { 1, 2, { 0x14, 64 }, 0, 64 },
 	/* 15: topk with an empty body */ { 1, 2, { 0x17, 0 }, 0, 0 },
-	/* 16: lossless with an empty body */ { 1, 2, { 0x13, 0 }, 0, 0 },
+	/* 16: exact with an empty body */ { 1, 3, { 0x1f, 17, 0 }, 0, 0 },
 	/* 17: a private codec */
 	    { 1, 5, { 0x1f, 0x80, 0x80, 0x01, 64 }, 0, 64 },
 	/* 18: a codec below 15 after 15, the escape to larger numbers */

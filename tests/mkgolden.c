@@ -187,7 +187,7 @@ static const struct bad bads[] = {
 	{ "corrupt-f32-longer", data, 21 },
 	{ "corrupt-q8-length", data, 14 },
 	{ "corrupt-topk-empty", data, 15 },
-	{ "corrupt-lossless-empty", data, 16 },
+	{ "corrupt-exact-empty", data, 16 },
 	{ "unsupported-codec-private", data, 17 },
 	{ "corrupt-codec-escape", data, 18 },
 	{ "corrupt-codec-65535", data, 19 },

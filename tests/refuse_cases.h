@@ -24,15 +24,12 @@
 	    " table", 0 }
 
 static const struct fault_case refuse_more[] = {
-	CODEC("lossless", "lossless"), CODEC("ecq", "ecq:0.001"),
+	CODEC("exact", "exact"), CODEC("ecq", "ecq:0.001"),
 	CODEC("topk", "topk:0.1"), CODEC("topk-q2", "topk:0.1:q2"),
 	CODEC("nonzero", "nonzero"), CODEC("tcq", "tcq:0.001"),
 	CODEC("qsgd", "qsgd:7"), CODEC("tern", "tern"),
 	CODEC("lowrank", "lowrank:2"),
-	CODEC("sign", "sign"), CODEC("q4", "q4"),
-	{ "code-bf16", "mkshards -D 2 -c bf16 >half; ",
-	    "ace-compress -c lossless half", 0 },
-	{ "code-as-bf16", MADE, "ace-compress -c lossless:bf16 in0", 0 },
+	CODEC("sign", "sign"),
 	RULE("trim", "trim:1"), RULE("clip", "clip:5"),
 	{ "rule-limits", FIVE, "ace-aggregate --rule norm-ratio:2,finite"
 	    FIVE_OF, 0 },
@@ -53,7 +50,7 @@ static const struct fault_case refuse_more[] = {
 	    "ace-score --form paper -S S in1", LEARNS },
 	{ "expand-feedback", MADE, "ace-expand --feedback S in0", 0 },
 	{ "select-levels", MADE "ace-score in0 >scored; ",
-	    "ace-select -b 2000 --levels none,q4,q8,f16,topk:0.1 scored", 0 },
+	    "ace-select -b 2000 --levels none,q8,f16,topk:0.1 scored", 0 },
 	{ "select-text", MADE "ace-score in0 >scored; ",
 	    "ace-select -b 2000 --format text scored", 0 },
 	{ "select-plan", MADE "ace-score in0 | ace-select -b 2000 --format text >plan; ",

@@ -39,20 +39,6 @@ arg_fraction(const char *s, float *v, struct err *e)
 	return r;
 }
 
-int
-arg_word(const char **s, const char *word, char t[ARG_WORD])
-{
-	const char *colon = *s != NULL ? strchr(*s, ':') : NULL;
-	const size_t n = colon != NULL ? (size_t)(colon - *s) : 0;
-
-	if (colon == NULL || strcmp(colon + 1, word) != 0 || n >= ARG_WORD)
-		return 0;
-	memcpy(t, *s, n);
-	t[n] = '\0';
-	*s = t;
-	return 1;
-}
-
 void
 arg_print(float v, char buf[24])
 {

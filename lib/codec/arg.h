@@ -13,11 +13,6 @@ int arg_fraction(const char *s, float *v, struct err *e);
 /* Parse the number s, lo <= *v <= hi. Return 0 or -ERR_USAGE. */
 int arg_number(const char *s, float lo, float hi, float *v, struct err *e);
 
-/* If *s ends with ":word", copy the text before that to t, point *s to t and return 1.
- * Otherwise return 0. */
-enum { ARG_WORD = 16 };
-int arg_word(const char **s, const char *word, char t[ARG_WORD]);
-
 /* Write ":" and the shortest decimal number that reads back as v. */
 void arg_print(float v, char buf[24]);
 

@@ -1,5 +1,5 @@
 /*
- * Q8, Q4, SIGN: blocks of values that share a bf16 scale; kern.h has the arithmetic.
+ * Q8, SIGN: blocks of values that share a bf16 scale; kern.h has the arithmetic.
  *
  * The scale is bf16 because an f16 scale below 6e-8 would be 0, and the whole block with
  * it. Values are divided by the rounded scale, because the reader has only that one.
@@ -14,8 +14,7 @@ enum { QBLOCK = 32, SIGNBLOCK = 256 };	/* values that share a scale */
 static size_t
 size_of(uint32_t codec, size_t n)
 {
-	return codec == CODEC_Q8 ? KERN_Q8_SIZE(n) :
-	    codec == CODEC_Q4 ? KERN_Q4_SIZE(n) : KERN_SIGN_SIZE(n);
+	return codec == CODEC_Q8 ? KERN_Q8_SIZE(n) : KERN_SIGN_SIZE(n);
 }
 
 static size_t
@@ -30,8 +29,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	const uint32_t codec = in->plan->codec;
 	const struct kern *k = in->kern;
 
-	(codec == CODEC_Q8 ? k->q8 : codec == CODEC_Q4 ? k->q4 : k->sign)(
-	    out->p + out->n, in->x, in->n);
+	(codec == CODEC_Q8 ? k->q8 : k->sign)(out->p + out->n, in->x, in->n);
 	out->n += size_of(codec, in->n);
 	return 0;
 }
@@ -39,11 +37,11 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	const int q8 = o->codec == CODEC_Q8, q4 = o->codec == CODEC_Q4;
-	const size_t len = size_of(o->codec, o->n), block = q4 ? 18 : 34;
-	const uint32_t mask = q8 || q4 ? 0x7fff : 0xffff;
-	const uint32_t top = q8 ? KERN_Q8_TOP : q4 ? KERN_Q4_TOP : KERN_SIGN_TOP;
-	const unsigned last = o->n * (q8 ? 8 : q4 ? 4 : 1) % 8;
+	const int q8 = o->codec == CODEC_Q8;
+	const size_t len = size_of(o->codec, o->n), block = 34;	/* of both codecs */
+	const uint32_t mask = q8 ? 0x7fff : 0xffff;
+	const uint32_t top = q8 ? KERN_Q8_TOP : KERN_SIGN_TOP;
+	const unsigned last = q8 ? 0 : o->n % 8;
 	const char *name = codec_name(o->codec);
 	const unsigned char *p = bytes_take(b, len);
 	size_t i;
@@ -52,20 +50,21 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 		return codec_corrupt(name, "the body is too short", e);
 	for (i = 0; i < len; i += block)
 		if ((bytes_le16(p + i) & mask) > top)
-			return codec_corrupt(name, q8 || q4 ? "a scale is larger than "
+			return codec_corrupt(name, q8 ? "a scale is larger than "
 			    "the codec allows" : "a mean is larger than the codec "
 			    "allows", e);
 	if (last != 0 && p[len - 1] >> last != 0)
 		return codec_corrupt(name, "bits after the last value are not 0", e);
-	(q8 ? o->kern->unq8 : q4 ? o->kern->unq4 : o->kern->unsign)(o->x, p, o->n);
+	(q8 ? o->kern->unq8 : o->kern->unsign)(o->x, p, o->n);
 	return 0;
 }
 
-/* Estimate the error of blocks of 32 values whose step is the block's maximum / levels.
- * The error is averaged over the maximum, for which P(max <= x) = F(x)^32. Values below
+/* Estimate the error of blocks of 32 values whose step is the block's maximum / 127. The
+ * error is averaged over the maximum, for which P(max <= x) = F(x)^32. Values below
  * half a step become 0; the others have an error of step^2 / 12. */
-static double
-blocks(const struct estimate *m, double levels)
+static void
+estimated(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *bytes, double *error)
 {
 	double above = 0, p, was = 1, f, step, part, sum = 0, below;
 	unsigned i, k, j = 0;
@@ -77,7 +76,7 @@ blocks(const struct estimate *m, double levels)
 			p *= p;
 		part = was - p;			/* probability that the maximum is x[i] */
 		was = p;
-		step = m->x[i] / levels;
+		step = m->x[i] / 127;
 		while (j < m->points && m->x[j] > step / 2)
 			j++;
 		/* number of values that are at most x[i] */
@@ -86,14 +85,7 @@ blocks(const struct estimate *m, double levels)
 			sum += part * m->n / below * (m->energy[j] +
 			    (m->count[i] - m->count[j]) * step * step / 12);
 	}
-	return sum;
-}
-
-static void
-estimated(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *bytes, double *error)
-{
-	*error = blocks(m, plan->codec == CODEC_Q8 ? 127 : 8);
+	*error = sum;
 }
 
 /* Estimate the error: n times the variance of |x| within a block. */
@@ -113,10 +105,6 @@ const struct codec_impl block_q8 = {
 	.name = "q8", .parse = codec_no_arg, .bound = bound,
 	.encode = encode, .decode = decode, .dense = 1, .fixed = 1,
 	.estimate = estimated
-};
-const struct codec_impl block_q4 = {
-	.name = "q4", .parse = codec_no_arg, .bound = bound,
-	.encode = encode, .decode = decode, .fixed = 1, .estimate = estimated
 };
 const struct codec_impl block_sign = {
 	.name = "sign", .parse = codec_no_arg, .bound = bound,

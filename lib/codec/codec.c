@@ -59,7 +59,7 @@ codec_word(unsigned i)
 	uint32_t k;
 
 	for (k = 0; k < CODEC_MAX; k++) {
-		if (table[k] == NULL || table[k]->parse == NULL)
+		if (table[k] == NULL)
 			continue;
 		if (i-- == 0)
 			return table[k]->name;
@@ -105,9 +105,7 @@ codec_known(uint64_t codec)
 static int
 takes(const struct codec_impl *c, uint8_t param)
 {
-	const unsigned p = param & ~(unsigned)c->flag_param;
-
-	return p >= c->min_param && p <= c->max_param;
+	return param >= c->min_param && param <= c->max_param;
 }
 
 int

@@ -17,15 +17,12 @@ struct kern_stat;
 
 /* The codecs: number, name in enum codec_id (after CODEC_), and the row in the codec's
  * own file (codec_impl.h). A codec needs no other line outside its file. Numbers rise
- * and are never reused (ace-stream(5), VALUE CODECS). 15 is the escape below; 12 to 14
- * are reserved. */
+ * and are never reused (ace-stream(5), VALUE CODECS). 15 is the escape below; 2, 3, 5 and
+ * 12 to 14 are reserved. */
 #define CODEC_TABLE(X) \
 	X(0, F32, plain_f32) \
 	X(1, F16, plain_f16) \
-	X(2, BF16, plain_bf16) \
-	X(3, LOSSLESS, lossless_planes) \
 	X(4, Q8, block_q8) \
-	X(5, Q4, block_q4) \
 	X(6, SIGN, block_sign) \
 	X(7, TOPK, topk_codec) \
 	X(8, QSGD, qsgd_codec) \
@@ -87,9 +84,7 @@ int codec_takes(uint32_t codec, uint8_t param);
 static inline int
 codec_exact(uint32_t codec, uint8_t param)
 {
-	return codec == CODEC_F32 || codec == CODEC_NONZERO ||
-	    codec == CODEC_EXACT ||
-	    (codec == CODEC_LOSSLESS && param == 0);
+	return codec == CODEC_F32 || codec == CODEC_NONZERO || codec == CODEC_EXACT;
 }
 
 /* Return 1 if the values can be decoded from the body alone. Other bodies need the old
@@ -155,7 +150,7 @@ struct codec_plan codec_contracting(const struct codec_plan *plan);
  * Append the body of x f32[n] to out and set the record's parameter byte. If a value is
  * not finite, return -ERR_DATA and append nothing.
  *
- * For f32, f16, bf16 and lossless the difference between x and its decoded value is exact
+ * For f32, f16 and exact the difference between x and its decoded value is exact
  * in f32: a value too large for the codec becomes the largest value whose difference is
  * exact (0 for f16 and |x| >= 2^39).
  */
@@ -187,7 +182,7 @@ int codec_encode_after(const struct codec_plan *plan,
 
 /* Decode exactly len bytes to exactly n values. Return 0, or -ERR_DATA with a message
  * that begins with "corrupt" or "unsupported". Values that are not finite are corrupt,
- * except in F32, F16, BF16, LOSSLESS and EXACT, which may have any value. */
+ * except in F32, F16 and EXACT, which may have any value. */
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
 

@@ -54,7 +54,7 @@ struct codec_impl {
 
 	/* ---- the argument ---- */
 	/* parse arg, the text after the colon, or NULL if there is none. Return 0 or
-	 * -ERR_USAGE. NULL: users cannot name the codec */
+	 * -ERR_USAGE */
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 	/* write what follows the name, ":0.01" or "", into buf */
 	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);
@@ -93,7 +93,6 @@ struct codec_impl {
 	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
 	    struct err *e);
 	uint8_t min_param, max_param;	/* other parameters are unsupported */
-	uint8_t flag_param;	/* bits that any parameter may have in addition */
 	uint8_t raw;		/* 1: accepts values that are not finite */
 	/* if not 0, encode chooses the parameter, at most this one */
 	uint8_t open;

@@ -16,6 +16,7 @@
 #include "codec/exact_given.h"
 #include "codec/exact_word.h"
 #include "codec/planes.h"
+#include "kern/kern.h"
 
 enum { SIXTEENTH = 16, QUARTER = 4 };
 
@@ -247,23 +248,23 @@ exact_get(uint8_t param, unsigned form, const unsigned char *old,
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
-	return exact_bound(EXACT_F32, n);
+	return planes_bound(n, sizeof(float));
 }
 
 static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
-	unsigned char *p = alloc_raw(in->n, sizeof(*in->x), e);
-	int r;
+	unsigned char *s = alloc_raw(in->n, sizeof(*in->x), e);
 
-	if (p == NULL)
+	if (s == NULL)
 		return -ERR_SYS;
-	bytes_put_f32(p, in->x, in->n);
+	*param = EXACT_F32;
+	in->kern->split(s, in->x, in->n);
+	out->n = (size_t)(planes_put(out->p + out->n, s, in->n, sizeof(*in->x)) - out->p);
+	alloc_free(s);
 	if (in->y != NULL)
 		memcpy(in->y, in->x, in->n * sizeof(*in->y));
-	r = exact_put(EXACT_F32, NULL, p, in->n, out, param, e);
-	alloc_free(p);
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 /* Decode a body of f32 that is coded whole; other bodies need the old words or another
@@ -271,21 +272,30 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	unsigned char *p = alloc_raw(o->n, sizeof(*o->x), e);
-	int r;
+	unsigned char *s;
+	int r = 0;
 
-	if (p == NULL)
+	if (o->param != EXACT_F32)
+		return exact_get(o->param, EXACT_F32, NULL, b->p, b->n, NULL, o->n, e);
+	if ((s = alloc_raw(o->n, sizeof(*o->x), e)) == NULL)
 		return -ERR_SYS;
-	r = exact_get(o->param, EXACT_F32, NULL, b->p, b->n, p, o->n, e);
-	if (r == 0)
-		bytes_get_f32(o->x, p, o->n);
-	b->at = b->n;
-	alloc_free(p);
+	if (planes_get(b, s, o->n, sizeof(*o->x)) < 0)
+		r = codec_corrupt("exact", "a byte plane is damaged", e);
+	else
+		o->kern->join(o->x, s, o->n);
+	alloc_free(s);
 	return r;
 }
 
+static void
+estimated(const struct codec_plan *plan, const struct estimate *m,
+    int64_t *bytes, double *error)
+{
+	*error = 0;
+}
+
 const struct codec_impl exact_codec = {
-	.name = "exact", .bound = bound, .encode = encode, .decode = decode,
-	.max_param = EXACT_GIVEN | EXACT_HALVES,
-	.raw = 1, .dense = 1, .gives_y = 1
+	.name = "exact", .parse = codec_no_arg, .bound = bound, .encode = encode,
+	.decode = decode, .max_param = EXACT_GIVEN | EXACT_HALVES,
+	.raw = 1, .dense = 1, .gives_y = 1, .estimate = estimated
 };

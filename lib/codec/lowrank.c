@@ -17,8 +17,8 @@
  *   body := nothing                             all values are 0
  *         | i16 e  P columns  Q columns         of 2^-e times the values
  *
- * P and Q have min(rank, rows, C) columns each, written column by column in bf16 or, with
- * parameter 128 + rank, in blocks like Q8's. x = 2^e sum_r P[row][r] Q[col][r]; products
+ * P and Q have min(rank, rows, C) columns each, written column by column in bf16.
+ * x = 2^e sum_r P[row][r] Q[col][r]; products
  * and sums are f32, in the order of r.
  */
 #include <math.h>
@@ -30,32 +30,27 @@
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/codec_impl.h"
-#include "kern/kern.h"
+#include "codec/levels.h"
 
-enum { MAX_RANK = 64, Q8 = 128, ROUNDS = 2, LANES = 16, MAX_E = 200 };
+enum { MAX_RANK = 64, ROUNDS = 2, LANES = 16, MAX_E = 200 };
 
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)
 {
-	char t[ARG_WORD];
-	int r;
+	int r = arg_number(arg, 1, MAX_RANK, &plan->arg, e);
 
-	if (arg_word(&arg, "q8", t))
-		plan->param = Q8;
-	if ((r = arg_number(arg, 1, MAX_RANK, &plan->arg, e)) < 0)
+	if (r < 0)
 		return r;
 	if (plan->arg != floorf(plan->arg))
 		return err_set(e, ERR_USAGE, "expected a whole number as the rank");
-	plan->param = (uint8_t)(plan->param + (unsigned)plan->arg);
+	plan->param = (uint8_t)plan->arg;
 	return 0;
 }
 
 static void
 format(const struct codec_plan *plan, char buf[CODEC_ARG])
 {
-	arg_print((float)(plan->param & (Q8 - 1)), buf);
-	if (plan->param & Q8)
-		memcpy(buf + strlen(buf), ":q8", 4);
+	arg_print((float)plan->param, buf);
 }
 
 /* The group's position in its matrix. */
@@ -104,28 +99,21 @@ row_of(const struct shape *s, size_t i, size_t *at, size_t *col)
 }
 
 static size_t
-column_size(size_t n, unsigned param)
+size_of(const struct shape *s)
 {
-	return param & Q8 ? KERN_Q8_SIZE(n) : 2 * n;
-}
-
-static size_t
-size_of(const struct shape *s, unsigned param)
-{
-	return s->rank * (column_size(s->rows, param) + column_size(s->cols, param));
+	return 2 * s->rank * (s->rows + s->cols);
 }
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)
 {
-	size_t rank = plan->param & (Q8 - 1);
+	size_t rank = plan->param;
 
 	/* If C is the tensor's, r c < n + 2 c and 2 <= c <= n / 2; if not, r, c <= sqrt n
-	 * + 2. So r + c <= n / 2 + 5, and min(r, c) (r + c) <= 2 r c <= 4 n + 16. A
-	 * column of m values takes at most 2 m + 1 bytes. */
+	 * + 2. So r + c <= n / 2 + 5, and min(r, c) (r + c) <= 2 r c <= 4 n + 16. */
 	if (rank > 8)
-		return 2 + 2 * rank + 8 * n + 32;
-	return 2 + 2 * rank + rank * (n + 10);
+		return 2 + 8 * n + 32;
+	return 2 + rank * (n + 10);
 }
 
 static size_t
@@ -133,8 +121,8 @@ size(const struct codec_plan *plan, const struct codec_ctx *ctx, size_t n)
 {
 	struct shape s;
 
-	shape_of(&s, ctx, plan->param & (Q8 - 1), n);
-	return 2 + size_of(&s, plan->param);
+	shape_of(&s, ctx, plan->param, n);
+	return 2 + size_of(&s);
 }
 
 /* Return the sum of a[i] b[i]; term i is added in lane i % 16. */
@@ -220,54 +208,33 @@ orthonormal(float *p, size_t rows, unsigned rank)
 	}
 }
 
-/* Round the columns to the transmitted precision and write them. */
+/* Round the n factors to bf16 and write them. */
 static unsigned char *
-put_columns(const struct codec_in *in, unsigned char *out, float *c, size_t n,
-    unsigned rank)
+put_factors(unsigned char *out, float *c, size_t n)
 {
-	uint16_t h[256];
-	unsigned r;
-	size_t i, j, m;
+	uint16_t h;
+	size_t i;
 
-	for (r = 0; r < rank; r++, c += n) {
-		if (in->plan->param & Q8) {
-			in->kern->q8(out, c, n);
-			in->kern->unq8(c, out, n);
-			out += KERN_Q8_SIZE(n);
-			continue;
-		}
-		for (i = 0; i < n; i += m) {
-			m = n - i < 256 ? n - i : 256;
-			in->kern->to_bf16(h, c + i, m);
-			in->kern->from_bf16(c + i, h, m);
-			for (j = 0; j < m; j++, out += 2)
-				bytes_set16(out, h[j]);
-		}
+	for (i = 0; i < n; i++, out += 2) {
+		h = levels_bf16(fabs((double)c[i]));
+		h = (uint16_t)(h | (bytes_u32(c[i]) >> 16 & 0x8000));
+		c[i] = bytes_f32((uint32_t)h << 16);
+		bytes_set16(out, h);
 	}
 	return out;
 }
 
 static int
-get_columns(const struct kern *kern, unsigned param, const unsigned char *p,
-    float *c, size_t n, unsigned rank)
+get_factors(const unsigned char *p, float *c, size_t n)
 {
 	uint16_t h;
-	unsigned r;
 	size_t i;
 
-	for (r = 0; r < rank; r++, c += n, p += column_size(n, param)) {
-		for (i = 0; param & Q8 && i < n; i += KERN_QBLOCK)
-			if ((bytes_le16(p + i / KERN_QBLOCK *
-			    (KERN_QBLOCK + 2)) & 0x7fff) > KERN_Q8_TOP)
-				return -1;
-		if (param & Q8)
-			kern->unq8(c, p, n);
-		for (i = 0; !(param & Q8) && i < n; i++) {
-			h = bytes_le16(p + 2 * i);
-			if ((h & 0x7fff) >= 0x7f80)
-				return -1;
-			c[i] = bytes_f32((uint32_t)h << 16);
-		}
+	for (i = 0; i < n; i++) {
+		h = bytes_le16(p + 2 * i);
+		if ((h & 0x7fff) >= 0x7f80)
+			return -1;
+		c[i] = bytes_f32((uint32_t)h << 16);
 	}
 	return 0;
 }
@@ -278,20 +245,18 @@ static unsigned
 warm(const struct codec_in *in, const struct shape *s, float *q)
 {
 	const struct codec_last *l = in->last;
-	const unsigned char *body;
 	struct shape was;
+	unsigned rank;
 
-	if (l == NULL || l->codec != CODEC_LOWRANK || l->len == 0 ||
-	    (l->param & (Q8 - 1)) < 1 || (l->param & (Q8 - 1)) > MAX_RANK)
+	if (l == NULL || l->codec != CODEC_LOWRANK || l->len == 0 || l->param < 1 ||
+	    l->param > MAX_RANK)
 		return 0;
-	shape_of(&was, in->ctx, l->param & (Q8 - 1), in->n);
-	if (l->len != 2 + size_of(&was, l->param))
+	shape_of(&was, in->ctx, l->param, in->n);
+	if (l->len != 2 + size_of(&was))
 		return 0;
-	body = l->body + 2 + was.rank * column_size(was.rows, l->param);
-	if (was.rank > s->rank)
-		was.rank = s->rank;
-	return get_columns(in->kern, l->param, body, q, s->cols, was.rank) < 0 ?
-	    0 : was.rank;
+	rank = was.rank < s->rank ? was.rank : s->rank;
+	return get_factors(l->body + 2 + 2 * was.rank * was.rows, q, rank * s->cols) < 0 ?
+	    0 : rank;
 }
 
 /* Set q to the first Q of the iteration. */
@@ -320,7 +285,6 @@ static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	unsigned char *o = out->p + out->n;
-	unsigned rank = in->plan->param & (Q8 - 1);
 	struct shape s;
 	float *m, *p, *q;
 	double scale;
@@ -330,7 +294,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	*param = in->plan->param;
 	if (in->max_bits == 0)
 		return 0;
-	shape_of(&s, in->ctx, rank, in->n);
+	shape_of(&s, in->ctx, in->plan->param, in->n);
 	m = alloc_get(in->n + s.rank * (s.rows + s.cols), sizeof(*m), e);
 	if (m == NULL)
 		return -ERR_SYS;
@@ -348,9 +312,9 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 		orthonormal(p, s.rows, s.rank);
 	}
 	bytes_set16(o, (uint16_t)exp);
-	o = put_columns(in, o + 2, p, s.rows, s.rank);
+	o = put_factors(o + 2, p, s.rank * s.rows);
 	times_back(&s, m, p, q);
-	o = put_columns(in, o, q, s.cols, s.rank);
+	o = put_factors(o, q, s.rank * s.cols);
 	out->n = (size_t)(o - out->p);
 	alloc_free(m);
 	return 0;
@@ -380,7 +344,6 @@ multiply(const struct codec_out *o, const struct shape *s, const float *p,
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
-	unsigned rank = o->param & (Q8 - 1);
 	const unsigned char *body;
 	struct shape s;
 	float *p, *q;
@@ -389,19 +352,17 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	memset(o->x, 0, o->n * sizeof(*o->x));
 	if (b->n == 0)
 		return 0;
-	shape_of(&s, o->ctx, rank, o->n);
+	shape_of(&s, o->ctx, o->param, o->n);
 	exp = (int16_t)bytes_u16(b);
-	body = bytes_take(b, size_of(&s, o->param));
+	body = bytes_take(b, size_of(&s));
 	if (body == NULL || exp < -MAX_E || exp > MAX_E)
 		return codec_corrupt("lowrank", "the head is incomplete or out of range", e);
 	p = alloc_get(s.rank * (s.rows + s.cols), sizeof(*p), e);
 	if (p == NULL)
 		return -ERR_SYS;
 	q = p + s.rank * s.rows;
-	r = get_columns(o->kern, o->param, body, p, s.rows, s.rank);
-	body += s.rank * column_size(s.rows, o->param);
-	if (r == 0)
-		r = get_columns(o->kern, o->param, body, q, s.cols, s.rank);
+	/* P and Q lie side by side in both */
+	r = get_factors(body, p, s.rank * (s.rows + s.cols));
 	if (r < 0)
 		r = codec_corrupt("lowrank", "a factor is not finite", e);
 	else
@@ -418,7 +379,7 @@ static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
-	double c = m->ctx.cols, g, rank = plan->param & (Q8 - 1), held;
+	double c = m->ctx.cols, g, rank = plan->param, held;
 
 	if (c < 2 || c > m->n / 2)
 		c = floor(sqrt(m->n));
@@ -430,11 +391,11 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 	held = rank / c * (1 + 6 * g + 6 * g * g + g * g * g) / (1 + 3 * g + g * g);
 	/* all directions together have all of the energy */
 	held = fmax(fmin(held, 1), rank / fmin(c, m->n / c));
-	*error = m->sumsq * (1 - held * (plan->param & Q8 ? 1 - 6e-5 : 1 - 0x1p-16));
+	*error = m->sumsq * (1 - held * (1 - 0x1p-16));
 }
 
 const struct codec_impl lowrank_codec = {
 	.name = "lowrank", .parse = parse, .format = format, .bound = bound,
 	.size = size, .encode = encode, .decode = decode, .min_param = 1,
-	.max_param = MAX_RANK, .flag_param = Q8, .after = 1, .fixed = 1, .estimate = estimated
+	.max_param = MAX_RANK, .after = 1, .fixed = 1, .estimate = estimated
 };

@@ -1,12 +1,11 @@
 /*
- * F32, F16, BF16: the values one after another.
+ * F32, F16: the values one after another.
  *
  * The difference x - code(x) is exact in f32. For |x| up to the largest finite value, the
- * difference is a multiple of the last place of x and at most half a place of the short
- * format. For larger |x| the code is not infinity but the largest finite value, cut to a
- * multiple of x's last place. So the difference is less than 2^24 such places and also
- * exact; the residual keeps it. (F16 codes |x| >= 2^39 as 0 and does not suit such
- * values.)
+ * difference is a multiple of the last place of x and at most half a place of f16. For
+ * larger |x| the code is not infinity but the largest finite value, cut to a multiple of
+ * x's last place. So the difference is less than 2^24 such places and also exact; the
+ * residual keeps it. (F16 codes |x| >= 2^39 as 0 and does not suit such values.)
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 enum { CHUNK = 1024 };
 
 #define F16_OVER 0x477ff000u	/* 65520: the smallest value that rounds to infinity */
-#define BF16_OVER 0x7f7f8000u	/* 2^128 - 2^119 */
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)
@@ -104,56 +102,43 @@ get16(uint16_t *h, const unsigned char *p, size_t n)
 #endif
 }
 
-static void
-limit_bf16(uint16_t *h, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		h[i] = (uint16_t)(h[i] - ((h[i] & 0x7fff) == 0x7f80));
-}
-
 static int
-encode16(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
+encode_f16(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
-	const int f16 = in->plan->codec == CODEC_F16;
 	uint16_t h[CHUNK];
 	size_t i, m;
 
 	for (i = 0; i < in->n; i += m) {
 		m = in->n - i < CHUNK ? in->n - i : CHUNK;
-		(f16 ? in->kern->to_f16 : in->kern->to_bf16)(h, in->x + i, m);
-		if (f16 && in->max_bits >= F16_OVER)
+		in->kern->to_f16(h, in->x + i, m);
+		if (in->max_bits >= F16_OVER)
 			limit_f16(h, in->x + i, m);
-		if (!f16 && in->max_bits >= BF16_OVER)
-			limit_bf16(h, m);
 		put16(out, h, m);
 	}
 	return 0;
 }
 
 static int
-decode16(const struct codec_out *o, struct bytes *b, struct err *e)
+decode_f16(const struct codec_out *o, struct bytes *b, struct err *e)
 {
 	const unsigned char *p = bytes_take(b, o->n * 2);
 	uint16_t h[CHUNK];
 	size_t i, m;
 
 	if (p == NULL)
-		return codec_corrupt(codec_name(o->codec), "the body is too short", e);
+		return codec_corrupt("f16", "the body is too short", e);
 	for (i = 0; i < o->n; i += m) {
 		m = o->n - i < CHUNK ? o->n - i : CHUNK;
 		get16(h, p + 2 * i, m);
-		(o->codec == CODEC_F16 ? o->kern->from_f16 : o->kern->from_bf16)(
-		    o->x + i, h, m);
+		o->kern->from_f16(o->x + i, h, m);
 	}
 	return 0;
 }
 
-/* Estimate the error of rounding to floats with `bits' mantissa bits, whose last place is
- * 2^least or more. */
+/* Estimate the error of rounding to f16, with 10 bits of mantissa and a last place of at
+ * least 2^-24. */
 static double
-rounding(const struct estimate *m, int bits, int least)
+rounding(const struct estimate *m)
 {
 	double sum = 0, ulp;
 	unsigned i;
@@ -161,7 +146,7 @@ rounding(const struct estimate *m, int bits, int least)
 
 	for (i = 0; i < m->points; i++) {
 		(void)frexp(m->x[i], &exp);
-		ulp = ldexp(1, (exp - 1 - bits > least ? exp - 1 - bits : least));
+		ulp = ldexp(1, exp - 11 > -24 ? exp - 11 : -24);
 		sum += m->w[i] * fmin(ulp * ulp / 12, m->x[i] * m->x[i]);
 	}
 	return sum;
@@ -171,12 +156,7 @@ static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
-	if (plan->codec == CODEC_F32)
-		*error = 0;
-	else if (plan->codec == CODEC_F16)
-		*error = m->max < 65520 ? rounding(m, 10, -24) : HUGE_VAL;
-	else
-		*error = m->max < 0x1.ffp127 ? rounding(m, 7, -133) : HUGE_VAL;
+	*error = plan->codec == CODEC_F32 ? 0 : m->max < 65520 ? rounding(m) : HUGE_VAL;
 }
 
 const struct codec_impl plain_f32 = {
@@ -186,11 +166,6 @@ const struct codec_impl plain_f32 = {
 };
 const struct codec_impl plain_f16 = {
 	.name = "f16", .parse = codec_no_arg, .bound = bound,
-	.encode = encode16, .decode = decode16, .raw = 1,
-	.dense = 1, .fixed = 1, .estimate = estimated
-};
-const struct codec_impl plain_bf16 = {
-	.name = "bf16", .parse = codec_no_arg, .bound = bound,
-	.encode = encode16, .decode = decode16, .raw = 1,
+	.encode = encode_f16, .decode = decode_f16, .raw = 1,
 	.dense = 1, .fixed = 1, .estimate = estimated
 };

@@ -1,11 +1,10 @@
 /*
  * TERN: -s, 0 or s, in blocks of 320 values with their own s.
  *
- *   tern       P(x' = sign(x) s) = |x| / s, else 0; s = max |x|: unbiased
+ *   unbiased   P(x' = sign(x) s) = |x| / s, else 0; s = max |x|
  *              (TernGrad, Wen et al. 2017, equation 3)
- *   tern:clip  s = min(max |x|, 2.5 rms): TernGrad's gradient clipping (equation 8), so
- *              that a few outliers do not add noise
- *   tern:mse   x' = sign(x) s if |x| > s / 2, s the mean of those |x|:
+ *   with error feedback (codec_contracting)
+ *              x' = sign(x) s if |x| > s / 2, s the mean of those |x|:
  *              the least error (Lloyd's iteration, 12 steps from 1.224 rms,
  *              the optimum for Gaussian values)
  *
@@ -29,33 +28,12 @@
 
 enum { BLOCK = 320, FIVE = 5, STEPS = 12, TOP = 0x7f7f, BYTES = 243,
 	LANES = 8 };
-enum { MAXIMUM = 0, CLIP = 1, MSE = 2 };
-
-static const char *const name[] = { "", "clip", "mse" };
-
-static int
-parse(const char *arg, struct codec_plan *plan, struct err *e)
-{
-	for (plan->param = MSE; plan->param > MAXIMUM; plan->param--)
-		if (arg != NULL && strcmp(arg, name[plan->param]) == 0)
-			return 0;
-	return arg == NULL ? 0 : err_set(e, ERR_USAGE, "expected clip or mse after ':'");
-}
+#define MSE 1			/* the plan's argument for the least error */
 
 static void
 contract(struct codec_plan *plan)
 {
-	plan->param = MSE;
-}
-
-static void
-format(const struct codec_plan *plan, char buf[CODEC_ARG])
-{
-	buf[0] = '\0';
-	if (plan->param == CLIP || plan->param == MSE) {
-		buf[0] = ':';
-		memcpy(buf + 1, name[plan->param], strlen(name[plan->param]) + 1);
-	}
+	plan->arg = MSE;
 }
 
 static size_t
@@ -73,12 +51,10 @@ bound(const struct codec_plan *plan, size_t n)
 
 /* Return the least bf16 value that is not below v, but at most TOP. */
 static uint16_t
-bf16_up(double v)
+bf16_up(float v)
 {
-	float f = v < 0x1.fep127 ? (float)v : 0x1.fep127f;
-	uint32_t u = bytes_u32((double)f < v ? nextafterf(f, INFINITY) : f);
+	const uint32_t u = (bytes_u32(v) + 0xffff) >> 16;
 
-	u = (u + 0xffff) >> 16;
 	return (uint16_t)(u < TOP ? u : TOP);
 }
 
@@ -126,24 +102,20 @@ lloyd(const float *x, size_t n, double rms)
 }
 
 static uint16_t
-scale(const struct codec_in *in, const float *x, size_t n, unsigned mode)
+scale(const struct codec_in *in, const float *x, size_t n)
 {
 	struct kern_stat st;
 	double rms;
 
 	in->kern->stat(x, n, &st);
 	rms = sqrt(st.sumsq / (double)n);
-	if (mode == MSE)
-		return levels_bf16(lloyd(x, n, rms) * rms);
-	if (mode == CLIP && 2.5 * rms < (double)st.max_abs)
-		return bf16_up(2.5 * rms);
-	return bf16_up((double)st.max_abs);
+	return in->plan->arg == MSE ? levels_bf16(lloyd(x, n, rms) * rms) :
+	    bf16_up(st.max_abs);
 }
 
 /* Set t[i] to the digit of value `at' + i, for n values. */
 static void
-digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
-    unsigned char *t)
+digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned char *t)
 {
 	const struct codec_ctx *c = in->ctx;
 	const float *x = in->x + at;
@@ -152,7 +124,7 @@ digits(const struct codec_in *in, size_t at, size_t n, float s, unsigned mode,
 	uint64_t u[BLOCK];
 	size_t i;
 
-	if (mode == MSE)
+	if (in->plan->arg == MSE)
 		for (i = 0; i < n; i++)
 			less[i] = half - fabs((double)x[i]);
 	else {
@@ -187,11 +159,9 @@ static int
 encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e)
 {
 	unsigned char t[BLOCK], *p = out->p + out->n;
-	unsigned mode = in->plan->param;
 	size_t at, i, n;
 	uint16_t h;
 
-	*param = (uint8_t)mode;
 	if (in->max_bits == 0) {
 		if (in->y != NULL)
 			memset(in->y, 0, in->n * sizeof(*in->y));
@@ -199,9 +169,9 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	}
 	for (at = 0; at < in->n; at += n) {
 		n = in->n - at < BLOCK ? in->n - at : BLOCK;
-		h = scale(in, in->x + at, n, mode);
+		h = scale(in, in->x + at, n);
 		memset(t, 0, sizeof(t));
-		digits(in, at, n, bytes_f32((uint32_t)h << 16), mode, t);
+		digits(in, at, n, bytes_f32((uint32_t)h << 16), t);
 		bytes_set16(p, h);
 		if (in->y != NULL)
 			values(in->y + at, t, n, h);
@@ -281,21 +251,14 @@ nearest(const struct estimate *m, const double *sum, unsigned i)
 
 /* Estimate the error per value, coded as s with probability min(|x| / s, 1). */
 static double
-drawn(const struct estimate *m, const double *sum, unsigned i, unsigned mode)
+drawn(const struct estimate *m, const double *sum, unsigned i)
 {
 	double rest = m->count[i] + m->n - m->nonzero;
 	double few = rest > 0 ? (BLOCK - 1) / rest : 0, s = m->x[i], error;
-	unsigned j = i;
 
-	if (mode == CLIP)
-		s = fmin(s, 2.5 * sqrt((m->x[i] * m->x[i] + few * m->energy[i]) /
-		    (double)BLOCK));
-	for (; j < m->points && m->x[j] > s; j++)
-		;
-	/* values above s become s, those below have the error x (s - x) */
-	error = m->energy[i] - m->energy[j] - 2 * s * (sum[i] - sum[j]) +
-	    s * s * (m->count[i] - m->count[j]) + s * sum[j] - m->energy[j];
-	return ((m->x[i] - s) * (m->x[i] - s) + few * error) / (double)BLOCK;
+	/* each value has the error x (s - x) */
+	error = s * sum[i] - m->energy[i];
+	return few * error / (double)BLOCK;
 }
 
 /* Average the error over the distribution of a block's maximum, P(max <= x) =
@@ -305,7 +268,7 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
 	double above = 0, was = 1, f, p, all = 0;
-	unsigned mode = plan->param;
+	const int mse = plan->arg == MSE;
 	double sum[ESTIMATE_POINTS + 1];
 	unsigned i;
 
@@ -317,16 +280,13 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 		f = above < m->n ? 1 - above / m->n : 0;
 		p = f * f * f * f * f;			/* 320 = 5 * 64 */
 		p *= p, p *= p, p *= p, p *= p, p *= p, p *= p;
-		all += (was - p) * (mode == MSE ? nearest(m, sum, i) :
-		    drawn(m, sum, i, mode));
+		all += (was - p) * (mse ? nearest(m, sum, i) : drawn(m, sum, i));
 		was = p;
 	}
-	*error = fmin(all * m->n, mode == MSE ? m->sumsq : HUGE_VAL);
+	*error = fmin(all * m->n, mse ? m->sumsq : HUGE_VAL);
 }
 
 const struct codec_impl tern_codec = {
-	.name = "tern", .parse = parse, .format = format,
-	.contract = contract, .bound = bound,
-	.encode = encode, .decode = decode, .max_param = MSE,
-	.gives_y = 1, .fixed = 1, .estimate = estimated
+	.name = "tern", .parse = codec_no_arg, .contract = contract, .bound = bound,
+	.encode = encode, .decode = decode, .gives_y = 1, .fixed = 1, .estimate = estimated
 };

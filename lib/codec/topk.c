@@ -7,12 +7,11 @@
  * The kept values are f16 or, with a suffix, one of the forms below.  f16 has a shared
  * exponent, so that it does not overflow and gradients below 6e-8 keep their bits.
  *
- *   q4   a sign and 8 magnitudes a r^j
  *   q2   a sign and 2 magnitudes a, a r
  *   mag  a sign, one magnitude a
  *
  *   body := varint k, and unless k = 0:  head  positions and codes (below)
- *   head := f16: int8 e, x = h * 2^e;  q4, q2: bf16 a  bf16 r;  mag: bf16 a
+ *   head := f16: int8 e, x = h * 2^e;  q2: bf16 a  bf16 r;  mag: bf16 a
  *
  * The record's parameter is the form.
  */
@@ -21,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/detmath.h"
 #include "base/err.h"
 #include "codec/arg.h"
 #include "codec/codec.h"
@@ -34,7 +32,7 @@
 
 /* Parameter byte of a plan; the plan's arg is the fraction. */
 enum {
-	TOPK_F16 = 0, TOPK_Q4 = 1, TOPK_Q2 = 2, TOPK_MAG = 3,	/* form of values */
+	TOPK_F16 = 0, TOPK_Q2 = 2, TOPK_MAG = 3,	/* form of values; 1 is reserved */
 	TOPK_KIND = 3,		/* mask */
 	/* lowest bit of the chunk size's binary logarithm, which is 0 for one chunk */
 	TOPK_CHUNK = 2
@@ -44,28 +42,28 @@ enum { TOP_EXP = 14, MIN_EXP = -128, MIN_CHUNK = 4, MAX_CHUNK = 20, HEAD = 14 };
 
 enum { SPARSE_HALF = 16 };
 
-static const char *const kind_name[] = { "f16", "q4", "q2", "mag" };
-static const unsigned kind_width[] = { SPARSE_HALF, 4, 2, 1 };
-static const unsigned kind_levels[] = { 0, 8, 2, 1 };
+static const char *const kind_name[] = { "f16", NULL, "q2", "mag" };
+static const unsigned kind_width[] = { SPARSE_HALF, 0, 2, 1 };
+static const unsigned kind_levels[] = { 0, 0, 2, 1 };
 
 /*
  * ---- positions and the codes at them ----
  *
- * A code is a half (the u16 bits h of an f16), or sign + 2 * j with j of 3, 1 or 0 bits.
+ * A code is a half (the u16 bits h of an f16), or sign + 2 * j with j of 1 or 0 bits.
  *
  *   body := u16 m, only for halves: the largest h mod 2^15, or 2^15 + the least
  *           the positions (rice_put_positions), then the code at each
  *
- * Halves, as 2 |h - m| mod 2^15 + sign, and codes of 4 bits are numbers of rice.h; other
- * codes are plain bits. If few of many values are kept, the distances of h from the least
+ * Halves, as 2 |h - m| mod 2^15 + sign, are numbers of rice.h; other codes are plain bits.
+ * If few of many values are kept, the distances of h from the least
  * h are distributed about exponentially. If all are kept, the distances from the largest
  * h are.
  */
 
-enum { MAG = 0x7fff, UP = 0x8000, MOST_HALF = 0xffff, MOST_CODE = 15 };
+enum { MAG = 0x7fff, UP = 0x8000, MOST_HALF = 0xffff };
 
 struct sparse {
-	unsigned width;		/* bits of a code: SPARSE_HALF, 4, 2 or 1 */
+	unsigned width;		/* bits of a code: SPARSE_HALF, 2 or 1 */
 	size_t n, k;		/* 0 < k <= n <= 2^31 */
 	uint32_t *pos;		/* [k], ascending */
 	uint16_t *code;		/* [k] */
@@ -77,15 +75,7 @@ static size_t
 sparse_bound(size_t k, size_t n, unsigned width)
 {
 	return 2 + rice_bound(k < n / 2 ? k : n / 2, (uint32_t)n) + (width == SPARSE_HALF ?
-	    rice_bound(k, MOST_HALF) : width == 4 ? rice_bound(k, MOST_CODE) :
-	    k * width / 8 + 1);
-}
-
-static struct rice
-sparse_code(const struct sparse *s)
-{
-	return s->width == SPARSE_HALF ? rice_start(512, MOST_HALF) :
-	    rice_start(4, MOST_CODE);
+	    rice_bound(k, MOST_HALF) : k * width / 8 + 1);
 }
 
 /* Return the field m: the largest h, or the least h with bit 15 set, whichever is nearer
@@ -110,7 +100,7 @@ static size_t
 sparse_put(unsigned char *p, const struct sparse *s)
 {
 	struct bits w = { .p = p };
-	struct rice code = sparse_code(s);
+	struct rice code = rice_start(512, MOST_HALF);
 	uint32_t c;
 	unsigned m = 0;
 	size_t i;
@@ -125,8 +115,6 @@ sparse_put(unsigned char *p, const struct sparse *s)
 		if (s->width == SPARSE_HALF)
 			rice_put(&w, &code, 2 * (m & UP ? (c & MAG) - (m & MAG) :
 			    m - (c & MAG)) + (c >> 15));
-		else if (s->width == 4)
-			rice_put(&w, &code, c);
 		else
 			put_many(&w, c, s->width);
 	}
@@ -139,7 +127,7 @@ sparse_get(struct bytes *b, struct sparse *s)
 {
 	const unsigned m = s->width == SPARSE_HALF ? bytes_u16(b) : 0;
 	struct rice_in in = rice_open(b);
-	struct rice code = sparse_code(s);
+	struct rice code = rice_start(512, MOST_HALF);
 	uint64_t c, h;
 	size_t i;
 
@@ -150,9 +138,6 @@ sparse_get(struct bytes *b, struct sparse *s)
 			h = m & UP ? (m & MAG) + c / 2 : m - c / 2;
 			in.bad |= h > MAG;
 			c = (c & 1) << 15 | h;
-		} else if (s->width == 4) {
-			c = rice_get(&in, &code);
-			in.bad |= c > MOST_CODE;
 		} else
 			c = rice_get_bits(&in, s->width);
 		s->code[i] = (uint16_t)c;
@@ -170,12 +155,12 @@ parse_rest(const char *s, struct codec_plan *plan, struct err *e)
 	for (; *s != '\0'; s += len) {
 		len = strcspn(++s, ":");
 		for (i = 0; i <= TOPK_KIND; i++)
-			if (strlen(kind_name[i]) == len &&
+			if (kind_width[i] != 0 && strlen(kind_name[i]) == len &&
 			    memcmp(kind_name[i], s, len) == 0)
 				break;
 		if (i > TOPK_KIND)
 			return err_set(e, ERR_USAGE, "'%.*s' is unknown: expected f16, "
-			    "q4, q2 or mag after the fraction", (int)len, s);
+			    "q2 or mag after the fraction", (int)len, s);
 		plan->param = (uint8_t)((plan->param & ~(unsigned)TOPK_KIND) | i);
 	}
 	return 0;
@@ -245,7 +230,7 @@ format(const struct codec_plan *plan, char buf[CODEC_ARG])
 	else
 		arg_print(plan->arg, buf);
 	at = strlen(buf);
-	if (kind != 0)
+	if (kind_name[kind] != NULL && kind != TOPK_F16)
 		(void)snprintf(buf + at, CODEC_ARG - at, ":%s", kind_name[kind]);
 }
 
@@ -283,6 +268,15 @@ bound(const struct codec_plan *plan, size_t n)
 	if (plan->param >> TOPK_CHUNK != 0)	/* a short last chunk may keep more */
 		k = k + k / 2 + 1 < n ? k + k / 2 + 1 : n;
 	return HEAD + sparse_bound(k, n, kind_width[plan->param & TOPK_KIND]);
+}
+
+/* Return -ERR_DATA if this form of values is reserved. */
+static int
+reserved(unsigned kind, struct err *e)
+{
+	return kind_width[kind] != 0 ? 0 : err_set(e, ERR_DATA,
+	    "unsupported: parameter %u of codec topk is unknown: a newer release of ace "
+	    "may read it", kind);
 }
 
 static size_t
@@ -431,6 +425,8 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	if (in->n > INT32_MAX)
 		return err_set(e, ERR_DATA, "limit: codec topk needs fewer than 2^31 values");
 	*param = in->plan->param & TOPK_KIND;
+	if (reserved(*param, e) < 0)
+		return -ERR_DATA;
 	s.width = kind_width[*param];
 	s.pos = alloc_raw(in->n + 1, sizeof(*s.pos), e);
 	if (s.pos == NULL)
@@ -468,6 +464,8 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct er
 	struct sparse s = { .n = o->n };
 	int r = 0;
 
+	if (reserved(o->param, e) < 0)
+		return -ERR_DATA;
 	if (b->bad || k > o->n || o->n > INT32_MAX)
 		return codec_corrupt("topk", "the count is incomplete or too large", e);
 	if (k == 0)
@@ -538,45 +536,6 @@ estimated_two_means(const double *x, const double *w, unsigned n, double *t)
 	return q[0] + q[1];
 }
 
-/* Set c to the weights in q4's eight cells from x[n - 1] to x[0], equal in the logarithm.
- * A point's weight is spread to halfway to its neighbours. */
-static void
-estimated_cells(const double *x, const double *w, unsigned n, double c[8])
-{
-	double first = estimate_log2(x[n - 1]), here = estimate_log2(x[0]);
-	double unit = (here - first) / 8, hi = here, next, lo, at;
-	unsigned i, k;
-
-	for (i = 0; i < n; i++, hi = lo, here = next) {
-		next = i + 1 < n ? estimate_log2(x[i + 1]) : here;
-		lo = (here + next) / 2;
-		for (k = 0; k < 8; k++) {
-			at = lo + (hi - lo) * (k + 0.5) / 8 - first;
-			at = unit > 0 ? at / unit : 0;
-			c[at < 7 ? (unsigned)at : 7] += w[i] / 8;
-		}
-	}
-}
-
-/* Estimate the bits of the level index of a kept value. For q4 this is the entropy of the
- * cells plus a third of a bit, because the points are too few to fill the cells. */
-static double
-estimated_level_bits(const struct estimate *m, unsigned kind, double k)
-{
-	double w[ESTIMATE_POINTS], c[8] = { 0 }, h = 0;
-	unsigned n = estimated_weights(m, k, w), i;
-
-	if (n == 0 || kind == TOPK_MAG)
-		return 0;
-	if (kind == TOPK_Q2)
-		return 1;
-	estimated_cells(m->x, w, n, c);
-	for (i = 0; i < 8; i++)
-		if (c[i] > 0)
-			h -= c[i] / k * estimate_log2(c[i] / k);
-	return fmin(h + 0.35, 3);
-}
-
 /* Estimate the bits of a kept magnitude: the entropy of its point, an eighth of an octave
  * wide, plus the lower bits of an f16. */
 static double
@@ -587,7 +546,7 @@ estimated_bits(const struct estimate *m, unsigned kind, double k)
 	int exp;
 
 	if (kind != TOPK_F16)
-		return estimated_level_bits(m, kind, k);
+		return kind == TOPK_Q2;
 	for (i = 0; i < m->points && left > 0; i++) {
 		take = m->w[i] < left ? m->w[i] : left;
 		q = i > 0 && i + 1 < m->points ? m->x[i] / m->x[i + 1] : 1;
@@ -619,16 +578,9 @@ estimated_bytes(const struct estimate *m, const struct codec_plan *plan)
 static double
 estimated_levels_error(const double *x, const double *w, unsigned n, unsigned kind)
 {
-	double t = kind == TOPK_MAG ? HUGE_VAL : x[n - 1], lost = 0, r;
+	double t = kind == TOPK_MAG ? HUGE_VAL : x[n - 1], lost = 0;
 	unsigned i;
 
-	if (kind == TOPK_Q4) {		/* uniform in cells of equal ratio */
-		r = detmath_exp(detmath_log(x[0] / x[n - 1]) / 8);
-		for (i = 0; i < n; i++)
-			lost += w[i] * x[i] * x[i] * (r - 1) * (r - 1) /
-			    (3 * (r + 1) * (r + 1));
-		return lost;
-	}
 	for (i = 0; i < 8; i++)
 		lost = estimated_two_means(x, w, n, &t);
 	return lost;

@@ -24,10 +24,10 @@ values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
 struct codec_plan
 values_plan(const struct schema *sc, uint32_t g, struct codec_plan p)
 {
-	static const struct codec_plan lossless = { CODEC_LOSSLESS, 0, 0 };
+	static const struct codec_plan exact = { CODEC_EXACT, 0, 0 };
 
 	return codec_exact(p.codec, p.param) || !schema_exact_group(sc, g) ? p :
-	    lossless;
+	    exact;
 }
 
 /* Return the values of rec if its body is an aligned f32 array of this machine, else

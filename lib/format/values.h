@@ -12,7 +12,7 @@
 void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
     struct codec_ctx *ctx);
 
-/* Return p, or lossless if p would change values of group g that must not change
+/* Return p, or exact if p would change values of group g that must not change
  * (schema_exact). */
 struct codec_plan values_plan(const struct schema *sc, uint32_t g, struct codec_plan p);
 

@@ -7,7 +7,7 @@
  * folded by halves (lane[j] += lane[j + 8], 4, 2, 1).
  *
  * NaN: a conversion keeps the sign and the top bits of the payload and makes the NaN quiet,
- * as the hardware does.  add_scaled, sub and narrow return 7fc00000 for a NaN.  The payload
+ * as the hardware does.  add_scaled and narrow return 7fc00000 for a NaN.  The payload
  * of a NaN in axpy64's accumulator is undefined.
  *
  * Files in kern include only those of base and kern.
@@ -53,32 +53,25 @@ struct kern {
 	void (*narrow)(float *y, const double *acc, size_t n);
 	/* y[i] = a[i] + g * b[i] in f32, the product rounded before the sum */
 	void (*add_scaled)(float *y, const float *a, float g, const float *b, size_t n);
-	/* y[i] = a[i] - b[i] */
-	void (*sub)(float *y, const float *a, const float *b, size_t n);
-	/* convert n values from f32 to f16 or bf16, to nearest even, overflow to
-	 * infinity; and back, exactly */
+	/* convert n values from f32 to f16, to nearest even, overflow to infinity; and
+	 * back, exactly */
 	void (*to_f16)(uint16_t *h, const float *x, size_t n);
 	void (*from_f16)(float *x, const uint16_t *h, size_t n);
-	void (*to_bf16)(uint16_t *h, const float *x, size_t n);
-	void (*from_bf16)(float *x, const uint16_t *h, size_t n);
 
 	/*
-	 * Blocks of 32: a scale s, then codes c of 8 or 4 bits, x ~ s * c.
+	 * Blocks of 32: a scale s, then codes c of 8 bits, x ~ s * c.
 	 * m is the value of largest magnitude (the negative one of two):
 	 *
-	 *   s = bf16(m / -128)  or  bf16(m / -8), at most KERN_Q8_TOP, _Q4_TOP
-	 *   c = x / s, to nearest even, limited to -128..127 or -8..7
+	 *   s = bf16(m / -128), at most KERN_Q8_TOP
+	 *   c = x / s, to nearest even, limited to -128..127
 	 *
 	 * so that m gets the most negative code, which has no positive counterpart (as in
 	 * ggml's q4_0); s = 0: all codes are 0.  A block is s little-endian and the
-	 * codes; 4-bit codes lie in pairs, the first one low.  The last block may be
-	 * short: n values, KERN_Q8_SIZE(n) bytes.  x is finite; scales to decode are at
-	 * most _TOP in magnitude.
+	 * codes.  The last block may be short: n values, KERN_Q8_SIZE(n) bytes.  x is
+	 * finite; scales to decode are at most KERN_Q8_TOP in magnitude.
 	 */
 	void (*q8)(unsigned char *p, const float *x, size_t n);
 	void (*unq8)(float *x, const unsigned char *p, size_t n);
-	void (*q4)(unsigned char *p, const float *x, size_t n);
-	void (*unq4)(float *x, const unsigned char *p, size_t n);
 	/* Blocks of 256: bf16 of the mean magnitude (f64 lanes), at most the largest
 	 * finite one, then the sign bits, least significant first. */
 	void (*sign)(unsigned char *p, const float *x, size_t n);
@@ -167,12 +160,10 @@ enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
 
 /* Largest scales whose product with the largest code is finite. */
 #define KERN_Q8_TOP 0x7bffu
-#define KERN_Q4_TOP 0x7dffu
 #define KERN_SIGN_TOP 0x7f7fu
 
 /* Bytes for n values. */
 #define KERN_Q8_SIZE(n) (((n) + 31) / 32 * 2 + (n))
-#define KERN_Q4_SIZE(n) (((n) + 31) / 32 * 2 + ((n) + 1) / 2)
 #define KERN_SIGN_SIZE(n) (((n) + 255) / 256 * 2 + ((n) + 7) / 8)
 
 /* Return the fastest table that this machine can run, or the one named by ACE_KERNEL in

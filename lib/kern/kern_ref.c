@@ -148,15 +148,6 @@ kern_ref_add_scaled(float *y, const float *a, float g, const float *b, size_t n)
 		y[i] = canonical(a[i] + g * b[i]);
 }
 
-void
-kern_ref_sub(float *y, const float *a, const float *b, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		y[i] = canonical(a[i] - b[i]);
-}
-
 static uint16_t
 to_f16(uint32_t u)
 {
@@ -220,33 +211,15 @@ to_bf16(uint32_t u)
 	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-void
-kern_ref_to_bf16(uint16_t *h, const float *x, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		h[i] = to_bf16(bytes_u32(x[i]));
-}
-
-void
-kern_ref_from_bf16(float *x, const uint16_t *h, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		x[i] = bytes_f32((uint32_t)h[i] << 16);
-}
-
 uint16_t
-kern_ref_scale(float m, float codes, uint16_t top)
+kern_ref_scale(float m)
 {
-	uint16_t s = to_bf16(bytes_u32(m / -codes));
+	uint16_t s = to_bf16(bytes_u32(m / -128));
 
 	if ((s & 0x7fff) == 0)
 		return 0;
-	if ((s & 0x7fff) > top)
-		s = (uint16_t)((s & 0x8000) | top);
+	if ((s & 0x7fff) > KERN_Q8_TOP)
+		s = (uint16_t)((s & 0x8000) | KERN_Q8_TOP);
 	return s;
 }
 
@@ -264,43 +237,33 @@ extreme(const float *x, size_t n)
 	return -lo >= hi ? lo : hi;
 }
 
-/* Return x / s rounded to nearest even, limited to -codes .. codes - 1. */
+/* Return x / s rounded to nearest even, limited to -128 .. 127. */
 static int
-quantise(float x, float s, float codes)
+quantise(float x, float s)
 {
 	const float magic = 12582912.0f;	/* 1.5 * 2^23: adding it rounds */
 	float v = x / s;
 
-	v = v < -codes ? -codes : v;
-	v = v > codes - 1 ? codes - 1 : v;
+	v = v < -128 ? -128 : v;
+	v = v > 127 ? 127 : v;
 	return (int)((v + magic) - magic);
-}
-
-/* Quantise a block, n <= 32. Return the scale. */
-static uint16_t
-quantise_block(int c[KERN_QBLOCK], const float *x, size_t n, float codes, uint16_t top)
-{
-	uint16_t s = kern_ref_scale(extreme(x, n), codes, top);
-	float f = bytes_f32((uint32_t)s << 16);
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		c[i] = s != 0 ? quantise(x[i], f, codes) : 0;
-	return s;
 }
 
 void
 kern_ref_q8(unsigned char *p, const float *x, size_t n)
 {
-	int c[KERN_QBLOCK];
 	size_t i, m;
+	uint16_t s;
+	float f;
 
 	for (; n > 0; n -= m, x += m) {
 		m = n < KERN_QBLOCK ? n : KERN_QBLOCK;
-		bytes_set16(p, quantise_block(c, x, m, 128, KERN_Q8_TOP));
+		s = kern_ref_scale(extreme(x, m));
+		f = bytes_f32((uint32_t)s << 16);
+		bytes_set16(p, s);
 		p += 2;
 		for (i = 0; i < m; i++)
-			*p++ = (unsigned char)c[i];
+			*p++ = (unsigned char)(s != 0 ? quantise(x[i], f) : 0);
 	}
 }
 
@@ -316,42 +279,6 @@ kern_ref_unq8(float *x, const unsigned char *p, size_t n)
 		p += 2;
 		for (i = 0; i < m; i++)
 			x[i] = s * (float)(int8_t)*p++;
-	}
-}
-
-void
-kern_ref_q4(unsigned char *p, const float *x, size_t n)
-{
-	int c[KERN_QBLOCK];
-	size_t i, m;
-
-	for (; n > 0; n -= m, x += m) {
-		m = n < KERN_QBLOCK ? n : KERN_QBLOCK;
-		bytes_set16(p, quantise_block(c, x, m, 8, KERN_Q4_TOP));
-		p += 2;
-		if (m % 2 != 0)
-			c[m] = 0;
-		for (i = 0; i < m; i += 2)
-			*p++ = (unsigned char)((c[i] & 15) | (c[i + 1] & 15) << 4);
-	}
-}
-
-void
-kern_ref_unq4(float *x, const unsigned char *p, size_t n)
-{
-	size_t i, m;
-	float s;
-	int c;
-
-	for (; n > 0; n -= m, x += m) {
-		m = n < KERN_QBLOCK ? n : KERN_QBLOCK;
-		s = bytes_f32((uint32_t)bytes_le16(p) << 16);
-		p += 2;
-		for (i = 0; i < m; i++) {
-			c = p[i / 2] >> (i % 2 * 4) & 15;
-			x[i] = s * (float)((c ^ 8) - 8);
-		}
-		p += (m + 1) / 2;
 	}
 }
 
@@ -465,15 +392,10 @@ const struct kern kern_ref = {
 	.axpy64 = kern_ref_axpy64,
 	.narrow = kern_ref_narrow,
 	.add_scaled = kern_ref_add_scaled,
-	.sub = kern_ref_sub,
 	.to_f16 = kern_ref_to_f16,
 	.from_f16 = kern_ref_from_f16,
-	.to_bf16 = kern_ref_to_bf16,
-	.from_bf16 = kern_ref_from_bf16,
 	.q8 = kern_ref_q8,
 	.unq8 = kern_ref_unq8,
-	.q4 = kern_ref_q4,
-	.unq4 = kern_ref_unq4,
 	.sign = kern_ref_sign,
 	.unsign = kern_ref_unsign,
 	.deadzone = kern_ref_deadzone,

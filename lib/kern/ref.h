@@ -27,15 +27,10 @@ size_t kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n, uint
 void kern_ref_axpy64(double *acc, double w, const float *x, size_t n);
 void kern_ref_narrow(float *y, const double *acc, size_t n);
 void kern_ref_add_scaled(float *y, const float *a, float g, const float *b, size_t n);
-void kern_ref_sub(float *y, const float *a, const float *b, size_t n);
 void kern_ref_to_f16(uint16_t *h, const float *x, size_t n);
 void kern_ref_from_f16(float *x, const uint16_t *h, size_t n);
-void kern_ref_to_bf16(uint16_t *h, const float *x, size_t n);
-void kern_ref_from_bf16(float *x, const uint16_t *h, size_t n);
 void kern_ref_q8(unsigned char *p, const float *x, size_t n);
 void kern_ref_unq8(float *x, const unsigned char *p, size_t n);
-void kern_ref_q4(unsigned char *p, const float *x, size_t n);
-void kern_ref_unq4(float *x, const unsigned char *p, size_t n);
 void kern_ref_sign(unsigned char *p, const float *x, size_t n);
 void kern_ref_unsign(float *x, const unsigned char *p, size_t n);
 /* for x[i0..n) */
@@ -44,8 +39,8 @@ void kern_ref_join(float *x, const unsigned char *p, size_t i0, size_t n);
 void kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv,
     float dead, float r);
 
-/* Return the bf16 scale of a block, m / -codes, limited to top in magnitude. */
-uint16_t kern_ref_scale(float m, float codes, uint16_t top);
+/* Return the bf16 scale of a block, m / -128, limited to KERN_Q8_TOP in magnitude. */
+uint16_t kern_ref_scale(float m);
 /* Return the scale of a sign block of n values, given the lanes' partial sums of |x|. */
 uint16_t kern_ref_sign_scale(const double lane[KERN_LANES], size_t n);
 

@@ -245,16 +245,6 @@ wide_add_scaled(float *y, const float *a, float g, const float *b, size_t n)
 }
 
 static void
-wide_sub(float *y, const float *a, const float *b, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES)
-		wide_put(y + i, wide_load(a + i) - wide_load(b + i));
-	kern_ref_sub(y + i, a + i, b + i, n - i);
-}
-
-static void
 wide_to_f16(uint16_t *h, const float *x, size_t n)
 {
 	size_t i;
@@ -277,42 +267,10 @@ wide_from_f16(float *x, const uint16_t *h, size_t n)
 	kern_ref_from_f16(x + i, h + i, n - i);
 }
 
-static void
-wide_to_bf16(uint16_t *h, const float *x, size_t n)
-{
-	wide_u32 u, near;
-	wide_f32 v;
-	size_t i;
-
-	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
-		v = wide_load(x + i);
-		u = (wide_u32)v;
-		near = u + 0x7fff + (u >> 16 & 1);
-		near = (wide_u32)wide_pick(v == v, (wide_i32)near,
-		    (wide_i32)(u | 0x400000));
-		WIDE_PUT16(h + i, (wide_i32)near >> 16);
-	}
-	kern_ref_to_bf16(h + i, x + i, n - i);
-}
-
-static void
-wide_from_bf16(float *x, const uint16_t *h, size_t n)
-{
-	wide_u32 u;
-	size_t i;
-
-	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
-		u = WIDE_GET16(h + i) << 16;
-		memcpy(x + i, &u, sizeof(u));
-	}
-	kern_ref_from_bf16(x + i, h + i, n - i);
-}
-
-/* Store the scale of a block at p and its codes times 128 / codes at c. The bits rotated
- * left by one are largest for the largest magnitude; of two equal magnitudes, for the
- * negative value. */
+/* Store the scale of a block at p, then its codes. The bits rotated left by one are
+ * largest for the largest magnitude; of two equal magnitudes, for the negative value. */
 WIDE_INLINE void
-wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes, uint16_t top)
+wide_codes(unsigned char *p, const float *x)
 {
 	wide_f32 v[WIDE_BLOCK];
 	wide_i32 q[WIDE_BLOCK];
@@ -329,24 +287,23 @@ wide_codes(unsigned char *p, unsigned char *c, const float *x, int codes, uint16
 		max = WIDE_MAX(max, u << 1 | u >> 31);
 	}
 	m = WIDE_TOP(max);
-	s = kern_ref_scale(bytes_f32(m >> 1 | m << 31), (float)codes, top);
+	s = kern_ref_scale(bytes_f32(m >> 1 | m << 31));
 	bytes_set16(p, s);
 	if (s == 0) {
-		memset(c, 0, 32);
+		memset(p + 2, 0, 32);
 		return;
 	}
 	f = bytes_f32((uint32_t)s << 16);
 	WIDE_UNROLL
 	for (j = 0; j < WIDE_BLOCK; j++)
 		/* the last places of the sum round to nearest even */
-		q[j] = ((wide_i32)(v[j] / f + WIDE_MAGIC) - WIDE_MAGIC_BITS) *
-		    (128 / codes);
-	WIDE_PUT32(c, q);
+		q[j] = (wide_i32)(v[j] / f + WIDE_MAGIC) - WIDE_MAGIC_BITS;
+	WIDE_PUT32(p + 2, q);
 }
 
-/* Multiply 32 codes, stored modulo 2 * codes, by the scale at p. */
+/* Multiply the 32 codes of a block by its scale. */
 WIDE_INLINE void
-wide_spread(float *x, const unsigned char *p, const unsigned char *c, int codes)
+wide_spread(float *x, const unsigned char *p)
 {
 	float s = bytes_f32((uint32_t)bytes_le16(p) << 16);
 	wide_f32 v;
@@ -355,7 +312,7 @@ wide_spread(float *x, const unsigned char *p, const unsigned char *c, int codes)
 
 	WIDE_UNROLL
 	for (j = 0; j < WIDE_BLOCK; j++) {
-		q = ((wide_i32)WIDE_GET8(c + j * WIDE_LANES) ^ codes) - codes;
+		q = ((wide_i32)WIDE_GET8(p + 2 + j * WIDE_LANES) ^ 128) - 128;
 		v = s * __builtin_convertvector(q, wide_f32);
 		memcpy(x + j * WIDE_LANES, &v, sizeof(v));
 	}
@@ -367,7 +324,7 @@ wide_q8(unsigned char *p, const float *x, size_t n)
 	size_t i;
 
 	for (i = 0; i < WIDE_WHOLE(n, 32); i += 32, p += 34)
-		wide_codes(p, p + 2, x + i, 128, KERN_Q8_TOP);
+		wide_codes(p, x + i);
 	kern_ref_q8(p, x + i, n - i);
 }
 
@@ -377,44 +334,8 @@ wide_unq8(float *x, const unsigned char *p, size_t n)
 	size_t i;
 
 	for (i = 0; i < WIDE_WHOLE(n, 32); i += 32, p += 34)
-		wide_spread(x + i, p, p + 2, 128);
+		wide_spread(x + i, p);
 	kern_ref_unq8(x + i, p, n - i);
-}
-
-static void
-wide_q4(unsigned char *p, const float *x, size_t n)
-{
-	unsigned char c[32];
-	wide_u32 two;
-	size_t i, j;
-
-	for (i = 0; i < WIDE_WHOLE(n, 32); i += 32, p += 18) {
-		wide_codes(p, c, x + i, 8, KERN_Q4_TOP);
-		WIDE_UNROLL
-		for (j = 0; j < 16; j += WIDE_LANES) {
-			two = WIDE_GET16(c + 2 * j);
-			WIDE_PUT8(p + 2 + j, (two >> 4 & 15) | (two >> 8 & 0xf0));
-		}
-	}
-	kern_ref_q4(p, x + i, n - i);
-}
-
-static void
-wide_unq4(float *x, const unsigned char *p, size_t n)
-{
-	unsigned char c[32];
-	wide_u32 two;
-	size_t i, j;
-
-	for (i = 0; i < WIDE_WHOLE(n, 32); i += 32, p += 18) {
-		WIDE_UNROLL
-		for (j = 0; j < 16; j += WIDE_LANES) {
-			two = WIDE_GET8(p + 2 + j);
-			WIDE_PUT16(c + 2 * j, (two | two << 4) & 0x0f0f);
-		}
-		wide_spread(x + i, p, c, 8);
-	}
-	kern_ref_unq4(x + i, p, n - i);
 }
 
 static void
@@ -598,15 +519,10 @@ wide_ecq_decoded(float *y, const int16_t *q, const float *x, size_t n,
 	.axpy64 = wide_axpy64, \
 	.narrow = wide_narrow, \
 	.add_scaled = wide_add_scaled, \
-	.sub = wide_sub, \
 	.to_f16 = wide_to_f16, \
 	.from_f16 = wide_from_f16, \
-	.to_bf16 = wide_to_bf16, \
-	.from_bf16 = wide_from_bf16, \
 	.q8 = wide_q8, \
 	.unq8 = wide_unq8, \
-	.q4 = wide_q4, \
-	.unq4 = wide_unq4, \
 	.sign = wide_sign, \
 	.unsign = wide_unsign, \
 	.deadzone = wide_deadzone, \

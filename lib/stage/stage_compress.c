@@ -344,13 +344,13 @@ stage_compress_fitted(struct stage_compress *x, struct err *e)
 static uint64_t
 stage_compress_exact(const struct stage_compress *x)
 {
-	static const struct codec_plan lossless = { CODEC_LOSSLESS, 0, 0 };
+	static const struct codec_plan exact = { CODEC_EXACT, 0, 0 };
 	uint64_t most = 0;
 	size_t i;
 
 	for (i = 0; i < x->coding.n; i++)
 		if (schema_exact_group(x->sh.schema, x->coding.g[i].group))
-			most += codec_bound(&lossless, x->coding.g[i].n);
+			most += codec_bound(&exact, x->coding.g[i].n);
 	return most;
 }
 

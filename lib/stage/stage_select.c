@@ -573,7 +573,7 @@ stage_select_exact(struct stage_select *x)
 		if (!schema_exact_group(x->sh.schema, g))
 			continue;
 		if (s[g].nonzero != 0)	/* estimate: each value takes the bits of the largest */
-			bytes += size_cost(CODEC_LOSSLESS, (size_t)(s[g].n *
+			bytes += size_cost(CODEC_EXACT, (size_t)(s[g].n *
 			    (2 + fmin(log2(1 + (double)s[g].max_abs), 30)) / 8),
 			    1);
 		s[g] = (struct stat_group){ .n = 0 };

@@ -19,7 +19,7 @@ ones() {
 
 @test "weighted mean and sum" {
 	mkshards -d a -k ramp -w 1 >a
-	mkshards -d b -k ramp -w 2 -c bf16 >b
+	mkshards -d b -k ramp -w 2 -c f16 >b
 	mkshards -d c -k ramp -w 0.25 -s 0 >c
 	for f in a b c; do raw $f >$f.f32; done
 	exits 0 ace-aggregate a b c
@@ -133,7 +133,7 @@ ones() {
 	edges 6
 	raw e1 >e1.f32
 	n=1
-	for c in f16 q8 topk:0.3 lossless qsgd:15; do
+	for c in f16 q8 topk:0.3 exact qsgd:15; do
 		n=$((n + 1))
 		mkshards -d "edge$n" -x "$n" -c "$c" >"e$n"
 		raw "e$n" >"e$n.f32"

@@ -47,7 +47,7 @@ records() {
 	done
 	notes "edge1/0: 8 groups coded, 2 not sent" ace-compress -v in
 	# -c overrides the plan
-	exits 0 ace-compress -c q4 in
+	exits 0 ace-compress -c q8 in
 	records out | awk '$2 != 5 { exit 1 }'
 	[ "$(records out | wc -l)" -eq 10 ]
 }
@@ -65,7 +65,7 @@ records() {
 		[ "$(records out | awk '$2 == 1' | wc -l)" -eq 0 ]
 	done
 	# codecs that leave out no value are used for biases as well
-	for c in q4 sign tern f32; do
+	for c in q8 sign tern f32; do
 		ace-compress --omit provenance -c "$c" in >keep
 		ace-select -p "1=$c" in >planned
 		exits 0 ace-compress --omit provenance planned
@@ -177,24 +177,24 @@ records() {
 }
 
 @test "a shard to which another residual was added is refused" {
-	mkshards -s 1 | ace-compress -S st -c q4 >c
+	mkshards -s 1 | ace-compress -S st -c q8 >c
 	mkshards -s 2 >g2
 	mkshards -s 3 >g3
 	exits 0 ace-expand -S st -o e2 g2
 	exits 0 ace-expand -S st --allow-gap -o e3 g3
-	exits 0 ace-compress -S st -c q4 e2
+	exits 0 ace-compress -S st -c q8 e2
 	# in e3 the residual of step 1 was added
-	exits 5 ace-compress -S st -c q4 e3
+	exits 5 ace-compress -S st -c q8 e3
 	says "step 3 of 'edge1' was compensated with another residual"
 	exits 0 ace-expand -S st -o e3 g3
-	exits 0 ace-compress -S st -c q4 e3
+	exits 0 ace-compress -S st -c q8 e3
 	# without ace-expand, ace-compress adds the residual, with the same result
-	mkshards -s 1 | ace-compress -S st2 -c q4 >c
-	exits 0 ace-compress -S st2 -c q4 g2
-	exits 0 ace-compress -S st2 -c q4 g3
+	mkshards -s 1 | ace-compress -S st2 -c q8 >c
+	exits 0 ace-compress -S st2 -c q8 g2
+	exits 0 ace-compress -S st2 -c q8 g3
 	same st/residual st2/residual
 	# a new state refuses a shard to which a residual was added
-	exits 5 ace-compress -S st3 -c q4 e3
+	exits 5 ace-compress -S st3 -c q8 e3
 }
 
 @test "a state in use is refused" {
@@ -302,8 +302,8 @@ records() {
 	done
 	# ef's factor is refused if ace-expand added the residual: there it is --gamma
 	mkshards -s 3 -x 2 | ace-expand -S ef:0.5 >added
-	refuses 2 "--gamma" ace-compress -S ef:0.5 -c q4 --error-feedback ef:0.5 added
-	exits 0 ace-compress -S ef:0.5 -c q4 --error-feedback ef:1 added
+	refuses 2 "--gamma" ace-compress -S ef:0.5 -c q8 --error-feedback ef:0.5 added
+	exits 0 ace-compress -S ef:0.5 -c q8 --error-feedback ef:1 added
 }
 
 @test "a stream without a shard: shards without a receipt are sent again" {

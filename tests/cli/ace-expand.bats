@@ -22,7 +22,7 @@ load values
 @test "-S adds the residual, in f32; --gamma scales it" {
 	mkshards -s 1 -x 5 >g1
 	mkshards -s 2 -x 6 >g2
-	exits 0 ace-compress -S st -c q4 -o c1 g1
+	exits 0 ace-compress -S st -c q8 -o c1 g1
 	for g in 1 0.5 0; do
 		makes e2 ace-expand -S st --gamma "$g" g2
 		for f in g1 c1 g2 e2; do raw "$f" >"$f.f32"; done
@@ -205,10 +205,10 @@ load values
 		mkshards -s $k
 	done >in
 	for n in 1 2 3; do
-		ace-expand -S st$n --allow-gap in | ace-compress -S st$n --allow-gap -c q4 >out
+		ace-expand -S st$n --allow-gap in | ace-compress -S st$n --allow-gap -c q8 >out
 		[ "${PIPESTATUS[*]}" = "0 0" ]
 	done
-	exits 0 ace-step -S one --allow-gap -c q4 in
+	exits 0 ace-step -S one --allow-gap -c q8 in
 	ace-inspect stats one/residual >a
 	ace-inspect stats st1/residual | cmp - a
 }

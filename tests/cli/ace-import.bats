@@ -347,8 +347,8 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 		$at = $e; $d .= pack("C*", @c); }
 	    $h = "{" . join(",", @h) . "}"; $h .= " " while length($h) % 8;
 	    print pack("Q<", length $h), $h, $d' >in.safetensors
-	ace-import in.safetensors | ace-compress -c lossless >coded.aceg
-	ace-inspect coded.aceg | grep -q lossless
+	ace-import in.safetensors | ace-compress -c exact >coded.aceg
+	ace-inspect coded.aceg | grep -q exact
 	ace-export -f safetensors coded.aceg >out
 	same out in.safetensors
 	ace-import in.safetensors | ace-compress -c q8 | ace-export -f safetensors >out

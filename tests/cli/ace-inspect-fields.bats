@@ -211,7 +211,7 @@ fields() {
 @test "audit as JSON: each number has its own name" {
 	for s in 0 1 2; do
 		mkshards -s $s -x $s -t w:40 >in$s
-		ace-compress -S state -c q4 --window 4 in$s >sent$s
+		ace-compress -S state -c q8 --window 4 in$s >sent$s
 	done
 	ace-recv --spool spool sent0 | ace-ack -S state >rest
 	ace-recv --spool spool sent1 | ace-ack -S state >rest

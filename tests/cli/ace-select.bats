@@ -59,7 +59,7 @@ make_layered() {
 
 @test "random and low-rank codecs are estimated and chosen, within the budget" {
 	layered
-	l=tern,tern:mse,lowrank:2,lowrank:8:q8,qsgd:1,qsgd:7,qsgd:31
+	l=tern,lowrank:2,lowrank:8,qsgd:1,qsgd:7,qsgd:31
 	for b in 20000 80000 150000; do
 		got=$(coded $b scored --levels $l)
 		[ "$got" -le $b ] || { echo "$b: $got"; false; }
@@ -326,7 +326,7 @@ codecs() {
 		printf '# fine\n0 q8 w\n%s\n' "$bad" >bad
 		refuses 2 "plan 'bad', line 3: " ace-select --plan bad scored
 	done
-	printf '5 q8\n5 q4\n' >bad
+	printf '5 q8\n5 f16\n' >bad
 	exits 2 ace-select --plan bad scored
 	head -c 100 scored >bad
 	exits 3 ace-select --plan bad scored

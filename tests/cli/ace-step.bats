@@ -263,7 +263,7 @@ shares() {
 	[ -z "$ACE_SANITIZED" ] || skip "the sanitizer must be first"
 	mkshards -n 1M -g 65536 -N 2 >two
 	mkshards -n 1M -g 65536 -s 2 >in
-	for p in "ace-step --bits 0.3" "ace-compress -c q4"; do
+	for p in "ace-step --bits 0.3" "ace-compress -c q8"; do
 		dir=once-${p%% *}
 		exits 0 $p -S "$dir" two
 		: >calls

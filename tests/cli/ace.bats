@@ -4,8 +4,8 @@ load helper
 
 @test "ace COMMAND has the bytes, messages and status of its program" {
 	mkshards >in
-	makes front ace compress -c q4 in
-	exits 0 ace-compress -c q4 in
+	makes front ace compress -c q8 in
+	exits 0 ace-compress -c q8 in
 	same out front
 	head -c 100 in >part
 	refuses 3 '^ace-inspect: truncated: ' ace inspect part

@@ -11,7 +11,7 @@ grad() {
 # step STEP VALUE: code the gradient of grad to `sent', with the state S
 step() {
 	grad "$1" "$2" >in$1
-	makes sent ace-compress -S S -c q4 --window 4 in$1
+	makes sent ace-compress -S S -c q8 --window 4 in$1
 }
 
 # answer ARGS...: record the receipt of the real cloud in the state

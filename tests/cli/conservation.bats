@@ -242,8 +242,8 @@ counted() {
 	for s in $(seq 0 49); do mkshards -n 4096 -g 1024 -s "$s"; done >in
 	g=$(mkshards -n 4096 -g 1024 | COLUMNS=200 ace-inspect stats |
 	    awk '$1 == "w" { print $7; exit }')
-	for c in f32 f16 bf16 lossless lossless:bf16 q8 q4 sign topk:0.05 chunk:1/16 \
-	    nonzero qsgd:1 qsgd:4 qsgd:255 tern tern:clip \
+	for c in f32 f16 exact q8 sign topk:0.05 chunk:1/16 \
+	    nonzero qsgd:1 qsgd:4 qsgd:127 tern \
 	    ecq:0.5 tcq:0.4 lowrank:2 none; do
 		rm -rf state spool
 		mkdir -m 700 spool

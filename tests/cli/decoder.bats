@@ -17,11 +17,10 @@ SHARDS=${DECODER_SHARDS:-4}
 
 shapes() {
 	codecs=ecq:0.01,ecq:0.3,ecq:0.002,ecq:1e-9,tcq:0.01,tcq:0.2,tcq:0.001,tcq:1e-9
-	codecs=$codecs,lowrank:2,lowrank:5:q8,topk:0.1,topk:0.05:q4
+	codecs=$codecs,lowrank:2,lowrank:5,topk:0.1
 	codecs=$codecs,topk:0.2:q2,topk:0.1:mag,chunk:4/64:q2
-	codecs=$codecs,topk:1,tern,tern:clip,tern:mse
-	codecs=$codecs,qsgd:3,qsgd:130,lossless,lossless:bf16,q8,q4,sign
-	codecs=$codecs,f16,bf16,f32,nonzero
+	codecs=$codecs,topk:1,tern,qsgd:3,qsgd:127,exact,q8,sign
+	codecs=$codecs,f16,f32,nonzero
 	i=0
 	for kind in layered gauss ramp; do
 		for shape in "-g 300 -t a:61,16 -t b:7,33 -t c:5 -t d: -t e:3,1" \

@@ -207,7 +207,7 @@ before() {
 	    COMP_WORDS=(ace-advise dynacomm --cu) COMP_CWORD=2
 	    _ace ace-advise && echo "${COMPREPLY[*]}"'
 	[ "${lines[0]}" = "--sync" ]
-	[ "${lines[1]}" = "q8 q4 qsgd" ]
+	[ "${lines[1]}" = "q8 qsgd" ]
 	[ "${lines[2]}" = "dynacomm deco" ]
 	[ "${lines[3]}" = "--cuts" ]
 }

@@ -251,7 +251,7 @@ taken_up() {
 	layer_by_layer all >made
 	layer_by_layer none >one
 	for how in "-c q8" "-c qsgd:7" "-c lowrank:2" \
-	    "-c q4 --error-feedback cache --wait 0s"; do
+	    "-c q8 --error-feedback cache --wait 0s"; do
 		case $how in *cache*) keep=1 ;; *) keep=3 ;; esac
 		ace-cut --step "0-$((keep - 1))" made >a
 		ace-cut --step "0-$((keep - 1))" one >b

@@ -52,14 +52,14 @@ framed() {
 	print "$all\n"' <"$1"
 }
 
-@test "the frames of a small model at q4 take at most 1250 bytes, 950 without provenance and policy" {
+@test "the frames of a small model at q8 take at most 1250 bytes, 950 without provenance and policy" {
 	model="-t embed:64,32 -t hidden.weight:32,96 -t hidden.bias:96"
 	model="$model -t out.weight:64,74 -t out.bias:24"
 	mkshards $model | ace-score | ace-policy --bandwidth 1Mbit |
-	    ace-compress -c q4 >whole
+	    ace-compress -c q8 >whole
 	framed whole >&3
 	[ "$(framed whole | tail -n 1)" -le 1250 ]
-	mkshards $model | ace-compress --omit provenance -c q4 >bare
+	mkshards $model | ace-compress --omit provenance -c q8 >bare
 	framed bare >&3
 	[ "$(framed bare | tail -n 1)" -le 950 ]
 }

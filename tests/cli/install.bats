@@ -119,7 +119,7 @@ values() {
 	ace-aggregate --rule cl|clip:
 	ace-compress -c zz|
 	ace-compress -c ec|ecq
-	ace-select --levels f32,bf|f32,bf16
+	ace-select --levels f32,f1|f32,f16
 	ace-import -f sa|safetensors
 	ace-export -f gg|
 	ace-import -k d|delta

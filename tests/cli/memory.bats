@@ -41,10 +41,10 @@ bounded() {
 	most=98304 bounded ace-compress -S s --sync none <planned
 }
 
-@test "ace-compress: q8, topk, lossless" {
+@test "ace-compress: q8, topk, exact" {
 	bounded ace-compress -c q8 < <(mkshards -n "$ACE_BIG" -k fast)
 	bounded ace-compress -c topk:0.01 < <(mkshards -n "$ACE_BIG" -k fast)
-	bounded ace-compress -c lossless < <(mkshards -n 64M -k fast)
+	bounded ace-compress -c exact < <(mkshards -n 64M -k fast)
 }
 
 @test "ace-compress -S and ace-expand -S" {
@@ -76,7 +76,7 @@ unlike() {
 		mkshards -n 20k -s $s -N 10 -k fast
 		mkshards -n 20k -s $((s + 10)) -N 10 -c none
 		mkshards -n 20k -s $((s + 20)) -N 10 -c topk:0.001
-		mkshards -n 20k -s $((s + 30)) -N 10 -c q4
+		mkshards -n 20k -s $((s + 30)) -N 10 -c q8
 	done
 }
 

@@ -157,7 +157,7 @@ run_in() {
 @test "plot.gnuplot draws the tables of runs" {
 	needs gnuplot
 	run_in one q8
-	run_in 'a<b' q4
+	run_in 'a<b' f16
 	mkshards -r r -d a -s 3 -H kind=4 >one/residual.aceg
 	mkshards -r r -d m -s 3 -H kind=3 -P bandwidth=3e6 >one/mean.aceg
 	plot=(gnuplot -c "$ROOT/examples/plot.gnuplot")
@@ -167,7 +167,7 @@ run_in() {
 	grep -q '>one.tsv<' p.svg
 	grep -q '>a&lt;b.tsv<' p.svg
 	# means have no bandwidth
-	for m in 'bytes of all devices' 'norm of the residual' 'interval, local steps' 'q8, % of the bytes' 'q4, % of the bytes'; do
+	for m in 'bytes of all devices' 'norm of the residual' 'interval, local steps' 'q8, % of the bytes' 'f16, % of the bytes'; do
 		grep -q ">$m<" p.svg
 	done
 	! grep -E '>(bandwidth|f32, %)' p.svg || false

@@ -18,7 +18,7 @@ model() { mkshards -n 900k -k layered "$@"; }
 	model >in
 	each 'ace-compress -T @ -c ecq:1 in >made.@'
 	each 'ace-compress --threads @ -c topk:0.05 in >made.@'
-	each 'ace-compress --threads=@ -c lossless in >made.@'
+	each 'ace-compress --threads=@ -c exact in >made.@'
 	each 'mkshards -n 900k -L ecq:1,none,q8,topk:0.1 | ace-compress -T@ >made.@'
 	each 'mkshards -n 900k -l ecq:1,none,q8,topk:0.1 | ace-compress -T@ >made.@'
 	each 'ace-score in | ace-select --bits 0.5 | ace-compress -T @ >made.@'
@@ -46,7 +46,7 @@ model() { mkshards -n 900k -k layered "$@"; }
 	done
 	for s in 0 1 2; do
 		each "ace-compress -T @ -S C@ --error-feedback cache \
-		    --omit provenance -c q4 in$s >made.@"
+		    --omit provenance -c q8 in$s >made.@"
 		each "ace-expand -T @ --cache H@ --omit provenance made.@ >x;
 		    mv x made.@"
 	done

@@ -4,7 +4,7 @@ load helper
 
 # shard DEVICE STEP: send a shard to the spool, with the state in directory DEVICE
 shard() {
-	mkshards -d "$1" -s "$2" -x "$2" -r demo | ace-compress -S "$1" -c q4 |
+	mkshards -d "$1" -s "$2" -x "$2" -r demo | ace-compress -S "$1" -c q8 |
 	    ace-recv --spool spool | ace-ack -S "$1" >/dev/null 2>&1
 }
 

@@ -13,10 +13,6 @@ def f16s(body, n, group):
     return list(Bytes(body).numbers('e', n))
 
 
-def bf16s(body, n, group):
-    return [bf16(h) for h in Bytes(body).numbers('H', n)]
-
-
 def plane(b, kind, n):
     if kind == 0:
         return b.take(n)
@@ -41,37 +37,21 @@ def planes(b, n, size):
     return value
 
 
-def lossless(body, n, group):
-    b, size = Bytes(body), 2 if group.param == 1 else 4
-    value = planes(b, n, size)
+def exact(body, n, group):
+    need(group.param == 0, 'parameter')
+    b = Bytes(body)
+    value = planes(b, n, 4)
     need(b.left() == 0, 'too long')
-    top = 8 * size - 1
-    value = [v >> 1 | (v & 1) << top for v in value]
-    return [of_bits(v << 32 - 8 * size) for v in value]
+    return [of_bits(v >> 1 | (v & 1) << 31) for v in value]
 
 
-def q8_part(b, n):
-    """Decode n values in q8 from the position of b."""
-    out = []
+def q8(body, n, group):
+    b, out = Bytes(body), []
     while len(out) < n:
         k = min(32, n - len(out))
         h = b.number('H')
         need(h & 0x7fff <= 0x7bff, 'scale')
         out += [f32(bf16(h) * c) for c in b.numbers('b', k)]
-    return out
-
-
-def q8(body, n, group):
-    return q8_part(Bytes(body), n)
-
-
-def q4(body, n, group):
-    b, out = Bytes(body), []
-    while len(out) < n:
-        k = min(32, n - len(out))
-        h = b.number('H')
-        need(h & 0x7fff <= 0x7dff, 'scale')
-        out += [f32(bf16(h) * ((c ^ 8) - 8)) for c in b.codes(k, 4)]
     return out
 
 
@@ -142,8 +122,9 @@ def positions(bits, k, n):
 
 def topk(body, n, group):
     b, out = Bytes(body), [0.0] * n
-    kind, width = group.param & 3, (16, 4, 2, 1)[group.param & 3]
-    need(group.param < 4, 'kind')
+    kind = group.param
+    need(kind in (0, 2, 3), 'kind')
+    width = {2: 2, 3: 1}.get(kind)
     k = b.varint()
     need(k <= n, 'k')
     if k == 0:
@@ -161,9 +142,9 @@ def topk(body, n, group):
     m = b.number('H') if kind == 0 else 0
     bits, codes = Bits(b), []
     pos = positions(bits, k, n)
-    more = Numbers(bits, (512, 4, 0, 0)[kind], (65535, 15, 0, 0)[kind])
+    more = Numbers(bits, 512, 65535)
     for _ in range(k):
-        c = more.next() if kind < 2 else bits.take(width)
+        c = more.next() if kind == 0 else bits.take(width)
         if kind == 0:
             h = m - (1 << 15) + c // 2 if m >> 15 else m - c // 2
             need(0 <= h < 1 << 15, 'h')
@@ -184,17 +165,13 @@ def topk(body, n, group):
 
 def qsgd(body, n, group):
     b, s = Bytes(body), group.param
-    need(s >= 1, 'levels')
+    need(1 <= s <= 127, 'levels')
     norm = b.number('f')
     need(0 <= norm < math.inf, 'norm')
     if norm == 0:
         need(b.left() == 0, 'too long')
         return [0.0] * n
-    width = (2 * s).bit_length()
-    if b.left() == (n * width + 7) // 8:
-        codes = b.codes(n, width)
-    else:
-        codes = rans(b.rest(), n)
+    codes = b.take(n) if b.left() == n else rans(b.rest(), n)
     need(max(codes) <= 2 * s, 'code')
     return [f32((c - s) * (norm / s)) for c in codes]
 
@@ -220,7 +197,7 @@ def tern(body, n, group):
 
 def lowrank(body, n, group):
     b = Bytes(body)
-    rank, q8s = group.param & 127, group.param >> 7
+    rank = group.param
     need(1 <= rank <= 64, 'rank')
     if len(body) == 0:
         return [0.0] * n
@@ -235,8 +212,7 @@ def lowrank(body, n, group):
     need(-200 <= e <= 200, 'e')
 
     def column(size):
-        c = q8_part(b, size) if q8s else \
-            [bf16(h) for h in b.numbers('H', size)]
+        c = [bf16(h) for h in b.numbers('H', size)]
         need(all(map(math.isfinite, c)), 'factor')
         return c
     p = [column(rows) for _ in range(rank)]
@@ -264,11 +240,8 @@ def nonzero(body, n, group):
     return out
 
 
-CODECS = {i: f for i, f in enumerate((
-    f32s, f16s, bf16s, lossless, q8, q4, sign, topk, qsgd, ecq, tern,
-    lowrank))}
-CODECS[16] = nonzero
-CODECS[18] = tcq
+CODECS = {0: f32s, 1: f16s, 4: q8, 6: sign, 7: topk, 8: qsgd, 9: ecq, 10: tern,
+          11: lowrank, 16: nonzero, 17: exact, 18: tcq}
 
 
 def decode(codec, body, n, group):
@@ -278,5 +251,5 @@ def decode(codec, body, n, group):
         return []
     need(codec in CODECS, 'codec')
     out = CODECS[codec](body, n, group)
-    need(codec < 4 or all(map(math.isfinite, out)), 'not finite')
+    need(codec in (0, 1, 17) or all(map(math.isfinite, out)), 'not finite')
     return out

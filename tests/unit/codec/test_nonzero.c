@@ -77,12 +77,12 @@ int
 main(void)
 {
 	static const char *const spec[] = { "topk:0.01",
-	    "topk:0.3:q4", "topk:0.3:q2", "topk:1:mag", "chunk:4/16",
+	    "topk:0.3:q2", "topk:1:mag", "chunk:4/16",
 	    "nonzero" };
 	size_t i;
 
 	test_exact();
-	for (i = 0; i < 6; i++) {
+	for (i = 0; i < 5; i++) {
 		test_list(spec[i], 1);
 		test_list(spec[i], 1e-38f);	/* some of them become 0 as f16 */
 	}

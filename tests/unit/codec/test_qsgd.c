@@ -1,5 +1,5 @@
 /*
- * qsgd: equation (6) of ACE-Sync, packed or entropy coded.
+ * qsgd: equation (6) of ACE-Sync, as bytes or entropy coded.
  */
 #include "trip.h"
 
@@ -83,11 +83,10 @@ main(void)
 {
 	test_figures("qsgd:16", 16, 0.5);
 	test_figures("qsgd:127", 127, 1.5);
-	test_figures("qsgd:255", 255, 9.01);
 	test_entropy();
 	test_each("qsgd:1", 1);
 	test_each("qsgd:7", 7);
-	test_each("qsgd:255", 255);
+	test_each("qsgd:127", 127);
 	trip_gauss(&t, 2, 300, 1);
 	trip_unbiased(&t, "qsgd:7", 300, 400);
 	buf_release(&t.body);

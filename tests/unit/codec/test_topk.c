@@ -158,9 +158,8 @@ TEST(test_picks)
 TEST(test_levels)
 {
 	static const float m[] = { 1, 1, 1.5f, 4, 4, 4.5f };
-	uint16_t c[TRIP_N], i;
+	uint16_t c[6];
 	struct levels l = { .n = 2 };
-	double d = 0, s = 0, e;
 	float *a = t.x;
 
 	levels_fit(&l, m, 6);
@@ -168,35 +167,22 @@ TEST(test_levels)
 	ok(fabsf(l.v[0] - 3.5f / 3) < 0.005f && fabsf(l.v[1] - 12.5f / 3) <
 	    0.03f && c[2] == 0 && c[3] == 1, "two means: %g, %g",
 	    (double)l.v[0], (double)l.v[1]);
-	l.n = 8;
-	for (i = 0; i < 1000; i++)
-		a[i] = expf(0.003f * (float)i);	/* 1 to 20 */
-	levels_fit(&l, a, 1000);
-	levels_code(&l, a, 1000, c);
-	for (i = 0; i < 1000; i++) {
-		e = (double)(a[i] - l.v[c[i]]);
-		d += e * e;
-		s += (double)(a[i] * a[i]);
-	}
-	/* eight cells of 0.375 in the logarithm: error 0.375^2 / 12 = 0.0117 */
-	ok(d / s < 0.0125, "eight levels of 1 to 20: NMSE %.4f", d / s);
-	l.n = 8;
 	a[0] = 0x1p-149f;
 	a[1] = 0x1.fffffep127f;
 	levels_fit(&l, a, 2);
-	ok(isfinite(l.v[7]), "levels are finite for huge and for small values");
+	ok(isfinite(l.v[1]), "levels are finite for huge and for small values");
 }
 
 TEST(test_kinds)
 {
-	static const char *const spec[] = { "topk:0.05", "topk:0.05:q4",
-	    "topk:0.05:q2", "topk:0.05:mag" };
-	static const double most[] = { 1e-6, 0.004, 0.02, 0.08 };
+	static const char *const spec[] = { "topk:0.05", "topk:0.05:q2",
+	    "topk:0.05:mag" };
+	static const double most[] = { 1e-6, 0.02, 0.08 };
 	double mass, all, lost;
 	size_t i, j;
 
 	trip_gauss(&t, 1, TRIP_N, 1e-3);
-	for (j = 0; j < 4; j++) {
+	for (j = 0; j < 3; j++) {
 		(void)trip(&t, spec[j], TRIP_N);
 		mass = all = 0;
 		for (i = 0; i < TRIP_N; i++) {

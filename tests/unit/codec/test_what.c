@@ -13,15 +13,13 @@ enum { N = 20000 };
 static const struct {
 	const char *spec, *is;
 } list[] = {
-	{ "f32", "df" }, { "f16", "df" }, { "bf16", "df" },
-	{ "lossless", "d" }, { "lossless:bf16", "d" },
-	{ "q8", "df" }, { "q4", "f" }, { "sign", "f" },
+	{ "f32", "df" }, { "f16", "df" }, { "exact", "d" },
+	{ "q8", "df" }, { "sign", "f" },
 	{ "topk:0.01", "sko" }, { "topk:0.1:q2", "sko" },
 	{ "chunk:64/4096", "sko" },
-	{ "qsgd:4", "" }, { "qsgd:200", "" }, { "qsgd:1:mse", "" },
+	{ "qsgd:1", "" }, { "qsgd:4", "" }, { "qsgd:127", "" },
 	{ "ecq:0.001", "sk" }, { "ecq:1e-05", "sk" }, { "tcq:0.001", "sk" },
-	{ "tern", "f" }, { "tern:clip", "f" }, { "tern:mse", "f" },
-	{ "lowrank:4", "fa" }, { "lowrank:2:q8", "fa" },
+	{ "tern", "f" }, { "lowrank:4", "fa" },
 	{ "nonzero", "" }
 };
 enum { LIST = sizeof(list) / sizeof(*list) };
@@ -277,8 +275,7 @@ main(void)
 			all |= 1u << p.codec;
 	}
 	for (c = 0; c < CODEC_MAX && (all >> c & 1) ==
-	    (codec_name(c) != NULL && c != CODEC_EXACT);
-	    c++)
+	    (codec_name(c) != NULL); c++)
 		;
 	ok(c == CODEC_MAX, "all codecs were tested");
 	run_tests();

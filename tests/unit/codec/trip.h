@@ -33,23 +33,46 @@ trip_gauss(struct trip *t, uint32_t seed, size_t n, double sigma)
 		t->x[i] = (float)(sigma * normal(seed, 0, 0, (uint32_t)i));
 }
 
-/* Code n values of x into body and decode them into y; return the body's length. */
+/* Code n values of x by plan p into body and decode them into y; return the body's
+ * length. */
+static inline size_t
+trip_plan(struct trip *t, const struct codec_plan *p, size_t n)
+{
+	struct err e = ERR_INIT;
+	char s[CODEC_TEXT];
+
+	t->body.n = 0;
+	if (codec_encode(p, &t->ctx, t->x, n, &t->body, &t->param, &e) < 0 ||
+	    codec_decode(p->codec, t->param, &t->ctx, t->body.p, t->body.n,
+	    t->y, n, &e) < 0) {
+		(void)printf("Bail out! %s: %s\n", codec_format(p, s), ERR_MSG(&e));
+		exit(1);
+	}
+	t->codec = p->codec;
+	return t->body.n;
+}
+
 static inline size_t
 trip(struct trip *t, const char *spec, size_t n)
 {
 	struct codec_plan p;
 	struct err e = ERR_INIT;
 
-	t->body.n = 0;
-	if (codec_parse(spec, &p, &e) < 0 ||
-	    codec_encode(&p, &t->ctx, t->x, n, &t->body, &t->param, &e) < 0 ||
-	    codec_decode(p.codec, t->param, &t->ctx, t->body.p, t->body.n,
-	    t->y, n, &e) < 0) {
-		(void)printf("Bail out! %s: %s\n", spec, ERR_MSG(&e));
+	if (codec_parse(spec, &p, &e) < 0) {
+		(void)printf("Bail out! %s\n", ERR_MSG(&e));
 		exit(1);
 	}
-	t->codec = p.codec;
-	return t->body.n;
+	return trip_plan(t, &p, n);
+}
+
+/* Like trip, with the plan of this codec for error feedback. */
+static inline size_t
+trip_feedback(struct trip *t, uint32_t codec, uint8_t param, size_t n)
+{
+	struct codec_plan p = { codec, param, 0 };
+
+	p = codec_contracting(&p);
+	return trip_plan(t, &p, n);
 }
 
 /* |x - y|^2 / |x|^2 */

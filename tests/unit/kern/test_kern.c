@@ -137,9 +137,6 @@ one_f32(const struct kern *k, const struct kern *ref, struct arena *m,
 	k->add_scaled(y, a, 0.7f, b, n);
 	ref->add_scaled(want, a, 0.7f, b, n);
 	good = same(y, want, n * 4);
-	k->sub(y, a, b, n);
-	ref->sub(want, a, b, n);
-	good = good && same(y, want, n * 4);
 	memcpy(y, a, n * 4);			/* in place */
 	k->add_scaled(y, y, 0.7f, b, n);
 	ref->add_scaled(want, a, 0.7f, b, n);
@@ -161,12 +158,6 @@ one_half(const struct kern *k, const struct kern *ref, struct arena *m,
 	good = same(h, want, n * 2);
 	k->from_f16(y, h, n);
 	ref->from_f16(back, want, n);
-	good = good && same(y, back, n * 4);
-	k->to_bf16(h, x, n);
-	ref->to_bf16(want, x, n);
-	good = good && same(h, want, n * 2);
-	k->from_bf16(y, h, n);
-	ref->from_bf16(back, want, n);
 	return good && same(y, back, n * 4);
 }
 
@@ -226,21 +217,18 @@ static void
 test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 {
 	size_t n, off;
-	int a = 1, b = 1, c = 1, d = 1, f = 1;
+	int a = 1, c = 1, d = 1, f = 1;
 
 	for (n = 0; n <= LEN; n++)
 		for (off = 0; off <= OFF + 1; off++) {
 			a &= one_coder(k->q8, ref->q8, k->unq8, ref->unq8, m,
 			    n, off, KERN_Q8_SIZE(n));
-			b &= one_coder(k->q4, ref->q4, k->unq4, ref->unq4, m,
-			    n, off, KERN_Q4_SIZE(n));
 			c &= one_coder(k->sign, ref->sign, k->unsign,
 			    ref->unsign, m, n, off, KERN_SIGN_SIZE(n));
 			d &= one_deadzone(k, ref, m, n, off);
 			f &= one_split(k, ref, m, n, off);
 		}
 	ok(a, "%s: q8 gives ref's bits", k->name);
-	ok(b, "%s: q4 gives ref's bits", k->name);
 	ok(c, "%s: sign gives ref's bits", k->name);
 	ok(d, "%s: deadzone gives ref's bits", k->name);
 	ok(f, "%s: split gives ref's bytes, and join all bits", k->name);
@@ -251,25 +239,19 @@ static void
 test_blocks_known(const struct kern *k)
 {
 	float x[32] = { 4, -1, 0.5f, 1.75f, -4, 0.26f, 3.9f }, y[32];
-	static const unsigned char q4[] = {
-		/* m = -4, s = 0.5: -4 is code -8; 4 would be 8, cut to 7 */
-		0x00, 0x3f, 0xe7, 0x41, 0x18, 0x07
-	};
 	static const unsigned char planes[] = { 0x7f, 0x80, 0, 0x80, 0, 0, 0, 1 };
 	static const float two[] = { 1, -3 };
 	unsigned char p[64];
 
 	k->split(p, two, 2);
 	ok(memcmp(p, planes, 8) == 0, "%s: two values in planes", k->name);
-	k->q4(p, x, 32);
-	ok(memcmp(p, q4, 6) == 0 && p[6] == 0, "%s: a q4 block by hand",
-	    k->name);
-	k->unq4(y, p, 32);
-	ok(y[0] == 3.5f && y[1] == -1 && y[4] == -4 && y[5] == 0.5f && y[7] == 0,
-	    "%s: and back", k->name);
-	k->q8(p, x, 32);	/* s = 4/128; 0.26 is 8.32 of it */
+	/* m = -4, s = 4/128: -4 is code -128; 4 would be 128, cut to 127; 0.26 is 8.32 s */
+	k->q8(p, x, 32);
 	ok(p[0] == 0 && p[1] == 0x3d && p[2] == 127 && p[3] == 0xe0 &&
 	    p[6] == 0x80 && p[7] == 8, "%s: a q8 block by hand", k->name);
+	k->unq8(y, p, 32);
+	ok(y[0] == 3.96875f && y[1] == -1 && y[4] == -4 && y[5] == 0.25f && y[7] == 0,
+	    "%s: and back", k->name);
 	k->sign(p, x, 32);	/* the mean is 15.41 / 32 = 0.4816 */
 	ok(p[0] == 0xf7 && p[1] == 0x3e && p[2] == 0x12 && p[3] == 0,
 	    "%s: a sign block by hand", k->name);
@@ -309,14 +291,11 @@ test_scale_known(const struct kern *k)
 	k->q8(p, x, 96);
 	for (i = 0; i < 3; i++)
 		good &= bytes_le16(p + 34 * i) == KERN_Q8_TOP;
-	k->q4(p, x, 96);
-	for (i = 0; i < 3; i++)
-		good &= bytes_le16(p + 18 * i) == KERN_Q4_TOP;
 	for (i = 0; i < 96; i++)
 		x[i] = -3.402e38f;
 	k->sign(p, x, 96);
 	good &= bytes_le16(p) == KERN_SIGN_TOP;
-	ok(good, "%s: the largest scales of q8, q4 and sign", k->name);
+	ok(good, "%s: the largest scales of q8 and sign", k->name);
 }
 
 static void
@@ -338,7 +317,7 @@ test_table(const struct kern *k, const struct kern *ref, struct arena *m)
 	ok(f64, "%s: axpy64, narrow give ref's bits", k->name);
 	ok(least, "%s: at_least gives ref's places", k->name);
 	ok(f32, "%s: add_scaled, sub give ref's bits", k->name);
-	ok(half, "%s: f16, bf16 conversions give ref's bits", k->name);
+	ok(half, "%s: f16 conversions give ref's bits", k->name);
 }
 
 /* Return the value of a binary16 by its definition in IEEE 754. */

@@ -85,7 +85,7 @@ shard_of(size_t groups, size_t most)
 			    exp(3 * rnd()));
 		s.g[i].plan = (struct codec_plan){ CODEC_ECQ, 0, (float)step };
 		if (rnd() < 0.1)
-			s.g[i].plan = (struct codec_plan){ CODEC_Q4, 0, 0 };
+			s.g[i].plan = (struct codec_plan){ CODEC_SIGN, 0, 0 };
 		kern_list()[0]->stat(s.x[i], s.g[i].n, &s.g[i].seen);
 		s.g[i].code.t = HUGE_VAL;
 	}
@@ -157,7 +157,7 @@ TEST(test_cannot)
 	size_t i;
 
 	for (i = 0; i < l.n; i++)
-		s.g[i].plan = (struct codec_plan){ CODEC_Q4, 0, 0 };
+		s.g[i].plan = (struct codec_plan){ CODEC_Q8, 0, 0 };
 	l.budget = 90;
 	ok(run(&l) == 1, "too large codes without a rate do not fit");
 	for (i = 0; i < l.n; i++)
