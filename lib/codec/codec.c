@@ -11,25 +11,12 @@ static const struct codec_impl *const table[CODEC_MAX] = {
 	CODEC_TABLE(CODEC_AT)
 };
 
-/* Codecs added by codec_register. */
-enum { EXTRA = 8 };
-static struct {
-	const struct codec_impl *row;
-	uint32_t id;
-} extra[EXTRA];
-
 const struct codec_impl *
 codec_row(uint32_t codec)
 {
 	static const struct codec_impl none = { .open = 1 };	/* parameter unknown */
-	unsigned i;
 
-	if (codec < CODEC_MAX)
-		return table[codec] != NULL ? table[codec] : &none;
-	for (i = 0; i < EXTRA; i++)
-		if (extra[i].row != NULL && extra[i].id == codec)
-			return extra[i].row;
-	return &none;
+	return codec_known(codec) ? table[codec] : &none;
 }
 
 int
@@ -55,7 +42,6 @@ codec_name(uint32_t codec)
 const char *
 codec_word(unsigned i)
 {
-	const struct codec_alias *a;
 	uint32_t k;
 
 	for (k = 0; k < CODEC_MAX; k++) {
@@ -63,9 +49,8 @@ codec_word(unsigned i)
 			continue;
 		if (i-- == 0)
 			return table[k]->name;
-		for (a = table[k]->alias; a != NULL && a->name != NULL; a++)
-			if (i-- == 0)
-				return a->name;
+		if (table[k]->alias != NULL && i-- == 0)
+			return table[k]->alias;
 	}
 	return NULL;
 }
@@ -123,54 +108,11 @@ typedef int codec_parser(const char *, struct codec_plan *, struct err *);
 static codec_parser *
 parser(const struct codec_impl *c, const char *s, size_t len)
 {
-	const struct codec_alias *a;
-
 	if (strlen(c->name) == len && memcmp(c->name, s, len) == 0)
 		return c->parse;
-	for (a = c->alias; a != NULL && a->name != NULL; a++)
-		if (strlen(a->name) == len && memcmp(a->name, s, len) == 0)
-			return a->parse;
+	if (c->alias != NULL && strlen(c->alias) == len && memcmp(c->alias, s, len) == 0)
+		return c->parse_alias;
 	return NULL;
-}
-
-/* Return the parser of the codec with that name, and set *codec to its number. */
-static codec_parser *
-named(const char *s, size_t len, uint32_t *codec)
-{
-	codec_parser *parse = NULL;
-	unsigned i;
-
-	for (i = 0; parse == NULL && i < CODEC_MAX; i++)
-		if (table[i] != NULL) {
-			parse = parser(table[i], s, len);
-			*codec = i;
-		}
-	for (i = 0; parse == NULL && i < EXTRA && extra[i].row != NULL; i++) {
-		parse = parser(extra[i].row, s, len);
-		*codec = extra[i].id;
-	}
-	return parse;
-}
-
-int
-codec_register(const struct codec_impl *row, uint32_t id, struct err *e)
-{
-	uint32_t other;
-	unsigned i;
-
-	if (id < CODEC_PRIVATE || codec_row(id)->name != NULL ||
-	    strcmp(row->name, "none") == 0 ||
-	    named(row->name, strlen(row->name), &other) != NULL)
-		return err_set(e, ERR_USAGE, "codec %lu, '%s': the number or name is in "
-		    "use or reserved", (unsigned long)id, row->name);
-	for (i = 0; i < EXTRA && extra[i].row != NULL; i++)
-		;
-	if (i == EXTRA)
-		return err_set(e, ERR_USAGE, "codec '%s': too many codecs are "
-		    "registered", row->name);
-	extra[i].id = id;
-	extra[i].row = row;
-	return 0;
 }
 
 int
@@ -178,14 +120,19 @@ codec_parse(const char *s, struct codec_plan *plan, struct err *e)
 {
 	const char *colon = strchr(s, ':');
 	size_t len = colon != NULL ? (size_t)(colon - s) : strlen(s);
-	codec_parser *parse;
+	codec_parser *parse = NULL;
+	uint32_t i;
 
 	memset(plan, 0, sizeof(*plan));
 	if (strcmp(s, "none") == 0) {
 		plan->codec = CODEC_NONE;
 		return 0;
 	}
-	parse = named(s, len, &plan->codec);
+	for (i = 0; parse == NULL && i < CODEC_MAX; i++)
+		if (table[i] != NULL) {
+			parse = parser(table[i], s, len);
+			plan->codec = i;
+		}
 	if (parse == NULL)
 		return err_set(e, ERR_USAGE, "codec '%s' is unknown: see "
 		    "ace-compress(1) for the names", s);

@@ -40,14 +40,13 @@ enum codec_id {
 	CODEC_MAX,		/* largest number of the table plus 1 */
 	CODEC_ESCAPE = 15,	/* in a directory: the codec's number follows */
 	CODEC_NONE = 255,	/* in a plan: the group is not sent */
-	CODEC_PRIVATE = 1 << 14,	/* first number for codec_register */
 	CODEC_ID_MOST = 65534	/* largest number that a directory can hold */
 };
 #undef CODEC_NUMBER
 
 /* How to code one group: an entry of a plan. */
 struct codec_plan {
-	uint32_t codec;		/* enum codec_id, or a private number */
+	uint32_t codec;		/* enum codec_id */
 	uint8_t param;		/* parameter byte of its record */
 	float arg;		/* argument in the name: a fraction, a step, ... */
 };
@@ -94,13 +93,6 @@ codec_values(uint32_t codec, uint8_t param)
 {
 	return codec != CODEC_EXACT || param == 0;
 }
-
-/* Add a codec to this process under a private number (CODEC_PRIVATE or more), for tests
- * and for programs that link the library. Readers that have not registered the number
- * refuse it. The row is not copied and must outlive its use; no other thread may code or
- * decode during the call. Return 0, or -ERR_USAGE if the number or name is taken or eight
- * codecs are registered. */
-int codec_register(const struct codec_impl *row, uint32_t id, struct err *e);
 
 /*
  * Properties of a plan's codec; 0 if its number is unknown.

@@ -40,13 +40,6 @@ struct codec_out {
 	size_t n;
 };
 
-/* Another name for some plans of a codec. parse turns the argument of this name into the
- * plan; the record has the codec's own number. */
-struct codec_alias {
-	const char *name;
-	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
-};
-
 /* The row. name, bound, encode, and decode or list, are required. A property that is 0
  * does not hold. Each function pointer's comment says what NULL means. */
 struct codec_impl {
@@ -58,9 +51,10 @@ struct codec_impl {
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 	/* write what follows the name, ":0.01" or "", into buf */
 	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);
-	/* alias: other names; an entry without a name ends the list. title: return the
-	 * name under which a plan is shown, without its argument */
-	const struct codec_alias *alias;
+	/* another name for some plans, or NULL, and the parser of its argument. title:
+	 * return the name under which a plan is shown, without its argument */
+	const char *alias;
+	int (*parse_alias)(const char *arg, struct codec_plan *plan, struct err *e);
 	const char *(*title)(const struct codec_plan *plan);
 	/* make the plan coarser by f > 0, within the codec's range; NULL if the argument
 	 * cannot be changed gradually (codec_rate) */

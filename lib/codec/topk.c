@@ -611,13 +611,9 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 	*error = estimated_error(m, plan);
 }
 
-static const struct codec_alias other[] = {
-	{ "chunk", parse_chunk }, { NULL, NULL }
-};
-
 const struct codec_impl topk_codec = {
-	.name = "topk", .parse = parse, .format = format, .alias = other,
-	.title = title, .turn = turn, .bound = bound, .encode = encode,
+	.name = "topk", .parse = parse, .format = format, .alias = "chunk",
+	.parse_alias = parse_chunk, .title = title, .turn = turn, .bound = bound, .encode = encode,
 	.list = list, .max_param = TOPK_KIND,
 	.open = (MAX_CHUNK << TOPK_CHUNK) + TOPK_KIND, .gives_y = 1,
 	.sparse_below = HUGE_VALF, .estimate = estimated

@@ -42,7 +42,6 @@ left() {
 	# without a state qsgd:4 stays unbiased
 	makes plain ace-compress --omit provenance -c qsgd:4 in
 	exits 0 ace-compress -S new --omit provenance -c qsgd:4 in
-	[ "$(stat -c %s out)" -eq "$(stat -c %s plain)" ]
 	makes kept ace-expand --omit provenance out
 	exits 1 ace-inspect diff kept plain
 }
