@@ -508,7 +508,7 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
 	    c->dec, n, e)) < 0))
 		return r;
 	if (c->sent || made)
-		f->kern->sub(a, a, c->dec, n);
+		f->kern->add_scaled(a, a, -1, c->dec, n);
 	f->kern->stat(a, n, &left);
 	if (!schema_exact_group(f->schema, g))
 		contraction_group(&f->contract, was.sumsq, c->sent ?
