@@ -104,7 +104,8 @@ struct codec_impl {
 	/* below this argument of the plan, most values, or all small ones, become 0 */
 	float sparse_below;
 	/* estimate bytes and error for estimate_coding. On entry *bytes is set if the
-	 * size is fixed and -1 otherwise, and *error is -1. NULL: they stay so */
+	 * size is fixed, *error is 0 if the codec is exact, and both are -1 otherwise.
+	 * NULL: they stay so */
 	void (*estimate)(const struct codec_plan *plan,
 	    const struct estimate *m, int64_t *bytes, double *error);
 };

@@ -267,35 +267,25 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	return 0;
 }
 
-/* Decode a body of f32 that is coded whole; other bodies need the old words or another
- * type. */
+/* Decode f32 that are coded whole; other bodies need the model. */
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
 	unsigned char *s;
-	int r = 0;
+	int r;
 
 	if (o->param != EXACT_F32)
 		return exact_get(o->param, EXACT_F32, NULL, b->p, b->n, NULL, o->n, e);
 	if ((s = alloc_raw(o->n, sizeof(*o->x), e)) == NULL)
 		return -ERR_SYS;
-	if (planes_get(b, s, o->n, sizeof(*o->x)) < 0)
-		r = codec_corrupt("exact", "a byte plane is damaged", e);
-	else
+	if ((r = planes_get(b, s, o->n, sizeof(*o->x))) == 0)
 		o->kern->join(o->x, s, o->n);
 	alloc_free(s);
-	return r;
-}
-
-static void
-estimated(const struct codec_plan *plan, const struct estimate *m,
-    int64_t *bytes, double *error)
-{
-	*error = 0;
+	return r < 0 ? codec_corrupt("exact", "a byte plane is damaged", e) : 0;
 }
 
 const struct codec_impl exact_codec = {
 	.name = "exact", .parse = codec_no_arg, .bound = bound, .encode = encode,
 	.decode = decode, .max_param = EXACT_GIVEN | EXACT_HALVES,
-	.raw = 1, .dense = 1, .gives_y = 1, .estimate = estimated
+	.raw = 1, .dense = 1, .gives_y = 1
 };

@@ -75,7 +75,6 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 	double k = m->nonzero;
 
 	*bytes = (int64_t)(estimate_positions(m, k) / 8 + 4 * k) + (k > 0 ? HEAD : 1);
-	*error = 0;
 }
 
 const struct codec_impl nonzero_codec = {

@@ -156,13 +156,13 @@ static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
 {
-	*error = plan->codec == CODEC_F32 ? 0 : m->max < 65520 ? rounding(m) : HUGE_VAL;
+	*error = m->max < 65520 ? rounding(m) : HUGE_VAL;
 }
 
 const struct codec_impl plain_f32 = {
 	.name = "f32", .parse = codec_no_arg, .bound = bound,
 	.encode = encode_f32, .decode = decode_f32, .raw = 1,
-	.gives_y = 1, .dense = 1, .fixed = 1, .estimate = estimated
+	.gives_y = 1, .dense = 1, .fixed = 1
 };
 const struct codec_impl plain_f16 = {
 	.name = "f16", .parse = codec_no_arg, .bound = bound,

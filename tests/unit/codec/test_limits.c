@@ -24,6 +24,7 @@ static const struct limit {
 	{ CODEC_F16, 0, 1, 2, { { 1, 0x7c } }, "so does f16", NULL },
 	{ CODEC_EXACT, 0, 1, 8, { { 1, 0xff } }, "and exact", NULL },
 	{ CODEC_EXACT, 0, 1, 8, { { 0, 4 } }, NULL, "a mode of planes" },
+	{ CODEC_EXACT, 64, 1, 8, { { 0, 0 } }, NULL, "exact: bit 6 of the parameter" },
 	{ CODEC_EXACT, 0, 1, 8, { { 2, 128 } }, NULL,
 	    "a second plane that leaves values out" },
 	{ CODEC_Q8, 0, 64, 68, { { 0, 0xff }, { 1, 0x7b } }, "q8: 7bff", NULL },
