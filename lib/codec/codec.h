@@ -79,9 +79,9 @@ int codec_known(uint64_t codec);
 
 /* Return 1 if a plan of this known codec may have this parameter byte. */
 int codec_takes(uint32_t codec, uint8_t param);
-/* Return 1 if decoding restores every f32 bit for bit. */
+/* Return 1 if decoding restores every f32 bit for bit, whatever the parameter byte. */
 static inline int
-codec_exact(uint32_t codec, uint8_t param)
+codec_exact(uint32_t codec)
 {
 	return codec == CODEC_F32 || codec == CODEC_NONZERO || codec == CODEC_EXACT;
 }

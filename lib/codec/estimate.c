@@ -233,7 +233,7 @@ estimate_coding(const struct estimate *m, const struct codec_plan *plan,
 	const struct codec_impl *c = codec_row(plan->codec);
 
 	*bytes = -1;
-	*error = codec_exact(plan->codec, plan->param) ? 0 : -1;
+	*error = codec_exact(plan->codec) ? 0 : -1;
 	if (plan->codec == CODEC_NONE) {
 		*bytes = 0;
 		*error = m->sumsq;

@@ -44,7 +44,7 @@ data_may(const struct schema *s, const struct record *rec, struct err *e)
 		return err_set(e, ERR_DATA, "unsupported: codec %u of group %lu cannot "
 		    "hold %s values", rec->codec, (unsigned long)rec->group,
 		    schema_dtype_name(dtype));
-	if (dtype < SCHEMA_U8 || codec_exact(rec->codec, rec->param))
+	if (dtype < SCHEMA_U8 || codec_exact(rec->codec))
 		return 0;
 	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu cannot hold "
 	    "%s values", rec->codec, (unsigned long)rec->group,

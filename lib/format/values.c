@@ -26,7 +26,7 @@ values_plan(const struct schema *sc, uint32_t g, struct codec_plan p)
 {
 	static const struct codec_plan exact = { CODEC_EXACT, 0, 0 };
 
-	return codec_exact(p.codec, p.param) || !schema_exact_group(sc, g) ? p :
+	return codec_exact(p.codec) || !schema_exact_group(sc, g) ? p :
 	    exact;
 }
 

@@ -458,8 +458,7 @@ writer_batch(struct writer *w, uint16_t flags, struct err *e)
 /* Return -ERR_REFUSED if the type of the group's values does not permit this codec, else
  * 0. */
 static int
-writer_may(const struct writer *w, uint32_t group, uint32_t codec,
-    uint8_t param, struct err *e)
+writer_may(const struct writer *w, uint32_t group, uint32_t codec, struct err *e)
 {
 	const struct schema_tensor *t;
 	struct schema_span span;
@@ -467,7 +466,7 @@ writer_may(const struct writer *w, uint32_t group, uint32_t codec,
 	schema_span(w->schema, group, &span);
 	t = &w->schema->t[span.tensor];
 	if (!schema_exact(t->dtype) || codec == CODEC_EXACT ||
-	    (!schema_bits(t->dtype) && codec_exact(codec, param)))
+	    (!schema_bits(t->dtype) && codec_exact(codec)))
 		return 0;
 	return err_set(e, ERR_REFUSED, "tensor '%.160s' is %s, which codec %s "
 	    "cannot hold", t->name, schema_dtype_name(t->dtype), codec_name(codec));
@@ -482,7 +481,7 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	if (group < w->next_group || codec >= CODEC_MAX)
 		return err_set(e, ERR_USAGE, "group %lu is out of order",
 		    (unsigned long)group);
-	if ((r = writer_may(w, group, codec, param, e)) < 0)
+	if ((r = writer_may(w, group, codec, e)) < 0)
 		return r;
 	if (batch_bytes(&w->batch) + len > WRITER_BATCH &&
 	    (r = writer_batch(w, 0, e)) < 0)

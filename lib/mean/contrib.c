@@ -27,12 +27,6 @@ contrib_release(struct contrib *c)
 	gather_part_release(&c->part);
 }
 
-int
-contrib_active(const struct contrib_opts *o)
-{
-	return robust_active(&o->rule) || o->theta >= 0;
-}
-
 double
 contrib_weight(const struct contrib *c, size_t i)
 {
@@ -249,7 +243,7 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 	size_t i, n = c->g->n;
 	int r = robust_step(&c->step, n, e);
 
-	if (r < 0 || !contrib_active(c->o))
+	if (r < 0 || !(robust_active(&c->o->rule) || c->o->theta >= 0))
 		return r;
 	if (c->o->theta >= 0)
 		r = sketch_begin(&c->like, n, e);

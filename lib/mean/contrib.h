@@ -43,13 +43,10 @@ void contrib_init(struct contrib *c, const struct contrib_opts *o,
     const struct kern *kern);
 void contrib_release(struct contrib *c);
 
-/* contrib_active(o): return 1 if contrib_look reads the step's values: all that follows
- * then reads them a second time. */
-int contrib_active(const struct contrib_opts *o);
-
-/* contrib_look(c, out, e): begin a step.  If contrib_active, read all values and decide:
- * set keys of the shard out (the devices that are left out or clipped, the rule, the
- * clusters), and set `left' of the contributions that do not count.  -ERR_REFUSED: no contribution is left, or too few for the rule. */
+/* contrib_look(c, out, e): begin a step.  With a robust rule or clusters read all values
+ * and decide: set keys of the shard out (the devices that are left out or clipped, the
+ * rule, the clusters), and set `left' of the contributions that do not count.
+ * -ERR_REFUSED: no contribution is left, or too few for the rule. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
 /* contrib_cluster(c, k): leave out the contributions that do not count and, unless k is

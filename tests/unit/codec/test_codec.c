@@ -385,7 +385,7 @@ TEST(test_written)
 		    strcmp(codec_format(&p, s), same[i][1]) == 0,
 		    "%s is %s", same[i][0], s);
 	for (i = 0; i < CODEC_MAX; i++)
-		if (codec_exact((uint32_t)i, 0) != (i == CODEC_F32 ||
+		if (codec_exact((uint32_t)i) != (i == CODEC_F32 ||
 		    i == CODEC_NONZERO || i == CODEC_EXACT))
 			break;
 	ok(i == CODEC_MAX, "f32, nonzero and exact are exact");
