@@ -23,7 +23,7 @@
 #include "model/receivers.h"
 #include "model/series.h"
 #include "model/store.h"
-#include "model/ways.h"
+#include "model/route.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
@@ -304,7 +304,7 @@ tell(const struct diff *d)
 
 /* Write a patch or, with one path, a whole model, and set *w to describe it. */
 static int
-make(const struct opts *o, char **path, size_t n, struct way *w, struct err *e)
+make(const struct opts *o, char **path, size_t n, struct route *w, struct err *e)
 {
 	struct diff d = { .o = o, .old = MODEL_INIT, .new = MODEL_INIT,
 	    .note = MODEL_NOTE_INIT };
@@ -336,7 +336,7 @@ static int
 keep(struct opts *o, struct store *st, char **path, size_t n, struct err *e)
 {
 	char *draft = store_draft(st, e);
-	struct way w;
+	struct route w;
 	int r = -ERR_SYS;
 
 	if (draft != NULL) {
@@ -390,7 +390,7 @@ static int
 gather(struct sending *x, struct store *st, const struct receivers_line *l,
     struct err *e)
 {
-	const struct way *to = store_newest(st);
+	const struct route *to = store_newest(st);
 	char hex[MODEL_HEX];
 	size_t *way, n;
 	int r, fd = 0;
@@ -421,7 +421,7 @@ prepare(const struct opts *o, struct sending *x, struct store *st, struct err *e
 {
 	struct receivers b = RECEIVERS_INIT;
 	struct receivers_line *l = NULL;
-	const struct way *to;
+	const struct route *to;
 	int r;
 
 	if ((r = receivers_open(&b, o->state, 1, e)) < 0 ||
@@ -476,7 +476,7 @@ static int
 run(void *opts, char **path, size_t n, struct err *e)
 {
 	struct opts *o = opts;
-	struct way w;
+	struct route w;
 
 	if (o->to != NULL && (o->state == NULL || n != 0))
 		return err_set(e, ERR_USAGE, o->state == NULL ? "--to needs -S DIR, "

@@ -20,14 +20,14 @@
 #include "model/model.h"
 #include "model/receivers.h"
 #include "model/series.h"
-#include "model/swap.h"
+#include "model/replace.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
 struct opts {
 	struct filter *f;	/* the program's: threads */
 	enum { APPLY, STAGE, COMMIT } act;
-	int way;		/* enum swap_way */
+	int way;		/* enum replace_way */
 	const char *delta;	/* directory for the changed tensors, or NULL */
 	const char *receiver;	/* name in the receipt, or NULL */
 };
@@ -45,7 +45,7 @@ struct slot {
 struct patch {
 	const struct opts *o;
 	struct model m;
-	struct swap swap;
+	struct replace replace;
 	struct delta *delta;
 	struct series s;	/* the patches that were read */
 	size_t which;		/* the first patch to apply */
@@ -67,16 +67,16 @@ struct patch {
 /* ---- reading the patches ---- */
 
 static int
-scratch_file(void *swap, int *fd, uint64_t *from, struct err *e)
+scratch_file(void *replace, int *fd, uint64_t *from, struct err *e)
 {
 	*from = 0;
-	return statedir_scratch(&((struct swap *)swap)->dir, fd, e);
+	return statedir_scratch(&((struct replace *)replace)->dir, fd, e);
 }
 
 static int
 open_model(struct patch *x, struct err *e)
 {
-	int r = model_open(&x->m, x->swap.path, e);
+	int r = model_open(&x->m, x->replace.path, e);
 
 	if (r < 0)
 		return r;
@@ -95,8 +95,8 @@ receive(struct patch *x, struct err *e)
 	int r;
 
 	x->s.s.file = scratch_file;
-	x->s.s.arg = &x->swap;
-	x->s.s.name = x->swap.home;
+	x->s.s.arg = &x->replace;
+	x->s.s.name = x->replace.home;
 	if ((r = open_model(x, e)) < 0)
 		return r;
 	/* the stream may have no tensor table: then use the model's */
@@ -159,7 +159,7 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 	if (x->delta != NULL &&
 	    (r = delta_group(x->delta, &span, s->old, new, e)) < 0)
 		return r;
-	return swap_group(&x->swap, &span, s->old, new, x->after[s->group], e);
+	return replace_group(&x->replace, &span, s->old, new, x->after[s->group], e);
 }
 
 /* Read all groups of the model, with the records of the patches from `first' on. */
@@ -234,9 +234,9 @@ other_model(const struct patch *x, struct err *e)
 	if (p->base != 0)
 		(void)snprintf(of, sizeof(of), ", step %llu",
 		    (unsigned long long)p->base);
-	if (x->swap.marked)
+	if (x->replace.marked)
 		(void)snprintf(step, sizeof(step), "; the last patch applied to it "
-		    "made step %llu", (unsigned long long)x->swap.mark.step);
+		    "made step %llu", (unsigned long long)x->replace.mark.step);
 	return err_set(e, ERR_REFUSED, "the patch to step %llu is for model %s%s, "
 	    "but '%s' is model %s%s", (unsigned long long)p->step, want, of, x->m.path,
 	    have, step);
@@ -316,10 +316,10 @@ judge(struct patch *x, struct err *e)
 static size_t
 needed(struct patch *x)
 {
-	const struct journal_mark *mark = &x->swap.mark;
+	const struct journal_mark *mark = &x->replace.mark;
 	size_t i = 0, k;
 
-	if (x->swap.marked && mark->stamp == model_stamp(&x->m)) {
+	if (x->replace.marked && mark->stamp == model_stamp(&x->m)) {
 		x->is_step = mark->step;
 		for (i = x->s.n; i > 0 &&
 		    memcmp(mark->hash, x->s.p[i - 1].after, MODEL_HASH) != 0; i--)
@@ -351,7 +351,7 @@ begin_delta(struct patch *x, struct err *e)
 		    "%llu: for --output give ace-diff a --base-version below its --step",
 		    (unsigned long long)x->s.p[x->which].base,
 		    (unsigned long long)x->s.p[x->s.n - 1].step);
-	r = statedir_scratch(&x->swap.dir, &fd, e);
+	r = statedir_scratch(&x->replace.dir, &fd, e);
 	return r < 0 ? r : delta_create(&x->delta, &x->m, fd, e);
 }
 
@@ -363,10 +363,10 @@ make_next(struct patch *x, struct err *e)
 	int r;
 
 	do {
-		swap_discard(&x->swap);
+		replace_discard(&x->replace);
 		if ((r = begin_delta(x, e)) < 0 ||
-		    (r = swap_begin(&x->swap, &x->m, x->touched,
-		    (enum swap_way)o->way, o->act == STAGE, e)) < 0 ||
+		    (r = replace_begin(&x->replace, &x->m, x->touched,
+		    (enum replace_way)o->way, o->act == STAGE, e)) < 0 ||
 		    (r = each_group(x, x->which, e)) < 0)
 			return r;
 		r = judge(x, e);
@@ -382,8 +382,8 @@ already(struct patch *x)
 
 	cli_say(x->o->f->cli, 1, "'%s' is already the model that the patches make",
 	    x->m.path);
-	swap_discard(&x->swap);
-	swap_known(&x->swap, &x->m, last->after, last->step);
+	replace_discard(&x->replace);
+	replace_known(&x->replace, &x->m, last->after, last->step);
 	return 0;
 }
 
@@ -410,11 +410,11 @@ make(struct patch *x, struct err *e)
 	shard_hex(x->makes, hex);
 	cli_say(o->f->cli, 1, "the next model of '%s' is %s, step %llu", x->m.path,
 	    hex, (unsigned long long)last->step);
-	if ((r = swap_ready(&x->swap, x->makes, last->step, e)) < 0 ||
+	if ((r = replace_ready(&x->replace, x->makes, last->step, e)) < 0 ||
 	    o->act == STAGE)
 		return r;
 	x->measured = 0;	/* take the hash from the marker */
-	return swap_commit(&x->swap, e);
+	return replace_commit(&x->replace, e);
 }
 
 static void
@@ -482,17 +482,17 @@ from_input(struct patch *x, struct err *e)
 
 	if (r == -ERR_SYS)
 		return r;
-	if ((k = swap_lock(&x->swap, r < 0 ? &own : e)) < 0 || r < 0)
+	if ((k = replace_lock(&x->replace, r < 0 ? &own : e)) < 0 || r < 0)
 		return r < 0 ? r : k;
 	last = x->s.n > 0 ? &x->s.p[x->s.n - 1] : NULL;
-	if (last != NULL && x->swap.staged && x->o->act == STAGE &&
+	if (last != NULL && x->replace.staged && x->o->act == STAGE &&
 	    x->o->delta == NULL &&
-	    memcmp(x->swap.ready.hash, last->after, MODEL_HASH) == 0 &&
-	    swap_still(&x->swap, &own) == 0)
+	    memcmp(x->replace.ready.hash, last->after, MODEL_HASH) == 0 &&
+	    replace_still(&x->replace, &own) == 0)
 		return 0;
 	/* before the model is read: removing hard links changes the ctime of its files */
 	if (last != NULL)
-		swap_discard(&x->swap);
+		replace_discard(&x->replace);
 	if ((r = look_again(x, e)) < 0 || x->s.n == 0)
 		return r;
 	x->which = needed(x);
@@ -501,22 +501,22 @@ from_input(struct patch *x, struct err *e)
 	if (x->which == x->s.n)
 		return already(x);
 	if ((r = make(x, e)) < 0)
-		swap_discard(&x->swap);
+		replace_discard(&x->replace);
 	return r == -ERR_DATA && x->s.n > 1 ? still(x, e) : r;
 }
 
 static int
 commit(struct patch *x, struct err *e)
 {
-	int r = swap_lock(&x->swap, e);
+	int r = replace_lock(&x->replace, e);
 
 	if (r < 0)
 		return r;
-	if (!x->swap.staged)
+	if (!x->replace.staged)
 		return err_set(e, ERR_REFUSED, "no staged model of '%s': call "
-		    "ace-patch --stage first", x->swap.path);
+		    "ace-patch --stage first", x->replace.path);
 	x->changed = 1;
-	return swap_commit(&x->swap, e);
+	return replace_commit(&x->replace, e);
 }
 
 /* ---- the receipt ---- */
@@ -530,9 +530,9 @@ measure(struct patch *x, struct err *e)
 	close_model(x);
 	if ((r = open_model(x, e)) < 0)
 		return r;
-	if (x->swap.marked && x->swap.mark.stamp == model_stamp(&x->m)) {
-		memcpy(x->is, x->swap.mark.hash, MODEL_HASH);
-		x->is_step = x->swap.mark.step;
+	if (x->replace.marked && x->replace.mark.stamp == model_stamp(&x->m)) {
+		memcpy(x->is, x->replace.mark.hash, MODEL_HASH);
+		x->is_step = x->replace.mark.step;
 		return 0;
 	}
 	if (!x->measured) {
@@ -547,9 +547,9 @@ measure(struct patch *x, struct err *e)
 		x->is_step = step_of(x);
 	}
 	/* the same model, but a file's name or mode changed */
-	if (x->swap.marked && memcmp(x->swap.mark.hash, x->is, MODEL_HASH) == 0) {
-		x->is_step = x->swap.mark.step;
-		swap_known(&x->swap, &x->m, x->is, x->is_step);
+	if (x->replace.marked && memcmp(x->replace.mark.hash, x->is, MODEL_HASH) == 0) {
+		x->is_step = x->replace.mark.step;
+		replace_known(&x->replace, &x->m, x->is, x->is_step);
 	}
 	return 0;
 }
@@ -564,7 +564,7 @@ answer(struct patch *x, struct writer *w, int r, struct err *e)
 	struct receipt rc;
 	int k;
 
-	if (r == -ERR_SYS || r == -ERR_USAGE || x->swap.dir.lock < 0)
+	if (r == -ERR_SYS || r == -ERR_USAGE || x->replace.dir.lock < 0)
 		return r;
 	if ((k = measure(x, &own)) < 0)
 		return r < 0 ? r : err_move(e, &own);
@@ -587,7 +587,7 @@ release(struct patch *x)
 {
 	delta_free(x->delta);
 	series_release(&x->s);
-	swap_close(&x->swap);
+	replace_close(&x->replace);
 	close_model(x);
 }
 
@@ -595,14 +595,14 @@ static int
 run(void *opts, char **path, size_t n, struct err *e)
 {
 	const struct opts *o = opts;
-	struct patch x = { .o = o, .m = MODEL_INIT, .swap = SWAP_INIT,
+	struct patch x = { .o = o, .m = MODEL_INIT, .replace = REPLACE_INIT,
 	    .s = SERIES_INIT };
 	struct writer *w = NULL;
 	int r = 0;
 
 	if (n != 1)
 		return err_set(e, ERR_USAGE, "expected one operand, MODEL, found %zu", n);
-	if (o->act == STAGE && o->way == SWAP_PLACE)
+	if (o->act == STAGE && o->way == REPLACE_PLACE)
 		return err_set(e, ERR_USAGE, "--way in-place and --stage exclude "
 		    "each other: a model changed in place cannot be staged");
 	if (o->act == COMMIT && o->delta != NULL)
@@ -610,7 +610,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 		    "other: give --output with --stage");
 	if (o->receiver != NULL && (r = receivers_name(o->receiver, e)) == 0)
 		r = filter_out(o->f, &w, e);
-	if (r == 0 && (r = swap_open(&x.swap, path[0], o->f->cli, e)) == 0)
+	if (r == 0 && (r = replace_open(&x.replace, path[0], o->f->cli, e)) == 0)
 		r = o->act == COMMIT ? commit(&x, e) : from_input(&x, e);
 	if (w != NULL)
 		r = filter_end(w, answer(&x, w, r, e), e);
@@ -637,7 +637,7 @@ static const struct opt options[] = {
 	    OPT_CALL(set_act), .value = STAGE },
 	{ 0, "commit", NULL, "put what was staged in the model's place",
 	    OPT_CALL(set_act), .value = COMMIT },
-	{ 0, "way", "WAY", NULL, OPT_WORD(struct opts, way, swap_ways) },
+	{ 0, "way", "WAY", NULL, OPT_WORD(struct opts, way, replace_ways) },
 	{ 'o', "output", "DIR", "write what changed into DIR, as SGLang reads it",
 	    OPT_PATH(struct opts, delta, OPT_DIR) },
 	{ 0, "receipt", "NAME", "answer as receiver NAME, with the model it has then",
@@ -664,7 +664,7 @@ main(int argc, char **argv)
 		},
 		.run = run
 	};
-	struct opts o = { .f = &p.f, .way = SWAP_ANY };
+	struct opts o = { .f = &p.f, .way = REPLACE_ANY };
 
 	return program_main(&p, argc, argv, &o);
 }

@@ -506,7 +506,7 @@ static const struct render_field receiver_fields[] = {
 static void
 models_say(struct status *x, const struct store *st)
 {
-	const struct way *to = store_newest(st);
+	const struct route *to = store_newest(st);
 	struct models m = { run_state_disk(x->dir), st->w.n,
 		to != NULL ? to->step : 0, "" };
 	char size[NUM_TEXT];

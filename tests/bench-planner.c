@@ -21,7 +21,7 @@
 #include "format/values.h"
 #include "pipe/size.h"
 #include "sync/allot.h"
-#include "sync/regulate.h"
+#include "sync/rate_control.h"
 
 #include "bench.h"
 
@@ -66,7 +66,7 @@ struct data {
 	struct buf body;
 	/* the plan, and the codes that follow it */
 	struct codec_plan *plan;
-	struct regulate_group *code;
+	struct rate_control_group *code;
 };
 
 static void
@@ -131,7 +131,7 @@ static void
 make_group(struct data *d, size_t i)
 {
 	struct codec_plan p = codec_turn(&d->plan[i], detmath_exp(d->code[i].code.t));
-	struct regulate_code *c = &d->code[i].code;
+	struct rate_control_code *c = &d->code[i].code;
 
 	c->len = 0;
 	d->body.n = 0;
@@ -166,7 +166,7 @@ error_of(struct data *d)
 	size_t i, j;
 
 	for (i = 0; i < d->n; i++) {
-		const struct regulate_code *c = &d->code[i].code;
+		const struct rate_control_code *c = &d->code[i].code;
 
 		make_group(d, i);
 		memset(d->y, 0, d->g[i].n * sizeof(float));
@@ -233,11 +233,11 @@ plan_shard(struct data *d, struct allot *a, uint64_t budget)
 
 /* Code the shard for a budget in bytes. Return 1 if it exceeds the budget. */
 static int
-land_shard(struct data *d, struct regulate *l, uint64_t budget)
+land_shard(struct data *d, struct rate_control *l, uint64_t budget)
 {
 	size_t i;
 
-	*l = (struct regulate){ .n = d->n, .g = d->code, .cost = size_cost,
+	*l = (struct rate_control){ .n = d->n, .g = d->code, .cost = size_cost,
 	    .budget = budget & ~(uint64_t)7 };
 	for (i = 0; i < d->n; i++) {
 		d->code[i].n = (uint32_t)d->g[i].n;
@@ -245,12 +245,12 @@ land_shard(struct data *d, struct regulate *l, uint64_t budget)
 		d->code[i].code.t = HUGE_VAL;
 		d->code[i].seen.sumsq = (double)d->stat[i].sumsq;
 	}
-	if (regulate_open(l, NULL) < 0)
+	if (rate_control_open(l, NULL) < 0)
 		die("out of memory");
-	while (regulate_next(l, size_of(d)))
+	while (rate_control_next(l, size_of(d)))
 		for (i = 0; i < l->many; i++)
 			make_group(d, l->which[i]);
-	regulate_close(l);
+	rate_control_close(l);
 	return l->bytes > l->budget;
 }
 
@@ -261,7 +261,7 @@ rate_of(struct data *d, const char *label, double bits)
 	double t0, t1, t2, ours, theirs;
 	size_t i, except = 0, none = 0;
 	struct allot a;
-	struct regulate l;
+	struct rate_control l;
 	int r;
 
 	t0 = now();

@@ -7,7 +7,7 @@
 #include "device/learned.h"
 #include "device/shares.h"
 #include "format/values.h"
-#include "sync/regulate.h"
+#include "sync/rate_control.h"
 
 /* The memory's rows.  Each has one number per group. */
 enum { CODEC, PARAM, KNOB, BYTES, ROWS };
@@ -112,7 +112,7 @@ shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
 	if (h->coded.codec != want->codec || !codec_rate(want) ||
 	    !(h->coded.arg > 0) || !(want->arg > 0))
 		return len;
-	far = detmath_exp(shares_coarser(h, want) * regulate_steep(len,
+	far = detmath_exp(shares_coarser(h, want) * rate_control_steep(len,
 	    (double)h->values));
 	return len * fmax(1 / SHARES_FAR, fmin(SHARES_FAR, far));
 }

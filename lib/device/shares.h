@@ -7,7 +7,7 @@
  * A segment gets a share of the remaining budget: the bytes of its groups over the bytes
  * of all groups that have not been sent.
  *
- *   bytes = len (k / k')^e        e: regulate_steep of sync/regulate.h
+ *   bytes = len (k / k')^e        e: rate_control_steep of sync/rate_control.h
  *
  * Here the group took len bytes at the rate k, and its plan asked for the rate k'
  * (larger is coarser).  Shares follow the plan one step late.  A wrong share costs

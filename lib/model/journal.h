@@ -1,5 +1,5 @@
 /*
- * The records that ace-patch keeps of a model, in the directory beside it (model/swap.h).
+ * The records that ace-patch keeps of a model, in the directory beside it (model/replace.h).
  *
  * marker and ready are text: a line "NAME VALUE" for each member of struct journal_mark.
  *

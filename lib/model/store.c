@@ -33,7 +33,7 @@ static const struct opt store_rows[] = {
 };
 
 static void
-store_name(const struct way *w, char name[STORE_NAME])
+store_name(const struct route *w, char name[STORE_NAME])
 {
 	char before[MODEL_HEX], after[MODEL_HEX];
 
@@ -44,7 +44,7 @@ store_name(const struct way *w, char name[STORE_NAME])
 }
 
 static char *
-store_path(const struct store *s, const struct way *w, struct err *e)
+store_path(const struct store *s, const struct route *w, struct err *e)
 {
 	char name[STORE_NAME];
 
@@ -60,7 +60,7 @@ store_each(void *arg, const char *path, const char *name, struct err *e)
 	const unsigned char none[MODEL_HASH] = { 0 };
 	struct store *s = arg;
 	char before[MODEL_HEX], after[MODEL_HEX], again[STORE_NAME];
-	struct way w = { .nth = 0 };
+	struct route w = { .nth = 0 };
 	struct stat st;
 
 	/* ignore other names: they are not our files */
@@ -73,13 +73,13 @@ store_each(void *arg, const char *path, const char *name, struct err *e)
 		return 0;
 	w.bytes = fstatat(AT(path), &st, 0) == 0 ? (uint64_t)st.st_size : 0;
 	w.whole = memcmp(w.before, none, MODEL_HASH) == 0;
-	return w.bytes == 0 ? 0 : ways_add(&s->w, &w, e);
+	return w.bytes == 0 ? 0 : route_add(&s->w, &w, e);
 }
 
 static int
 store_by_nth(const void *a, const void *b)
 {
-	const struct way *x = a, *y = b;
+	const struct route *x = a, *y = b;
 
 	return (x->nth > y->nth) - (x->nth < y->nth);
 }
@@ -129,17 +129,17 @@ void
 store_close(struct store *s)
 {
 	alloc_free(s->dir);
-	ways_release(&s->w);
+	route_release(&s->w);
 	*s = (struct store)STORE_INIT;
 }
 
-const struct way *
+const struct route *
 store_newest(const struct store *s)
 {
 	return s->w.n > 0 ? &s->w.p[s->w.n - 1] : NULL;
 }
 
-const struct way *
+const struct route *
 store_known(const struct store *s, const unsigned char hash[MODEL_HASH])
 {
 	size_t i;
@@ -154,8 +154,8 @@ int
 store_way(struct store *s, const unsigned char *from, size_t **list, size_t *n,
     struct err *e)
 {
-	const struct way *to = store_newest(s), *w;
-	size_t i, best = WAYS_FIRST;
+	const struct route *to = store_newest(s), *w;
+	size_t i, best = ROUTE_FIRST;
 
 	*list = NULL;
 	*n = 0;
@@ -163,15 +163,15 @@ store_way(struct store *s, const unsigned char *from, size_t **list, size_t *n,
 		return 0;
 	if (from != NULL && memcmp(from, to->after, MODEL_HASH) == 0)
 		return 1;
-	ways_find(&s->w, from);
+	route_find(&s->w, from);
 	for (i = 0; i < s->w.n; i++) {
 		w = &s->w.p[i];
 		if (w->cost < UINT64_MAX &&
 		    memcmp(w->after, to->after, MODEL_HASH) == 0 &&
-		    (best == WAYS_FIRST || w->cost < s->w.p[best].cost))
+		    (best == ROUTE_FIRST || w->cost < s->w.p[best].cost))
 			best = i;
 	}
-	return best == WAYS_FIRST ? 0 : ways_list(&s->w, best, list, n, e) < 0 ?
+	return best == ROUTE_FIRST ? 0 : route_list(&s->w, best, list, n, e) < 0 ?
 	    -ERR_SYS : 1;
 }
 
@@ -184,9 +184,9 @@ store_draft(const struct store *s, struct err *e)
 }
 
 int
-store_add(struct store *s, struct way *w, struct err *e)
+store_add(struct store *s, struct route *w, struct err *e)
 {
-	const struct way *last = store_newest(s);
+	const struct route *last = store_newest(s);
 	size_t i = last != NULL &&
 	    memcmp(last->after, w->after, MODEL_HASH) == 0 ? 0 : s->w.n;
 	char *draft = store_draft(s, e), *path = NULL;
@@ -206,7 +206,7 @@ store_add(struct store *s, struct way *w, struct err *e)
 		r = err_sys(e, "'%s'", path);
 	} else {
 		w->bytes = (uint64_t)st.st_size;
-		r = ways_add(&s->w, w, e);
+		r = route_add(&s->w, w, e);
 	}
 	/* a killed process may have renamed the file without this sync */
 	if (r == 0)

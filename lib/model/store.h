@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "model/model.h"
-#include "model/ways.h"
+#include "model/route.h"
 
 struct err;
 
@@ -27,7 +27,7 @@ struct store_limits {
 
 struct store {
 	char *dir;		/* .../patches */
-	struct ways w;		/* sorted by nth, which is SEQ */
+	struct routes w;		/* sorted by nth, which is SEQ */
 	struct store_limits limits;
 };
 #define STORE_INIT { NULL, { NULL, 0, 0 }, { 0, 0, 0 } }
@@ -40,8 +40,8 @@ void store_close(struct store *s);
 
 /* store_newest: return the last file, or NULL.  store_known: return the last file that
  * makes the model with this hash, or NULL. */
-const struct way *store_newest(const struct store *s);
-const struct way *store_known(const struct store *s,
+const struct route *store_newest(const struct store *s);
+const struct route *store_known(const struct store *s,
     const unsigned char hash[MODEL_HASH]);
 /* List the files with the fewest bytes that lead from a model (NULL: from nothing) to the
  * newest one.  Return 1, or 0 if no files do.  *n is 0 if `from' is the newest. */
@@ -52,7 +52,7 @@ int store_way(struct store *s, const unsigned char *from, size_t **list,
 char *store_draft(const struct store *s, struct err *e);
 /* Add the file at store_draft as w, and set w's nth and bytes.  If w's model is already
  * the newest and a file leads to it from the same model, remove the draft instead. */
-int store_add(struct store *s, struct way *w, struct err *e);
+int store_add(struct store *s, struct route *w, struct err *e);
 /* Set *due to 1 if the next whole model is due, otherwise to 0. */
 int store_due(struct store *s, int *due, struct err *e);
 /* Remove the oldest files beyond the limits, but never the last one nor those that lead

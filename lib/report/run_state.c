@@ -423,7 +423,7 @@ int
 run_state_receiver(struct run_state_receiver *v, struct store *st,
     const struct receivers_line *l, double now, struct err *e)
 {
-	const struct way *to = store_newest(st), *at = store_known(st, l->has.hash);
+	const struct route *to = store_newest(st), *at = store_known(st, l->has.hash);
 	size_t *way = NULL, n = 0, i;
 	int k;
 

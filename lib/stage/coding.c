@@ -241,7 +241,7 @@ coding_there(const struct coding *q, uint64_t at, float **p, size_t n, struct er
 int
 coding_get(const struct coding *q, size_t i, struct coding_slot *w, struct err *e)
 {
-	const struct regulate_group *g = &q->g[i];
+	const struct rate_control_group *g = &q->g[i];
 
 	w->group = g->group;
 	w->n = g->n;
@@ -269,7 +269,7 @@ coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 {
 	const struct coding_turned *t = arg;
 	struct coding *q = t->c;
-	struct regulate_group *w = &q->g[t->which[k]];
+	struct rate_control_group *w = &q->g[t->which[k]];
 	const struct codec_plan p = codec_turn(&w->plan, detmath_exp(w->code.t));
 	struct buf *body = &q->slot[who].body;
 	float *x;
@@ -308,7 +308,7 @@ coding_wait(struct coding *q, struct err *e)
 		q->last = q->last / 2 + (double)b->bytes;
 		q->values_last = q->values_last / 2 + (double)b->values;
 		q->now = q->now / 2 + (double)now *
-		    detmath_exp(regulate_steep(q->last, q->values_last) * t);
+		    detmath_exp(rate_control_steep(q->last, q->values_last) * t);
 	}
 	b->n = 0;
 	return r;
@@ -325,7 +325,7 @@ coding_start(struct coding *q, struct err *e)
 	if (r < 0)
 		return r;
 	if (q->last > 0 && q->now > 0)
-		t = detmath_log(q->now / q->last) / regulate_steep(q->last,
+		t = detmath_log(q->now / q->last) / rate_control_steep(q->last,
 		    q->values_last);
 	q->batch[0] = q->batch[1];
 	q->batch[1] = (struct coding_batch){ .n = 0 };
@@ -349,7 +349,7 @@ coding_settled(struct coding *q, struct err *e)
 static int
 coding_early(struct coding *q, struct err *e)
 {
-	struct regulate_group *w = &q->g[q->n - 1];
+	struct rate_control_group *w = &q->g[q->n - 1];
 	struct coding_batch *b = &q->batch[1];
 	struct codec_last last;
 	int r;
@@ -369,7 +369,7 @@ coding_early(struct coding *q, struct err *e)
 void
 coding_plan(struct coding *q, size_t i, const struct codec_plan *p)
 {
-	struct regulate_group *w = &q->g[i];
+	struct rate_control_group *w = &q->g[i];
 	const struct codec_plan was = w->plan;
 	const struct codec_plan to = values_plan(q->schema, w->group, *p);
 	const int same = w->code.t < HUGE_VAL && was.codec == to.codec &&
@@ -423,13 +423,13 @@ int
 coding_put(struct coding *q, uint32_t g, int absent, const float *a, size_t n,
     const struct kern_stat *seen, struct err *e)
 {
-	struct regulate_group *w;
+	struct rate_control_group *w;
 	int r;
 
 	if ((r = coding_more(q, e)) < 0)
 		return r;
 	w = &q->g[q->n];
-	*w = (struct regulate_group){ .group = g, .n = (uint32_t)n,
+	*w = (struct rate_control_group){ .group = g, .n = (uint32_t)n,
 	    .absent = (uint8_t)absent, .plan = { CODEC_NONE, 0, 0 },
 	    .code = { .t = HUGE_VAL } };
 	if (seen != NULL)
@@ -461,7 +461,7 @@ coding_drop(struct coding *q, size_t k)
 int
 coding_code(const struct coding *q, size_t i, struct coding_slot *w, struct err *e)
 {
-	const struct regulate_group *g = &q->g[i];
+	const struct rate_control_group *g = &q->g[i];
 	int r;
 
 	w->made = 1;
@@ -556,7 +556,7 @@ static int
 coding_level(struct coding *q, size_t i, const struct codec_plan *p,
     double weight, struct select_level *l, struct err *e)
 {
-	const struct regulate_group *w = &q->g[i];
+	const struct rate_control_group *w = &q->g[i];
 	struct coding_slot *s = &q->slot[0];
 	float *x, *y = s->room + q->most;
 	size_t k;
@@ -579,7 +579,7 @@ static int
 coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
     size_t n, struct select_level *l, struct err *e)
 {
-	const struct regulate_group *w = &q->g[i];
+	const struct rate_control_group *w = &q->g[i];
 	const struct codec_plan now = codec_turn(&w->plan, detmath_exp(w->code.t));
 	const double weight = q->weight != NULL ?
 	    (double)q->weight[w->group] : 1;
@@ -606,7 +606,7 @@ coding_choose(struct coding *q, size_t i, unsigned choice,
     const struct codec_plan *way, struct err *e)
 {
 	const uint32_t which = (uint32_t)i;
-	struct regulate_group *w = &q->g[i];
+	struct rate_control_group *w = &q->g[i];
 
 	if (choice == 1 || !coding_yields(q, i))
 		return 0;
@@ -681,7 +681,7 @@ coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err
 int
 coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 {
-	struct regulate l = { .g = q->g, .n = q->n, .cost = size_cost,
+	struct rate_control l = { .g = q->g, .n = q->n, .cost = size_cost,
 	    .budget = budget / 8 * 8 };		/* frames are padded to 8 bytes */
 	struct size z = { .bytes = base };
 	const uint64_t least = size_send(&z);
@@ -691,10 +691,10 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 		return coding_small(q, budget, least, e);
 	q->base = base;
 	if ((r = coding_settled(q, e)) == 0)
-		r = regulate_open(&l, e);
-	while (r == 0 && regulate_next(&l, coding_size(q)))
+		r = rate_control_open(&l, e);
+	while (r == 0 && rate_control_next(&l, coding_size(q)))
 		r = coding_turn_all(q, l.which, l.many, e);
-	regulate_close(&l);
+	rate_control_close(&l);
 	if (r == 0 && l.bytes > l.budget)
 		r = coding_cheaper(q, l.budget, e);
 	return r < 0 || coding_size(q) <= l.budget ? r : err_set(e, ERR_REFUSED,

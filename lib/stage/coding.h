@@ -7,7 +7,7 @@
  *   coding_slot returns a slot to fill in, and coding_add adds it; call coding_run when
  *   coding_add returns 1, or before anything that must follow these groups
  *
- * Groups without a plan wait.  If the plan has a budget, sync/regulate.h chooses the
+ * Groups without a plan wait.  If the plan has a budget, sync/rate_control.h chooses the
  * groups' rates, so that the whole coded shard fills it.
  *
  *   coding_next, coding_put for each group; then coding_plan for each, coding_fit;
@@ -28,7 +28,7 @@
 #include "format/schema.h"
 #include "format/shard.h"
 #include "pipe/scratch.h"
-#include "sync/regulate.h"
+#include "sync/rate_control.h"
 
 struct err;
 struct feedback;
@@ -60,7 +60,7 @@ struct coding {
 	size_t slots, filled;
 	size_t most;			/* most values of a group */
 	/* groups that wait, in rising order; the caller owns their plans */
-	struct regulate_group *g;	/* [n] */
+	struct rate_control_group *g;	/* [n] */
 	size_t n, cap;
 	const float *weight;		/* [groups], the caller's; NULL: all
 					 * equal */

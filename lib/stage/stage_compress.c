@@ -548,7 +548,7 @@ stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
 static int
 stage_compress_plans(struct stage_compress *x, struct err *e)
 {
-	struct regulate_group *w;
+	struct rate_control_group *w;
 	struct codec_plan p;
 	uint32_t g;
 	size_t i = 0;

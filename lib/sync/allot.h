@@ -5,7 +5,7 @@
  * At the optimum all groups that use the shared codec (ECQ or TCQ, codec_shared) have one
  * step, divided by the root of the group's weight (reverse water-filling; Cover and
  * Thomas, section 10.3).  Bisection on estimated bytes finds this step; ace-compress then
- * corrects the step by the size of the coded groups (sync/regulate.h).  The Lagrange
+ * corrects the step by the size of the coded groups (sync/rate_control.h).  The Lagrange
  * multiplier lambda is the error that one more byte removes at that step:
  *
  *   lambda = -(dD / ds) / (dR / ds)     D weighted squared error, R bytes

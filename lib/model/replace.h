@@ -20,8 +20,8 @@
  * single file then is not noticed if its mtime was set back.  If the file system cannot
  * exchange two files, the rename replaces the old one.
  */
-#ifndef ACE_SWAP_H
-#define ACE_SWAP_H
+#ifndef ACE_REPLACE_H
+#define ACE_REPLACE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,20 +32,20 @@
 struct cli;
 struct err;
 
-/* How the next model is made; SWAP_ANY prefers them in this order. */
-enum swap_way { SWAP_REFLINK, SWAP_PLACE, SWAP_COPY, SWAP_ANY };
-extern const char *const swap_ways[];	/* names of enum swap_way, for options */
+/* How the next model is made; REPLACE_ANY prefers them in this order. */
+enum replace_way { REPLACE_REFLINK, REPLACE_PLACE, REPLACE_COPY, REPLACE_ANY };
+extern const char *const replace_ways[];	/* names of enum replace_way, for options */
 
-enum { SWAP_NAMES = 6 };
+enum { REPLACE_NAMES = 6 };
 
-struct swap {
+struct replace {
 	const struct cli *cli;	/* for messages */
-	char *path, *home, *at[SWAP_NAMES];	/* at: paths of the files in home */
+	char *path, *home, *at[REPLACE_NAMES];	/* at: paths of the files in home */
 	struct statedir dir;	/* home, with its lock */
 	int marked, staged;	/* marked: there is a marker; staged: a next model is ready */
 	struct journal_mark mark, ready;
 	/* set while the next model is written */
-	enum swap_way way;
+	enum replace_way way;
 	const struct model *m;
 	int *fd;		/* [m->nfiles] the copy of a file that changes, or -1 */
 	uint64_t *made;		/* [m->nfiles] bytes that the copy has already */
@@ -53,39 +53,39 @@ struct swap {
 	int placed;		/* 1: exchanged, but the old model is not checked yet */
 	struct journal redo;
 };
-#define SWAP_INIT { .dir = STATE_INIT }
+#define REPLACE_INIT { .dir = STATE_INIT }
 
 /* Find the model, following links, and make the directory beside it. */
-int swap_open(struct swap *s, const char *path, const struct cli *cli,
+int replace_open(struct replace *s, const char *path, const struct cli *cli,
     struct err *e);
-void swap_close(struct swap *s);
+void replace_close(struct replace *s);
 /* Wait until no other process changes the model, and finish a change that was
  * interrupted.  Set marked and staged. */
-int swap_lock(struct swap *s, struct err *e);
+int replace_lock(struct replace *s, struct err *e);
 
 /* Begin the next model, which differs from m in the files with touched[i] = 1.
- * staging: it is committed later, so SWAP_ANY does not choose SWAP_PLACE. */
-int swap_begin(struct swap *s, struct model *m,
-    const unsigned char *touched, enum swap_way way, int staging,
+ * staging: it is committed later, so REPLACE_ANY does not choose REPLACE_PLACE. */
+int replace_begin(struct replace *s, struct model *m,
+    const unsigned char *touched, enum replace_way way, int staging,
     struct err *e);
 /* Write the next group; call it for every group in turn.  after: the hash of the new
  * bytes.  Pass new == old if nothing changes. */
-int swap_group(struct swap *s, const struct model_span *span,
+int replace_group(struct replace *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e);
 /* Make the next model durable, except for words to be set in place.  hash: its hash. */
-int swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH], uint64_t step,
+int replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t step,
     struct err *e);
 /* Return 0 if the old model, with all files in its directory, is as it was when the next
  * one was made from it; otherwise -ERR_REFUSED. */
-int swap_still(const struct swap *s, struct err *e);
+int replace_still(const struct replace *s, struct err *e);
 /* Replace the model by the next one, unless the model changed since the next one was made. */
-int swap_commit(struct swap *s, struct err *e);
+int replace_commit(struct replace *s, struct err *e);
 /* Record in the marker that the model has this hash, with this step, or with the marker's
  * step if that is later.  Errors are ignored. */
-void swap_known(struct swap *s, const struct model *m,
+void replace_known(struct replace *s, const struct model *m,
     const unsigned char hash[MODEL_HASH], uint64_t step);
 /* Remove the next model. */
-void swap_discard(struct swap *s);
+void replace_discard(struct replace *s);
 
 #endif

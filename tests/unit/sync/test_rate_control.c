@@ -6,12 +6,12 @@
 #include "base/alloc.h"
 #include "codec/codec.h"
 #include "kern/kern.h"
-#include "sync/regulate.h"
+#include "sync/rate_control.h"
 
 enum { GROUPS = 120, SIZE = 1500, SHARDS = 300 };
 
 struct shard {
-	struct regulate_group g[GROUPS];
+	struct rate_control_group g[GROUPS];
 	float x[GROUPS][SIZE];
 	struct buf body;
 	unsigned order;		/* groups without a rate that came twice or out of order */
@@ -20,7 +20,7 @@ struct shard {
 static struct shard s;
 
 static void
-make(struct regulate *l, size_t i)
+make(struct rate_control *l, size_t i)
 {
 	struct codec_ctx ctx = { 1, 1, s.g[i].group, 1, 0 };
 	struct codec_plan p = codec_turn(&s.g[i].plan, exp(s.g[i].code.t));
@@ -42,7 +42,7 @@ cost(uint32_t codec, size_t len, int param)
 }
 
 static uint64_t
-size(const struct regulate *l)
+size(const struct rate_control *l)
 {
 	uint64_t all = 100;
 	size_t i;
@@ -54,24 +54,24 @@ size(const struct regulate *l)
 
 /* Return 0 if the shard fits its budget, 1 if not, -1 without memory. */
 static int
-run(struct regulate *l)
+run(struct rate_control *l)
 {
 	size_t i;
 
-	if (regulate_open(l, NULL) < 0)
+	if (rate_control_open(l, NULL) < 0)
 		return -1;
-	while (regulate_next(l, size(l)))
+	while (rate_control_next(l, size(l)))
 		for (i = 0; i < l->many; i++)
 			make(l, l->which[i]);
-	regulate_close(l);
+	rate_control_close(l);
 	return l->bytes > l->budget;
 }
 
 /* Make a shard of at most this many groups and values per group. */
-static struct regulate
+static struct rate_control
 shard_of(size_t groups, size_t most)
 {
-	struct regulate l = { .g = s.g, .cost = cost };
+	struct rate_control l = { .g = s.g, .cost = cost };
 	double step = exp(4 * rnd() - 4);
 	size_t i, j;
 
@@ -95,7 +95,7 @@ shard_of(size_t groups, size_t most)
 TEST(test_never_over)
 {
 	unsigned i, over = 0;
-	struct regulate l;
+	struct rate_control l;
 	int r;
 
 	for (i = 0; i < 10000; i++) {
@@ -111,8 +111,8 @@ TEST(test_random)
 {
 	unsigned i, over = 0, under = 0, fixed = 0, wrong = 0, order = 0;
 	double tried = 0, values = 0;
-	static struct regulate_group again[GROUPS];
-	struct regulate l;
+	static struct rate_control_group again[GROUPS];
+	struct rate_control l;
 	size_t g, known, was;
 	int r;
 
@@ -153,7 +153,7 @@ TEST(test_random)
 
 TEST(test_cannot)
 {
-	struct regulate l = shard_of(GROUPS, SIZE);
+	struct rate_control l = shard_of(GROUPS, SIZE);
 	size_t i;
 
 	for (i = 0; i < l.n; i++)
@@ -176,7 +176,7 @@ TEST(test_cannot)
 TEST(test_beside)
 {
 	double lo, hi, most = 1;
-	struct regulate l;
+	struct rate_control l;
 	unsigned k;
 	size_t i;
 
@@ -201,7 +201,7 @@ TEST(test_beside)
 static void
 give(size_t i, double t)
 {
-	struct regulate l = { .made = 0 };
+	struct rate_control l = { .made = 0 };
 
 	s.g[i].code.t = t;
 	make(&l, i);
@@ -209,10 +209,10 @@ give(size_t i, double t)
 
 /* Start from the results of an earlier search over similar values, off by `off' each.  The
  * plan's steps are too fine by e^fine; if fine > 0, each fifth group is not given. */
-static struct regulate
+static struct rate_control
 given(double off, double fine, double *fresh)
 {
-	struct regulate l;
+	struct rate_control l;
 	double mean = 0;
 	size_t i, j;
 
@@ -234,7 +234,7 @@ given(double off, double fine, double *fresh)
 		s.g[i].plan.arg = (float)(0.5 * exp(mean - fine));
 		give(i, fine + off * (2 * rnd() - 1));
 		if (fine > 0 && i % 5 == 4)
-			s.g[i].code = (struct regulate_code){ .t = HUGE_VAL };
+			s.g[i].code = (struct rate_control_code){ .t = HUGE_VAL };
 	}
 	return l;
 }
@@ -244,7 +244,7 @@ TEST(test_given)
 	static const double absurd[] = { 5, -5, 80, -80, 1e300, -HUGE_VAL, NAN };
 	unsigned i, over = 0, under = 0;
 	double fresh, tried = 0, all = 0;
-	struct regulate l;
+	struct rate_control l;
 	size_t g;
 	int r;
 

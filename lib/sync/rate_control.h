@@ -5,7 +5,7 @@
  * One number t multiplies the rate parameters of all groups by e^t; t > 0 makes them
  * coarser.  All groups are coded once near the t at which their sizes are expected to add
  * up to the budget.  A slope per group extrapolates its size to another t.  Then some
- * groups are coded again, at most REGULATE_APART finer or coarser than the others, to
+ * groups are coded again, at most RATE_CONTROL_APART finer or coarser than the others, to
  * make up the difference.  A group keeps its last two codes.  Since all codes are at
  * nearly the same t, one byte removes about the same error in each group.  The choice
  * between two codes therefore depends on their sizes alone.
@@ -15,11 +15,11 @@
  *
  * This module does arithmetic only.  The caller codes:
  *
- *	regulate_open(r, e);
- *	while (regulate_next(r, size of the coded shard))
+ *	rate_control_open(r, e);
+ *	while (rate_control_next(r, size of the coded shard))
  *		code each g[which[0]] to g[which[many - 1]] with the parameter of
  *		its plan times e^code.t, and fill in the rest of its code
- *	regulate_close(r);
+ *	rate_control_close(r);
  */
 #ifndef ACE_REGULATE_H
 #define ACE_REGULATE_H
@@ -33,14 +33,14 @@
 struct err;
 
 /* A group of a shard that waits to be coded. */
-struct regulate_group {
+struct rate_control_group {
 	uint32_t group, n;		/* number of the group; number of its values */
 	uint8_t absent;			/* 1: not in the input */
 	uint8_t tries;			/* private */
 	uint64_t at;			/* position of the values, for the caller */
 	struct codec_plan plan;
 	struct kern_stat seen;		/* statistics of the values */
-	struct regulate_code {
+	struct rate_control_code {
 		double t;		/* log of the factor; infinite: not coded yet */
 		uint64_t at;		/* position of the body, for the caller */
 		size_t len;		/* bytes of the body; 0: not sent */
@@ -49,9 +49,9 @@ struct regulate_group {
 	double weight, slope;		/* private */
 };
 
-struct regulate {
+struct rate_control {
 	/* given */
-	struct regulate_group *g;	/* [n]; code.t finite: the group is coded already */
+	struct rate_control_group *g;	/* [n]; code.t finite: the group is coded already */
 	size_t n;
 	uint64_t budget;
 	/* bytes that a body of this length adds to a shard (pipe/size.h) */
@@ -77,7 +77,7 @@ struct regulate {
 	double now, sent, open;		/* bytes: of the codes so far; of all groups at
 					 * `all'; of uncoded groups at `all' */
 	double before;			/* room left in the previous round */
-	struct regulate_end {		/* bytes: log of the bytes of all groups coded at t */
+	struct rate_control_end {		/* bytes: log of the bytes of all groups coded at t */
 		double t, bytes;
 	} over, within;			/* the nearest one over the budget; within it */
 	int passes, rounds, stuck, whole;
@@ -85,14 +85,14 @@ struct regulate {
 	size_t chosen;			/* groups that got the longer of two codes */
 };
 
-int regulate_open(struct regulate *r, struct err *e);
-void regulate_close(struct regulate *r);
+int rate_control_open(struct rate_control *r, struct err *e);
+void rate_control_close(struct rate_control *r);
 
 /* Return 1 if the caller must code the groups of `which', if any, and call again with the
  * new size; 0 at the end.  If bytes then exceeds the budget, no t was found that fits. */
-int regulate_next(struct regulate *r, uint64_t bytes);
+int rate_control_next(struct rate_control *r, uint64_t bytes);
 
 /* Estimate the slope -d log bytes / d t of n values that take this number of bytes. */
-double regulate_steep(double bytes, double n);
+double rate_control_steep(double bytes, double n);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/detmath.h"
 #include "base/err.h"
-#include "sync/regulate.h"
+#include "sync/rate_control.h"
 
 /*
  * The limits of the search.  They only affect how often groups are coded, which
@@ -11,129 +11,129 @@
  */
 enum {
 	/* always near enough to the budget: frames are padded to multiples of this */
-	REGULATE_PAD = 8,
+	RATE_CONTROL_PAD = 8,
 	/* with at most this many groups, each is a large part of the whole and may be
 	 * coded twice as often */
-	REGULATE_FEW = 8,
+	RATE_CONTROL_FEW = 8,
 	/* with more groups than this, an eighth of them is a good sample of all */
-	REGULATE_MANY = 256,
+	RATE_CONTROL_MANY = 256,
 	/* with more groups than this, sizes of coded ones replace the estimates */
-	REGULATE_SEVERAL = 64,
-	REGULATE_ENTRY = 4,	/* approximate bytes of a coded group beside its body */
-	/* least number of groups coded in a pass, if there are more than REGULATE_MANY */
-	REGULATE_SOME = 12,
-	REGULATE_SOLVES = 6,
+	RATE_CONTROL_SEVERAL = 64,
+	RATE_CONTROL_ENTRY = 4,	/* approximate bytes of a coded group beside its body */
+	/* least number of groups coded in a pass, if there are more than RATE_CONTROL_MANY */
+	RATE_CONTROL_SOME = 12,
+	RATE_CONTROL_SOLVES = 6,
 	/* the slope is learned from at least one in this many of the given groups */
-	REGULATE_TELLING = 8,
+	RATE_CONTROL_TELLING = 8,
 	/* after this many passes, none is made that only codes groups again */
-	REGULATE_PASSES = 16,
+	RATE_CONTROL_PASSES = 16,
 	/* most rounds that code some groups again; most rounds in a row without a gain */
-	REGULATE_ROUNDS = 40,
-	REGULATE_STUCK = 4,
+	RATE_CONTROL_ROUNDS = 40,
+	RATE_CONTROL_STUCK = 4,
 	/* most times that one group is coded again to fill the remaining room */
-	REGULATE_TRIES = 3,
+	RATE_CONTROL_TRIES = 3,
 	/* most times that all groups are coded coarser until they fit, or finer to
 	 * fill the budget */
-	REGULATE_COARSER = 40,
-	REGULATE_FINER = 4
+	RATE_CONTROL_COARSER = 40,
+	RATE_CONTROL_FINER = 4
 };
-/* This share of the budget may be left unused: REGULATE_BAND divided by the number of
- * groups plus one, but at most REGULATE_WIDEST and at least REGULATE_LEAST. */
-#define REGULATE_BAND 0.012
-#define REGULATE_WIDEST 0.002
-#define REGULATE_LEAST 0.0002
-#define REGULATE_WIDE 0.0045	/* share accepted at the end: sizes may jump */
-/* Differences of t. A group's t differs from r->all by at most REGULATE_APART, and by at
- * most REGULATE_APART_OF_E times the slope: where bytes respond least to t, errors
+/* This share of the budget may be left unused: RATE_CONTROL_BAND divided by the number of
+ * groups plus one, but at most RATE_CONTROL_WIDEST and at least RATE_CONTROL_LEAST. */
+#define RATE_CONTROL_BAND 0.012
+#define RATE_CONTROL_WIDEST 0.002
+#define RATE_CONTROL_LEAST 0.0002
+#define RATE_CONTROL_WIDE 0.0045	/* share accepted at the end: sizes may jump */
+/* Differences of t. A group's t differs from r->all by at most RATE_CONTROL_APART, and by at
+ * most RATE_CONTROL_APART_OF_E times the slope: where bytes respond least to t, errors
  * respond most. */
-#define REGULATE_APART 0.035
-#define REGULATE_APART_OF_E 0.07
-#define REGULATE_FAR 1.4	/* the largest move of t at once */
-#define REGULATE_TRUST 0.5	/* the largest |all - start| while groups are uncoded */
-#define REGULATE_TELLS 0.02	/* two codes give a slope if their t differ by more */
+#define RATE_CONTROL_APART 0.035
+#define RATE_CONTROL_APART_OF_E 0.07
+#define RATE_CONTROL_FAR 1.4	/* the largest move of t at once */
+#define RATE_CONTROL_TRUST 0.5	/* the largest |all - start| while groups are uncoded */
+#define RATE_CONTROL_TELLS 0.02	/* two codes give a slope if their t differ by more */
 /* The slope -d log bytes / d t of a group is about this number divided by its bits per
  * value.  On normal values we measured 1.2 at 1 bit and 4 at 1/3 bit. */
-#define REGULATE_SLOPE 1.25
-#define REGULATE_STEEP 6
-/* Bits per value are about c log(1 + REGULATE_ABOVE mean(x^2) / step^2), c a constant. */
-#define REGULATE_ABOVE 6
-#define REGULATE_PRIOR 0.05	/* weight of the estimates, as a share of all bytes */
+#define RATE_CONTROL_SLOPE 1.25
+#define RATE_CONTROL_STEEP 6
+/* Bits per value are about c log(1 + RATE_CONTROL_ABOVE mean(x^2) / step^2), c a constant. */
+#define RATE_CONTROL_ABOVE 6
+#define RATE_CONTROL_PRIOR 0.05	/* weight of the estimates, as a share of all bytes */
 
 enum { PHASE_START, PHASE_FIXED, PHASE_PASS, PHASE_SETTLE, PHASE_CHOSEN };
 
 static double
-regulate_clamp(double v, double lo, double hi)
+rate_control_clamp(double v, double lo, double hi)
 {
 	return v < lo ? lo : v > hi ? hi : v;
 }
 
 static double
-regulate_apart(const struct regulate *r)
+rate_control_apart(const struct rate_control *r)
 {
-	return fmin(REGULATE_APART, REGULATE_APART_OF_E * r->e);
+	return fmin(RATE_CONTROL_APART, RATE_CONTROL_APART_OF_E * r->e);
 }
 
 static int
-regulate_coded(const struct regulate_code *c)
+rate_control_coded(const struct rate_control_code *c)
 {
 	return c->t < HUGE_VAL;
 }
 
 static double
-regulate_cost(const struct regulate *r, const struct regulate_group *g,
-    const struct regulate_code *c)
+rate_control_cost(const struct rate_control *r, const struct rate_control_group *g,
+    const struct rate_control_code *c)
 {
 	return (double)r->cost(g->plan.codec, c->len, 1);
 }
 
 double
-regulate_steep(double bytes, double n)
+rate_control_steep(double bytes, double n)
 {
-	return bytes > 0 ? regulate_clamp(REGULATE_SLOPE * n / (8 * bytes),
-	    0.05, REGULATE_STEEP) : 0;
+	return bytes > 0 ? rate_control_clamp(RATE_CONTROL_SLOPE * n / (8 * bytes),
+	    0.05, RATE_CONTROL_STEEP) : 0;
 }
 
 /* Return the slope of a coded group: measured from its two codes if they are far enough
  * apart, otherwise the assumed one. */
 static double
-regulate_slope(const struct regulate *r, const struct regulate_group *g)
+rate_control_slope(const struct rate_control *r, const struct rate_control_group *g)
 {
-	const double e = r->bend * regulate_steep((double)g->code.len, g->n);
+	const double e = r->bend * rate_control_steep((double)g->code.len, g->n);
 	const double by = g->other.t - g->code.t;
 
-	if (!(fabs(by) > REGULATE_TELLS && fabs(by) < REGULATE_FAR) ||
+	if (!(fabs(by) > RATE_CONTROL_TELLS && fabs(by) < RATE_CONTROL_FAR) ||
 	    g->code.len == 0 || g->other.len == 0)
 		return e;
-	return regulate_clamp(detmath_log((double)g->code.len /
+	return rate_control_clamp(detmath_log((double)g->code.len /
 	    (double)g->other.len) / by, e / 3, 3 * e);
 }
 
 /* Estimate the bytes that a coded group would take at t = r->all. */
 static double
-regulate_there(const struct regulate *r, const struct regulate_group *g)
+rate_control_there(const struct rate_control *r, const struct rate_control_group *g)
 {
-	const double at = regulate_cost(r, g, &g->code), by = g->code.t - r->all;
+	const double at = rate_control_cost(r, g, &g->code), by = g->code.t - r->all;
 
-	return by == 0 ? at : at * detmath_exp(regulate_clamp(
-	    regulate_slope(r, g) * by, -10, 10));
+	return by == 0 ? at : at * detmath_exp(rate_control_clamp(
+	    rate_control_slope(r, g) * by, -10, 10));
 }
 
 /* ---- before any group is coded ---- */
 
 /* Return the aim: the bytes that all groups with a rate parameter should take together. */
 static double
-regulate_aim(const struct regulate *r)
+rate_control_aim(const struct rate_control *r)
 {
 	return fmax((double)r->budget - r->band / 2 - ((double)r->bytes - r->now), 1);
 }
 
 /* Estimate a group's bytes, up to a common factor, from its energy and its step. */
 static double
-regulate_rough(const struct regulate_group *g)
+rate_control_rough(const struct rate_control_group *g)
 {
 	const double arg = (double)g->plan.arg, n = g->n;
 
-	return (double)REGULATE_ENTRY + n * detmath_log(1 + REGULATE_ABOVE *
+	return (double)RATE_CONTROL_ENTRY + n * detmath_log(1 + RATE_CONTROL_ABOVE *
 	    (arg > 0 ? fmin(g->seen.sumsq / n / (arg * arg), 1e12) : 1));
 }
 
@@ -141,25 +141,25 @@ regulate_rough(const struct regulate_group *g)
  * save more where values have fewer bits (measured on gradients, with and without a
  * residual: 0.6 of the bytes are left at a quarter of a bit, 0.9 at four). */
 static void
-regulate_guess(struct regulate *r)
+rate_control_guess(struct rate_control *r)
 {
-	const double aim = regulate_aim(r);
+	const double aim = rate_control_aim(r);
 	double rough = 0, n = 0, share;
 	size_t j;
 
 	for (j = 0; j < r->k; j++) {
-		rough += regulate_rough(&r->g[r->order[j]]);
+		rough += rate_control_rough(&r->g[r->order[j]]);
 		n += r->g[r->order[j]].n;
 	}
 	/* above two bits per value, halving the step takes one more bit */
-	if (r->k > REGULATE_SEVERAL)
-		r->bend = regulate_clamp(0.8 + 0.8 * aim / n, 1, 1.15);
-	share = regulate_clamp(0.72 + 0.115 * detmath_log(8 * aim / n), 0.45, 1);
+	if (r->k > RATE_CONTROL_SEVERAL)
+		r->bend = rate_control_clamp(0.8 + 0.8 * aim / n, 1, 1.15);
+	share = rate_control_clamp(0.72 + 0.115 * detmath_log(8 * aim / n), 0.45, 1);
 	for (j = 0; j < r->k; j++) {
-		struct regulate_group *g = &r->g[r->order[j]];
+		struct rate_control_group *g = &r->g[r->order[j]];
 
-		g->weight = regulate_rough(g) * share * aim / rough;
-		g->slope = regulate_steep(g->weight, g->n);
+		g->weight = rate_control_rough(g) * share * aim / rough;
+		g->slope = rate_control_steep(g->weight, g->n);
 	}
 }
 
@@ -168,76 +168,76 @@ regulate_guess(struct regulate *r)
 /* Add up the bytes of all groups at t = r->all, estimated for coded groups by their
  * slopes and for uncoded ones in proportion to their weights. */
 static void
-regulate_sums(struct regulate *r)
+rate_control_sums(struct rate_control *r)
 {
 	double weight = 0, slopes = 0, at, e;
-	const struct regulate_group *g;
+	const struct rate_control_group *g;
 	size_t j;
 
 	r->now = r->sent = r->open = 0;
 	for (j = 0; j < r->k; j++) {
 		g = &r->g[r->order[j]];
-		if (!regulate_coded(&g->code)) {
+		if (!rate_control_coded(&g->code)) {
 			at = g->weight * detmath_exp(-r->bend * g->slope *
-			    regulate_clamp(r->all, -2, 2));
+			    rate_control_clamp(r->all, -2, 2));
 			r->open += at;
 			slopes += r->bend * g->slope * at;
 			continue;
 		}
-		r->now += regulate_cost(r, g, &g->code);
-		e = regulate_slope(r, g);
-		at = regulate_there(r, g);
+		r->now += rate_control_cost(r, g, &g->code);
+		e = rate_control_slope(r, g);
+		at = rate_control_there(r, g);
 		r->sent += at;
 		slopes += e * at;
 		weight += g->weight * detmath_exp(-r->bend * g->slope *
-		    regulate_clamp(r->all, -2, 2));
+		    rate_control_clamp(r->all, -2, 2));
 	}
-	at = weight > 0 && r->k > REGULATE_SEVERAL ? 0 : REGULATE_PRIOR * (weight +
+	at = weight > 0 && r->k > RATE_CONTROL_SEVERAL ? 0 : RATE_CONTROL_PRIOR * (weight +
 	    r->open);
 	if (r->sent + r->open > 0)
-		r->e = regulate_clamp(slopes / (r->sent + r->open), 0.1,
-		    REGULATE_STEEP);
+		r->e = rate_control_clamp(slopes / (r->sent + r->open), 0.1,
+		    RATE_CONTROL_STEEP);
 	r->open *= weight + at > 0 ? (r->sent + at) / (weight + at) : 0;
 	r->sent += r->open;
 }
 
 /* Set r->all to the t at which all groups together take as many bytes as the aim. */
 static void
-regulate_solve(struct regulate *r)
+rate_control_solve(struct rate_control *r)
 {
 	double move = 1;
 	int i;
 
-	for (i = 0; i < REGULATE_SOLVES && fabs(move) > 1e-3; i++) {
-		regulate_sums(r);
-		move = regulate_clamp(detmath_log(fmax(r->sent, 1) /
-		    regulate_aim(r)) / r->e, -REGULATE_FAR, REGULATE_FAR);
+	for (i = 0; i < RATE_CONTROL_SOLVES && fabs(move) > 1e-3; i++) {
+		rate_control_sums(r);
+		move = rate_control_clamp(detmath_log(fmax(r->sent, 1) /
+		    rate_control_aim(r)) / r->e, -RATE_CONTROL_FAR, RATE_CONTROL_FAR);
 		r->all += move;
 	}
-	regulate_sums(r);
+	rate_control_sums(r);
 }
 
 static void
-regulate_add(struct regulate *r, size_t i, double t)
+rate_control_add(struct rate_control *r, size_t i, double t)
 {
-	struct regulate_group *g = &r->g[i];
+	struct rate_control_group *g = &r->g[i];
 
 	g->other = g->code;
-	g->code = (struct regulate_code){ .t = t };
+	g->code = (struct rate_control_code){ .t = t };
 	r->which[r->many++] = (uint32_t)i;
 }
 
 static int
-regulate_pending(const struct regulate *r, const struct regulate_group *g)
+rate_control_pending(const struct rate_control *r, const struct rate_control_group *g)
 {
-	return !(fabs(g->code.t - r->all) <= regulate_apart(r));
+	return !(fabs(g->code.t - r->all) <= rate_control_apart(r));
 }
 
 /* Record the bytes of all groups, coded near r->all, in r->over or r->within. */
 static void
-regulate_side(struct regulate *r)
+rate_control_side(struct rate_control *r)
 {
-	const struct regulate_end end = { r->all, detmath_log(fmax(r->now, 1)) };
+	const struct rate_control_end end = { r->all, detmath_log(fmax(r->now, 1)) };
 
 	if (r->bytes > r->budget && !(r->over.t >= r->all))
 		r->over = end;
@@ -247,33 +247,33 @@ regulate_side(struct regulate *r)
 
 /* Return 1 if r->over and r->within are both known. */
 static int
-regulate_both(const struct regulate *r)
+rate_control_both(const struct rate_control *r)
 {
 	return r->within.t - r->over.t < HUGE_VAL;
 }
 
 /* Interpolate r->all between r->over and r->within. */
 static void
-regulate_inside(struct regulate *r)
+rate_control_inside(struct rate_control *r)
 {
-	const double aim = detmath_log(regulate_aim(r));
+	const double aim = detmath_log(rate_control_aim(r));
 	const double part = (r->over.bytes - aim) / (r->over.bytes - r->within.bytes);
 
-	if (regulate_both(r))
+	if (rate_control_both(r))
 		r->all = r->over.t + (r->within.t - r->over.t) *
 		    (part > 0.05 && part < 0.95 ? part : 0.5);
 }
 
 /* Return the number of uncoded groups, and set *weight to the sum of their weights. */
 static size_t
-regulate_fresh(const struct regulate *r, double *weight)
+rate_control_fresh(const struct rate_control *r, double *weight)
 {
-	const struct regulate_group *g;
+	const struct rate_control_group *g;
 	size_t j, n = 0;
 
 	for (*weight = 0, j = 0; j < r->k; j++) {
 		g = &r->g[r->order[j]];
-		if (!regulate_coded(&g->code)) {
+		if (!rate_control_coded(&g->code)) {
 			*weight += g->weight;
 			n++;
 		}
@@ -284,72 +284,72 @@ regulate_fresh(const struct regulate *r, double *weight)
 /* Return the t for the groups to code next, so that they and the groups that keep their
  * codes add up to the aim. */
 static double
-regulate_beside(const struct regulate *r)
+rate_control_beside(const struct rate_control *r)
 {
-	const struct regulate_group *g;
+	const struct rate_control_group *g;
 	double stay = 0, move = r->sent;
 	size_t j;
 
 	for (j = 0; j < r->k; j++) {
 		g = &r->g[r->order[j]];
-		if (regulate_pending(r, g))
+		if (rate_control_pending(r, g))
 			continue;
-		stay += regulate_cost(r, g, &g->code);
-		move -= r->k > REGULATE_SEVERAL ? regulate_there(r, g) :
-		    regulate_cost(r, g, &g->code);
+		stay += rate_control_cost(r, g, &g->code);
+		move -= r->k > RATE_CONTROL_SEVERAL ? rate_control_there(r, g) :
+		    rate_control_cost(r, g, &g->code);
 	}
 	if (stay == 0)
 		return r->all;
-	return r->all + regulate_clamp(detmath_log(fmax(move, 1) /
-	    fmax(regulate_aim(r) - stay, 1)) / r->e, -regulate_apart(r) / 2,
-	    regulate_apart(r) / 2);
+	return r->all + rate_control_clamp(detmath_log(fmax(move, 1) /
+	    fmax(rate_control_aim(r) - stay, 1)) / r->e, -rate_control_apart(r) / 2,
+	    rate_control_apart(r) / 2);
 }
 
 /* Queue the next uncoded groups for coding, or coded groups that are too far from r->all. */
 static int
-regulate_pass(struct regulate *r)
+rate_control_pass(struct rate_control *r)
 {
-	const struct regulate_group *g;
+	const struct rate_control_group *g;
 	double left, part = 0, t;
-	const size_t fresh = regulate_fresh(r, &left);
-	const size_t some = r->k <= REGULATE_MANY ? 1 : REGULATE_SOME;
-	const int several = r->k > REGULATE_SEVERAL && r->k <= REGULATE_MANY;
+	const size_t fresh = rate_control_fresh(r, &left);
+	const size_t some = r->k <= RATE_CONTROL_MANY ? 1 : RATE_CONTROL_SOME;
+	const int several = r->k > RATE_CONTROL_SEVERAL && r->k <= RATE_CONTROL_MANY;
 	const double was = r->all;
 	size_t j;
 	int again;
 
-	if (r->passes++ >= REGULATE_PASSES && fresh == 0)
+	if (r->passes++ >= RATE_CONTROL_PASSES && fresh == 0)
 		return 0;
 	if (r->even)
-		regulate_side(r);
-	regulate_solve(r);
-	r->all = fresh > 0 ? regulate_clamp(r->all, r->start - REGULATE_TRUST,
-	    r->start + REGULATE_TRUST) : regulate_clamp(r->all, was - REGULATE_FAR,
-	    was + REGULATE_FAR);
-	if (r->even && fabs(r->all - was) <= regulate_apart(r))
+		rate_control_side(r);
+	rate_control_solve(r);
+	r->all = fresh > 0 ? rate_control_clamp(r->all, r->start - RATE_CONTROL_TRUST,
+	    r->start + RATE_CONTROL_TRUST) : rate_control_clamp(r->all, was - RATE_CONTROL_FAR,
+	    was + RATE_CONTROL_FAR);
+	if (r->even && fabs(r->all - was) <= rate_control_apart(r))
 		return 0;
 	if (fresh == 0)
-		regulate_inside(r);
-	regulate_sums(r);
-	t = regulate_beside(r);
+		rate_control_inside(r);
+	rate_control_sums(r);
+	t = rate_control_beside(r);
 	/* first code an eighth of the groups (`several': in two halves), then half of the
 	 * rest or all; recode groups far off while uncoded ones can make up for it */
 	left /= several && r->passes <= 2 ? 16 : fresh == r->k ? 8 :
-	    r->k > REGULATE_MANY && fresh < r->k / 2 ? 1 : 2;
+	    r->k > RATE_CONTROL_MANY && fresh < r->k / 2 ? 1 : 2;
 	again = fresh == 0 || (several && r->passes == 3) ||
-	    (r->k > REGULATE_MANY && r->passes == 2);
+	    (r->k > RATE_CONTROL_MANY && r->passes == 2);
 	for (j = 0; again && j < r->k; j++) {
 		g = &r->g[r->order[j]];
-		if (regulate_coded(&g->code) && regulate_pending(r, g))
-			regulate_add(r, r->order[j], t);
+		if (rate_control_coded(&g->code) && rate_control_pending(r, g))
+			rate_control_add(r, r->order[j], t);
 	}
 	again = r->many > 0;
 	for (j = 0; !again && j < r->k && (part < left || r->many < some); j++) {
 		g = &r->g[r->order[j]];
-		if (regulate_coded(&g->code))
+		if (rate_control_coded(&g->code))
 			continue;
 		part += g->weight;
-		regulate_add(r, r->order[j], t);
+		rate_control_add(r, r->order[j], t);
 	}
 	r->even = fresh == 0;
 	r->phase = PHASE_PASS;
@@ -359,9 +359,9 @@ regulate_pass(struct regulate *r)
 /* ---- the choice ---- */
 
 static void
-regulate_swap(struct regulate_group *g)
+rate_control_swap(struct rate_control_group *g)
 {
-	const struct regulate_code c = g->code;
+	const struct rate_control_code c = g->code;
 
 	g->code = g->other;
 	g->other = c;
@@ -370,38 +370,38 @@ regulate_swap(struct regulate_group *g)
 /* Return how many more bytes a group's other code takes.  Return 0 if there is no other
  * code, or if its factor is too far from the common one to be worth its bytes. */
 static double
-regulate_gain(const struct regulate *r, const struct regulate_group *g)
+rate_control_gain(const struct rate_control *r, const struct rate_control_group *g)
 {
-	if (!regulate_coded(&g->other) || (r->whole == 0 &&
-	    fabs(g->other.t - r->all) > 1.5 * regulate_apart(r)))
+	if (!rate_control_coded(&g->other) || (r->whole == 0 &&
+	    fabs(g->other.t - r->all) > 1.5 * rate_control_apart(r)))
 		return 0;
-	return regulate_cost(r, g, &g->other) - regulate_cost(r, g, &g->code);
+	return rate_control_cost(r, g, &g->other) - rate_control_cost(r, g, &g->code);
 }
 
 /* Choose the shorter code of each group, then longer codes while they fit, beginning
  * with groups that are sent anyway.  Return the number of longer codes. */
 static size_t
-regulate_choose(struct regulate *r)
+rate_control_choose(struct rate_control *r)
 {
 	double room = (double)r->budget - (double)r->bytes - r->slack, gain;
-	struct regulate_group *g;
+	struct rate_control_group *g;
 	size_t j, n = 0;
 	int first;
 
 	for (j = 0; j < r->k; j++) {
 		g = &r->g[r->order[j]];
-		if ((gain = regulate_gain(r, g)) < 0) {
-			regulate_swap(g);
+		if ((gain = rate_control_gain(r, g)) < 0) {
+			rate_control_swap(g);
 			room -= gain;
 		}
 	}
 	for (first = 0; first < 2; first++)
 		for (j = 0; j < r->k; j++) {
 			g = &r->g[r->order[j]];
-			gain = regulate_gain(r, g);
+			gain = rate_control_gain(r, g);
 			if (gain > 0 && gain <= room && (g->code.len == 0) == first) {
 				room -= gain;
-				regulate_swap(g);
+				rate_control_swap(g);
 				n++;
 			}
 		}
@@ -415,23 +415,23 @@ regulate_choose(struct regulate *r)
 /* Set *t to the t at which group g grows by *by bytes (shrinks if *by < 0).  If g may not move
  * that far, set *t to the limit and *by to the change there.  Return 0 if g cannot help. */
 static int
-regulate_move(const struct regulate *r, const struct regulate_group *g,
+rate_control_move(const struct rate_control *r, const struct rate_control_group *g,
     double *t, double *by)
 {
-	const double len = regulate_cost(r, g, &g->code), want = *by;
-	const double e = regulate_slope(r, g);
-	const double end = r->all + (want > 0 ? -1 : 1) * regulate_apart(r);
+	const double len = rate_control_cost(r, g, &g->code), want = *by;
+	const double e = rate_control_slope(r, g);
+	const double end = r->all + (want > 0 ? -1 : 1) * rate_control_apart(r);
 	double gain;
 
-	if (g->code.len == 0 || g->tries >= (r->k <= REGULATE_FEW ?
-	    2 * REGULATE_TRIES : REGULATE_TRIES))
+	if (g->code.len == 0 || g->tries >= (r->k <= RATE_CONTROL_FEW ?
+	    2 * RATE_CONTROL_TRIES : RATE_CONTROL_TRIES))
 		return 0;
-	gain = regulate_gain(r, g);
+	gain = rate_control_gain(r, g);
 	if (gain * want > 0) {		/* between its two codes */
 		if (fabs(gain) < fabs(want))
 			return 0;
 		*t = g->code.t + (g->other.t - g->code.t) *
-		    regulate_clamp(want / gain, 0.03, 0.97);
+		    rate_control_clamp(want / gain, 0.03, 0.97);
 		return 1;
 	}
 	if ((end - g->code.t) * want >= 0)
@@ -448,32 +448,32 @@ regulate_move(const struct regulate *r, const struct regulate_group *g,
 /* Queue for coding again the smallest group that can take all `need' bytes, or else as
  * many groups as are needed. Return 0 if all groups together cannot take half of `need'. */
 static int
-regulate_settle(struct regulate *r, double need)
+rate_control_settle(struct rate_control *r, double need)
 {
 	double by, t = 0, to, sum = 0;
-	struct regulate_group *g;
+	struct rate_control_group *g;
 	size_t j, best = r->n;
 
 	for (j = 0; j < r->k; j++) {
 		g = &r->g[r->order[j]];
 		by = need;
 		if ((best == r->n || g->n < r->g[best].n) &&
-		    regulate_move(r, g, &to, &by) && by == need) {
+		    rate_control_move(r, g, &to, &by) && by == need) {
 			best = r->order[j];
 			t = to;
 		}
 	}
 	if (best < r->n) {
 		r->g[best].tries++;
-		regulate_add(r, best, t);
+		rate_control_add(r, best, t);
 		return 1;
 	}
 	for (j = 0; j < r->k && fabs(sum) < fabs(need); j++) {
 		by = need - sum;
-		if (!regulate_move(r, &r->g[r->order[j]], &t, &by))
+		if (!rate_control_move(r, &r->g[r->order[j]], &t, &by))
 			continue;
 		sum += by;
-		regulate_add(r, r->order[j], t);
+		rate_control_add(r, r->order[j], t);
 	}
 	if (fabs(sum) >= fabs(need) / 2)
 		return 1;
@@ -488,27 +488,27 @@ regulate_settle(struct regulate *r, double need)
 /* Queue all groups for coding again: at a t between r->over and r->within while these are
  * far apart, otherwise at distances from r->all that double. Return 0 at the end. */
 static int
-regulate_whole(struct regulate *r, int fits)
+rate_control_whole(struct rate_control *r, int fits)
 {
-	const double by = regulate_apart(r) * (1 << (r->whole < 5 ? r->whole : 5));
-	const int near = r->within.t - r->over.t < 1.5 * regulate_apart(r);
+	const double by = rate_control_apart(r) * (1 << (r->whole < 5 ? r->whole : 5));
+	const int near = r->within.t - r->over.t < 1.5 * rate_control_apart(r);
 	size_t j;
 
-	regulate_side(r);
-	if (r->whole++ >= (fits ? REGULATE_FINER : REGULATE_COARSER) || (fits && near))
+	rate_control_side(r);
+	if (r->whole++ >= (fits ? RATE_CONTROL_FINER : RATE_CONTROL_COARSER) || (fits && near))
 		return 0;
-	if (!near && regulate_both(r))
-		regulate_inside(r);
+	if (!near && rate_control_both(r))
+		rate_control_inside(r);
 	else
 		r->all += fits ? -by : by;
 	for (j = 0; j < r->k; j++)
-		regulate_add(r, r->order[j], r->all);
+		rate_control_add(r, r->order[j], r->all);
 	return r->k > 0;
 }
 
 /* Do one round.  Return 0 when the size is good enough or improves no further. */
 static int
-regulate_round(struct regulate *r)
+rate_control_round(struct rate_control *r)
 {
 	const double room = (double)r->budget - (double)r->bytes;
 	const double need = room - r->band / 2;
@@ -520,17 +520,17 @@ regulate_round(struct regulate *r)
 	r->stuck = r->rounds > 0 && !(fabs(room) < 0.9 * fabs(r->before)) ?
 	    r->stuck + 1 : 0;
 	r->before = room;
-	if (r->rounds++ < REGULATE_ROUNDS && r->stuck < REGULATE_STUCK) {
-		regulate_sums(r);
-		if (regulate_settle(r, need))
+	if (r->rounds++ < RATE_CONTROL_ROUNDS && r->stuck < RATE_CONTROL_STUCK) {
+		rate_control_sums(r);
+		if (rate_control_settle(r, need))
 			return 1;
-		if (regulate_pass(r))
+		if (rate_control_pass(r))
 			return 1;
 	}
-	if (room >= 0 && room < fmax(REGULATE_WIDE * (double)r->budget,
-	    4 * REGULATE_PAD))
+	if (room >= 0 && room < fmax(RATE_CONTROL_WIDE * (double)r->budget,
+	    4 * RATE_CONTROL_PAD))
 		return 0;
-	return regulate_whole(r, room >= 0);
+	return rate_control_whole(r, room >= 0);
 }
 
 /* ---- the whole search ---- */
@@ -539,73 +539,73 @@ regulate_round(struct regulate *r)
  * assumed.  Learn nothing from a few of many given groups: one group whose size hardly
  * changed would move all others. */
 static void
-regulate_learn(struct regulate *r)
+rate_control_learn(struct rate_control *r)
 {
-	const int enough = r->many >= r->given / REGULATE_TELLING;
+	const int enough = r->many >= r->given / RATE_CONTROL_TELLING;
 	double turned = 0, gained = 0;
 	size_t b;
 
 	for (b = 0; b < r->many; b++) {
-		struct regulate_group *g = &r->g[r->which[b]];
+		struct rate_control_group *g = &r->g[r->which[b]];
 		const double by = g->code.t - g->other.t;
 
 		r->made++;
 		r->tried += g->n;
-		if (r->phase != PHASE_PASS || !regulate_coded(&g->other) ||
-		    !(fabs(by) > REGULATE_TELLS))
+		if (r->phase != PHASE_PASS || !rate_control_coded(&g->other) ||
+		    !(fabs(by) > RATE_CONTROL_TELLS))
 			continue;
-		turned += by * regulate_steep((double)g->code.len, g->n) *
+		turned += by * rate_control_steep((double)g->code.len, g->n) *
 		    (double)(g->code.len + g->other.len) / 2;
 		gained += (double)g->other.len - (double)g->code.len;
 	}
 	if (enough && turned * gained > 0)
-		r->bend = regulate_clamp(gained / turned, 0.2, 4);
+		r->bend = rate_control_clamp(gained / turned, 0.2, 4);
 	r->many = 0;
 }
 
 int
-regulate_next(struct regulate *r, uint64_t bytes)
+rate_control_next(struct rate_control *r, uint64_t bytes)
 {
 	size_t i;
 
 	r->bytes = bytes;
-	regulate_learn(r);
+	rate_control_learn(r);
 	switch (r->phase) {
 	case PHASE_START:		/* groups without a rate parameter come first */
 		r->phase = PHASE_FIXED;
 		for (i = 0; i < r->n; i++)
 			if (!codec_rate(&r->g[i].plan))
-				regulate_add(r, i, 0);
+				rate_control_add(r, i, 0);
 		return 1;
 	case PHASE_FIXED:
-		regulate_sums(r);
-		regulate_guess(r);
+		rate_control_sums(r);
+		rate_control_guess(r);
 		if (r->k == 0 || (double)r->bytes - r->now > (double)r->budget)
 			return 0;
 		/* fall through */
 	case PHASE_PASS:
-		regulate_sums(r);
-		if (regulate_pass(r))
+		rate_control_sums(r);
+		if (rate_control_pass(r))
 			return 1;
 		/* fall through */
 	case PHASE_SETTLE:
 		r->slack = 0;
-		r->chosen = regulate_choose(r);
+		r->chosen = rate_control_choose(r);
 		return 1;
 	default:			/* the choice ignores the bytes of frames */
 		if (r->bytes > r->budget && r->chosen > 0) {
 			r->slack += 2;
-			r->chosen = regulate_choose(r);
+			r->chosen = rate_control_choose(r);
 			return 1;
 		}
-		return regulate_round(r);
+		return rate_control_round(r);
 	}
 }
 
 /* Order the groups with a rate parameter so that the first few, however many, are
  * spread evenly over the model: step by the golden ratio. */
 static void
-regulate_spread(struct regulate *r)
+rate_control_spread(struct rate_control *r)
 {
 	size_t step = (size_t)((double)r->k * 0.6180339887), a, b, t, i, at = 0;
 	uint32_t *in = r->which;
@@ -624,21 +624,21 @@ regulate_spread(struct regulate *r)
 }
 
 int
-regulate_open(struct regulate *r, struct err *e)
+rate_control_open(struct rate_control *r, struct err *e)
 {
-	static const struct regulate_code none = { .t = HUGE_VAL };
-	struct regulate_group *g;
+	static const struct rate_control_code none = { .t = HUGE_VAL };
+	struct rate_control_group *g;
 	double sum = 0, bytes = 0;
 
-	*r = (struct regulate){ .g = r->g, .n = r->n, .budget = r->budget,
+	*r = (struct rate_control){ .g = r->g, .n = r->n, .budget = r->budget,
 	    .cost = r->cost, .e = 1, .bend = 1 };
 	for (g = r->g; g < r->g + r->n; g++) {
 		g->other = none;
 		g->tries = 0;
 		g->weight = g->slope = 0;
-		if (!codec_rate(&g->plan) || !(fabs(g->code.t) < REGULATE_FAR))
+		if (!codec_rate(&g->plan) || !(fabs(g->code.t) < RATE_CONTROL_FAR))
 			g->code = none;
-		if (regulate_coded(&g->code)) {
+		if (rate_control_coded(&g->code)) {
 			r->given++;
 			sum += (double)g->code.len * g->code.t;
 			bytes += (double)g->code.len;
@@ -647,8 +647,8 @@ regulate_open(struct regulate *r, struct err *e)
 	}
 	if (bytes > 0)		/* the given rates fit the last shard; the plan's may not */
 		r->all = r->start = sum / bytes;
-	r->band = fmax((double)r->budget * regulate_clamp(REGULATE_BAND /
-	    (double)(r->k + 1), REGULATE_LEAST, REGULATE_WIDEST), REGULATE_PAD);
+	r->band = fmax((double)r->budget * rate_control_clamp(RATE_CONTROL_BAND /
+	    (double)(r->k + 1), RATE_CONTROL_LEAST, RATE_CONTROL_WIDEST), RATE_CONTROL_PAD);
 	r->over.t = -HUGE_VAL;
 	r->within.t = HUGE_VAL;
 	r->order = alloc_get(r->k, sizeof(*r->order), e);
@@ -656,12 +656,12 @@ regulate_open(struct regulate *r, struct err *e)
 	if (r->order == NULL || r->which == NULL)
 		return -ERR_SYS;
 	if (r->k > 0)
-		regulate_spread(r);
+		rate_control_spread(r);
 	return 0;
 }
 
 void
-regulate_close(struct regulate *r)
+rate_control_close(struct rate_control *r)
 {
 	alloc_free(r->order);
 	alloc_free(r->which);

@@ -5,7 +5,7 @@
 #include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "model/ways.h"
+#include "model/route.h"
 
 enum { MODELS = 7, MOST = 24, GRAPHS = 400 };
 
@@ -19,19 +19,19 @@ model(unsigned char hash[MODEL_HASH], unsigned i)
 }
 
 static void
-add(struct ways *x, unsigned from, unsigned to, uint64_t bytes)
+add(struct routes *x, unsigned from, unsigned to, uint64_t bytes)
 {
-	struct way w = { .bytes = bytes, .whole = from == 0, .nth = x->n };
+	struct route w = { .bytes = bytes, .whole = from == 0, .nth = x->n };
 
 	model(w.before, from);
 	model(w.after, to);
-	if (ways_add(x, &w, &e) < 0)
+	if (route_add(x, &w, &e) < 0)
 		abort();
 }
 
 /* Compute the fewest bytes to each model, from no model or from model `from' (0: none). */
 static void
-fewest(const struct ways *x, unsigned from, uint64_t to[MODELS])
+fewest(const struct routes *x, unsigned from, uint64_t to[MODELS])
 {
 	size_t i, k;
 
@@ -39,7 +39,7 @@ fewest(const struct ways *x, unsigned from, uint64_t to[MODELS])
 		to[i] = i == 0 || i == from ? 0 : UINT64_MAX;
 	for (k = 0; k < MODELS; k++)
 		for (i = 0; i < x->n; i++) {
-			const struct way *w = &x->p[i];
+			const struct route *w = &x->p[i];
 			const uint64_t at = to[w->before[MODEL_HASH - 1]];
 			uint64_t *there = &to[w->after[MODEL_HASH - 1]];
 
@@ -51,13 +51,13 @@ fewest(const struct ways *x, unsigned from, uint64_t to[MODELS])
 /* Check that each patch continues the previous one, the first from the given model, and
  * that the bytes add up. */
 static int
-leads(const struct ways *x, const unsigned char *from, size_t last)
+leads(const struct routes *x, const unsigned char *from, size_t last)
 {
 	uint64_t bytes = 0;
 	size_t *list, n, i;
 	int good;
 
-	if (ways_list(x, last, &list, &n, &e) < 0)
+	if (route_list(x, last, &list, &n, &e) < 0)
 		return 0;
 	good = n > 0 && list[n - 1] == last && (x->p[list[0]].whole ||
 	    (from != NULL && memcmp(x->p[list[0]].before, from, MODEL_HASH) == 0));
@@ -71,7 +71,7 @@ leads(const struct ways *x, const unsigned char *from, size_t last)
 
 TEST(test_chance)
 {
-	struct ways x = { NULL, 0, 0 };
+	struct routes x = { NULL, 0, 0 };
 	unsigned char hash[MODEL_HASH];
 	uint64_t to[MODELS];
 	unsigned g, from, bad = 0, none = 0, long_ones = 0;
@@ -88,14 +88,14 @@ TEST(test_chance)
 		}
 		for (from = 0; from < MODELS; from++) {
 			model(hash, from);
-			ways_find(&x, from == 0 ? NULL : hash);
+			route_find(&x, from == 0 ? NULL : hash);
 			fewest(&x, from, to);
 			for (i = 0; i < x.n; i++) {
-				const struct way *w = &x.p[i];
+				const struct route *w = &x.p[i];
 				const uint64_t at = to[w->before[MODEL_HASH - 1]];
 
 				none += w->cost == UINT64_MAX;
-				long_ones += w->prior != WAYS_FIRST;
+				long_ones += w->prior != ROUTE_FIRST;
 				if (w->cost == UINT64_MAX)
 					bad += at != UINT64_MAX;
 				else
@@ -107,36 +107,36 @@ TEST(test_chance)
 	ok(bad == 0, "%u graphs, from each model: the least bytes", GRAPHS);
 	ok(none > 1000 && long_ones > 1000, "%u lead from nowhere, %u behind "
 	    "another", none, long_ones);
-	ways_release(&x);
+	route_release(&x);
 }
 
 TEST(test_edges)
 {
-	struct ways x = { NULL, 0, 0 };
+	struct routes x = { NULL, 0, 0 };
 	unsigned char one[MODEL_HASH];
 	size_t *list, n;
 
 	model(one, 1);
-	ways_find(&x, one);
+	route_find(&x, one);
 	ok(x.n == 0, "of nothing");
 	/* a whole model equal to the present one is no step of a way */
 	add(&x, 0, 1, 5);
 	add(&x, 1, 2, UINT64_MAX - 1);
 	add(&x, 2, 3, 1);
-	ways_find(&x, one);
+	route_find(&x, one);
 	is_u64(x.p[1].cost, UINT64_MAX - 1, "from the one that is there");
 	is_u64(x.p[2].cost, UINT64_MAX, "no sum beyond 64 bits");
-	ways_find(&x, NULL);
+	route_find(&x, NULL);
 	is_u64(x.p[1].cost, UINT64_MAX, "nor behind a whole one");
 	x.p[1].bytes = 7;
-	ways_find(&x, NULL);
+	route_find(&x, NULL);
 	is_u64(x.p[2].cost, 13, "a whole one and two patches");
-	ok(ways_list(&x, 2, &list, &n, &e) == 0 && n == 3 && list[0] == 0 &&
+	ok(route_list(&x, 2, &list, &n, &e) == 0 && n == 3 && list[0] == 0 &&
 	    list[1] == 1 && list[2] == 2, "patches in their order");
 	free(list);
 	/* for equal bytes the earlier one */
 	add(&x, 1, 2, 7);
-	ways_find(&x, NULL);
+	route_find(&x, NULL);
 	ok(x.p[2].prior == 1, "of two equal ways the first");
-	ways_release(&x);
+	route_release(&x);
 }

@@ -2,10 +2,10 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
-#include "model/ways.h"
+#include "model/route.h"
 
 int
-ways_add(struct ways *x, const struct way *w, struct err *e)
+route_add(struct routes *x, const struct route *w, struct err *e)
 {
 	int r = alloc_grow(&x->p, &x->cap, x->n + 1, sizeof(*x->p), e);
 
@@ -15,7 +15,7 @@ ways_add(struct ways *x, const struct way *w, struct err *e)
 }
 
 void
-ways_release(struct ways *x)
+route_release(struct routes *x)
 {
 	alloc_free(x->p);
 	memset(x, 0, sizeof(*x));
@@ -23,10 +23,10 @@ ways_release(struct ways *x)
 
 /* Let the way to i go through k if this takes fewer bytes.  Return 1 if it does. */
 static int
-ways_shorter(struct ways *x, size_t i, size_t k)
+route_shorter(struct routes *x, size_t i, size_t k)
 {
-	struct way *w = &x->p[i];
-	const struct way *p = &x->p[k];
+	struct route *w = &x->p[i];
+	const struct route *p = &x->p[k];
 
 	if (w->whole || p->cost >= UINT64_MAX - w->bytes ||
 	    p->cost + w->bytes >= w->cost ||
@@ -41,30 +41,30 @@ ways_shorter(struct ways *x, size_t i, size_t k)
  * Each patch costs bytes, so none occurs twice on a way and a way is at most x->n
  * long. */
 void
-ways_find(struct ways *x, const unsigned char *from)
+route_find(struct routes *x, const unsigned char *from)
 {
-	struct way *w;
+	struct route *w;
 	size_t i, k, round;
 	int more = 1;
 
 	for (i = 0; i < x->n; i++) {
 		w = &x->p[i];
-		w->prior = WAYS_FIRST;
+		w->prior = ROUTE_FIRST;
 		w->cost = w->whole || (from != NULL &&
 		    memcmp(w->before, from, MODEL_HASH) == 0) ? w->bytes : UINT64_MAX;
 	}
 	for (round = 0; more && round < x->n; round++)
 		for (more = 0, i = 0; i < x->n; i++)
 			for (k = 0; k < x->n; k++)
-				more |= ways_shorter(x, i, k);
+				more |= route_shorter(x, i, k);
 }
 
 int
-ways_list(const struct ways *x, size_t last, size_t **list, size_t *n, struct err *e)
+route_list(const struct routes *x, size_t last, size_t **list, size_t *n, struct err *e)
 {
 	size_t i;
 
-	for (*n = 0, i = last; i != WAYS_FIRST; i = x->p[i].prior)
+	for (*n = 0, i = last; i != ROUTE_FIRST; i = x->p[i].prior)
 		++*n;
 	if ((*list = alloc_get(*n, sizeof(**list), e)) == NULL)
 		return -ERR_SYS;

@@ -19,19 +19,19 @@
 #include "base/scan.h"
 #include "base/statedir.h"
 #include "base/temp.h"
-#include "model/swap.h"
+#include "model/replace.h"
 
-const char *const swap_ways[] = { "reflink", "in-place", "copy", NULL };
+const char *const replace_ways[] = { "reflink", "in-place", "copy", NULL };
 
-/* Files in the directory beside the model (swap.h). */
-static const char *const names[SWAP_NAMES] = { "lock", "new", "old",
+/* Files in the directory beside the model (replace.h). */
+static const char *const names[REPLACE_NAMES] = { "lock", "new", "old",
 	"ready", "redo", "marker" };
 enum { LOCK, NEW, OLD, READY, REDO, MARKER };
 
-enum { SWAP_PIECE = 1 << 20 };
+enum { REPLACE_PIECE = 1 << 20 };
 
 int
-swap_open(struct swap *s, const char *path, const struct cli *cli,
+replace_open(struct replace *s, const char *path, const struct cli *cli,
     struct err *e)
 {
 	const char *name;
@@ -53,7 +53,7 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 	if ((s->home = alloc_get(n + 16, 1, e)) == NULL)
 		return -ERR_SYS;
 	(void)snprintf(s->home, n + 16, "%s.ace-patch", s->path);
-	for (i = 0; i < SWAP_NAMES; i++)
+	for (i = 0; i < REPLACE_NAMES; i++)
 		if ((s->at[i] = alloc_path(s->home, names[i], e)) == NULL)
 			return -ERR_SYS;
 	/* as for a device's state, refuse a directory in which others may write, or a
@@ -63,7 +63,7 @@ swap_open(struct swap *s, const char *path, const struct cli *cli,
 
 /* Prepare the descriptors of the files that will change; none is open yet. */
 static int
-swap_fds(struct swap *s, const struct model *m, struct err *e)
+replace_fds(struct replace *s, const struct model *m, struct err *e)
 {
 	size_t i;
 
@@ -79,7 +79,7 @@ swap_fds(struct swap *s, const struct model *m, struct err *e)
 }
 
 static void
-swap_drop(struct swap *s)
+replace_drop(struct replace *s)
 {
 	size_t i;
 
@@ -92,22 +92,22 @@ swap_drop(struct swap *s)
 }
 
 void
-swap_close(struct swap *s)
+replace_close(struct replace *s)
 {
 	size_t i;
 
-	swap_drop(s);
+	replace_drop(s);
 	journal_drop(&s->redo);
 	statedir_close(&s->dir);
-	for (i = 0; i < SWAP_NAMES; i++)
+	for (i = 0; i < REPLACE_NAMES; i++)
 		alloc_free(s->at[i]);
 	alloc_free(s->path);
 	alloc_free(s->home);
-	*s = (struct swap)SWAP_INIT;
+	*s = (struct replace)REPLACE_INIT;
 }
 
 void
-swap_known(struct swap *s, const struct model *m,
+replace_known(struct replace *s, const struct model *m,
     const unsigned char hash[MODEL_HASH], uint64_t step)
 {
 	struct journal_mark mark = { .step = step, .stamp = model_stamp(m) };
@@ -153,7 +153,7 @@ looks_add(void *arg, const char *path, const char *name, struct err *e)
 
 /* Add up the state of a file, or of a directory and all that is in it. */
 static int
-swap_looks(const char *path, struct looks *l, struct err *e)
+replace_looks(const char *path, struct looks *l, struct err *e)
 {
 	struct stat st, rights;
 
@@ -173,7 +173,7 @@ swap_looks(const char *path, struct looks *l, struct err *e)
 /* Remove a file, or a directory of files.  Keep subdirectories and the targets of links,
  * which are not ours. */
 static void
-swap_remove(const struct swap *s, const char *path)
+replace_remove(const struct replace *s, const char *path)
 {
 	const struct dirent *de;
 	DIR *d;
@@ -192,7 +192,7 @@ swap_remove(const struct swap *s, const char *path)
 
 /* Exchange two names atomically. */
 static int
-swap_exchange(const char *a, const char *b)
+replace_exchange(const char *a, const char *b)
 {
 #ifdef __GLIBC__
 	return renameat2(AT(a), AT(b), RENAME_EXCHANGE);
@@ -203,15 +203,15 @@ swap_exchange(const char *a, const char *b)
 }
 
 void
-swap_discard(struct swap *s)
+replace_discard(struct replace *s)
 {
-	swap_drop(s);
+	replace_drop(s);
 	journal_drop(&s->redo);
-	if (s->placed)		/* swap_lock of the next call checks it again */
+	if (s->placed)		/* replace_lock of the next call checks it again */
 		return;
 	(void)unlinkat(AT(s->at[READY]), 0);
-	swap_remove(s, s->at[NEW]);
-	swap_remove(s, s->at[OLD]);
+	replace_remove(s, s->at[NEW]);
+	replace_remove(s, s->at[OLD]);
 	temp_leave(s->at[NEW]);
 	s->staged = 0;
 }
@@ -220,15 +220,15 @@ swap_discard(struct swap *s)
 
 /* Copy a file's bytes from `at' up to `end' or, if it is shorter, up to its end. */
 static int
-swap_fill(const char *path, int from, int to, uint64_t at, uint64_t end, struct err *e)
+replace_fill(const char *path, int from, int to, uint64_t at, uint64_t end, struct err *e)
 {
-	unsigned char *p = alloc_raw(SWAP_PIECE, 1, e);
+	unsigned char *p = alloc_raw(REPLACE_PIECE, 1, e);
 	size_t n = 1;
 	int r = p != NULL ? 0 : -ERR_SYS;
 
 	for (; r == 0 && n > 0 && at < end; at += n)
-		if ((r = fd_read_at(from, (off_t)at, p, end - at < SWAP_PIECE ?
-		    (size_t)(end - at) : SWAP_PIECE, &n, path, e)) == 0)
+		if ((r = fd_read_at(from, (off_t)at, p, end - at < REPLACE_PIECE ?
+		    (size_t)(end - at) : REPLACE_PIECE, &n, path, e)) == 0)
 			r = fd_write_at(to, (off_t)at, p, n, path, e);
 	alloc_free(p);
 	return r;
@@ -236,7 +236,7 @@ swap_fill(const char *path, int from, int to, uint64_t at, uint64_t end, struct 
 
 /* Give the next model the owner, group, mode and ACL of the file at path, or fail. */
 static int
-swap_owned(int fd, const struct stat *was, const char *path, const char *to,
+replace_owned(int fd, const struct stat *was, const char *path, const char *to,
     struct err *e)
 {
 	struct stat st;
@@ -252,7 +252,7 @@ swap_owned(int fd, const struct stat *was, const char *path, const char *to,
 /* Make a new file like the one at path, which is open as `from'; *fd stays open.  With a
  * reflink the new file shares its bytes. */
 static int
-swap_like(const struct swap *s, int from, const char *path, const char *to, int *fd,
+replace_like(const struct replace *s, int from, const char *path, const char *to, int *fd,
     struct err *e)
 {
 	struct stat st;
@@ -263,7 +263,7 @@ swap_like(const struct swap *s, int from, const char *path, const char *to, int 
 	*fd = openat(AT(to), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (*fd < 0)
 		return err_sys(e, "'%s'", to);
-	if ((r = swap_owned(*fd, &st, path, to, e)) == 0 && s->way == SWAP_REFLINK &&
+	if ((r = replace_owned(*fd, &st, path, to, e)) == 0 && s->way == REPLACE_REFLINK &&
 	    ioctl(*fd, FICLONE, from) < 0)
 		r = err_sys(e, "cannot make a reflink of '%s'", path);
 	return r;
@@ -271,7 +271,7 @@ swap_like(const struct swap *s, int from, const char *path, const char *to, int 
 
 /* Refuse files that the next directory cannot have. */
 static int
-swap_plain(void *arg, const char *path, const char *name, struct err *e)
+replace_plain(void *arg, const char *path, const char *name, struct err *e)
 {
 	struct stat st;
 
@@ -284,7 +284,7 @@ swap_plain(void *arg, const char *path, const char *name, struct err *e)
 
 /* Link, or else copy, a file that does not change into the next directory. */
 static int
-swap_both(const struct swap *s, const char *path, const char *to, struct err *e)
+replace_both(const struct replace *s, const char *path, const char *to, struct err *e)
 {
 	struct stat st;
 	int from, fd = -1, r;
@@ -295,9 +295,9 @@ swap_both(const struct swap *s, const char *path, const char *to, struct err *e)
 		return err_sys(e, "'%s'", to);
 	if ((r = fd_open(path, FD_FILE, &from, &st, e)) < 0)
 		return r;
-	if ((r = swap_like(s, from, path, to, &fd, e)) == 0 &&
-	    (s->way == SWAP_REFLINK ||
-	    (r = swap_fill(path, from, fd, 0, UINT64_MAX, e)) == 0) && fsync(fd) < 0)
+	if ((r = replace_like(s, from, path, to, &fd, e)) == 0 &&
+	    (s->way == REPLACE_REFLINK ||
+	    (r = replace_fill(path, from, fd, 0, UINT64_MAX, e)) == 0) && fsync(fd) < 0)
 		r = err_sys(e, "'%s'", to);
 	if (fd >= 0)
 		(void)close(fd);
@@ -306,11 +306,11 @@ swap_both(const struct swap *s, const char *path, const char *to, struct err *e)
 }
 
 static int
-swap_link(void *arg, const char *path, const char *name, struct err *e)
+replace_link(void *arg, const char *path, const char *name, struct err *e)
 {
-	const struct swap *s = arg;
+	const struct replace *s = arg;
 	char *to = alloc_path(s->at[NEW], name, e);
-	const int r = to != NULL ? swap_both(s, path, to, e) : -ERR_SYS;
+	const int r = to != NULL ? replace_both(s, path, to, e) : -ERR_SYS;
 
 	alloc_free(to);
 	return r;
@@ -319,7 +319,7 @@ swap_link(void *arg, const char *path, const char *name, struct err *e)
 /* Give the next directory the owner and mode of the model's.  last 0: then let
  * the owner write in it; 1: first link or copy into it all files that it lacks. */
 static int
-swap_folder(struct swap *s, int last, struct err *e)
+replace_folder(struct replace *s, int last, struct err *e)
 {
 	const char *new = s->at[NEW];
 	struct stat st;
@@ -327,11 +327,11 @@ swap_folder(struct swap *s, int last, struct err *e)
 
 	if (fstatat(AT(s->path), &st, 0) < 0)
 		return err_sys(e, "'%s'", s->path);
-	if (last && (r = scan(s->path, 1, swap_link, s, e)) < 0)
+	if (last && (r = scan(s->path, 1, replace_link, s, e)) < 0)
 		return r;
 	if ((fd = openat(AT(new), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return err_sys(e, "'%s'", new);
-	r = swap_owned(fd, &st, s->path, new, e);
+	r = replace_owned(fd, &st, s->path, new, e);
 	if (r == 0 && !last && fchmod(fd, 0700) < 0)
 		r = err_sys(e, "'%s'", new);
 	(void)close(fd);
@@ -340,7 +340,7 @@ swap_folder(struct swap *s, int last, struct err *e)
 
 /* Return 1 if path is a mount point, which cannot be renamed. */
 static int
-swap_mounted(const char *path)
+replace_mounted(const char *path)
 {
 #ifdef STATX_ATTR_MOUNT_ROOT
 	struct statx st;
@@ -354,7 +354,7 @@ swap_mounted(const char *path)
 }
 
 static int
-swap_unable(const struct swap *s, struct err *e)
+replace_unable(const struct replace *s, struct err *e)
 {
 	return err_set(e, ERR_REFUSED, "'%s' cannot be exchanged with another "
 	    "directory (%s): use --way in-place", s->path, strerror(errno));
@@ -364,7 +364,7 @@ swap_unable(const struct swap *s, struct err *e)
  * directories can be exchanged.  Renaming the model onto home always fails, since home
  * has its lock and so is not empty; errno tells why. */
 static int
-swap_try(const struct swap *s, struct err *e)
+replace_try(const struct replace *s, struct err *e)
 {
 	const char *new = s->at[NEW], *old = s->at[OLD];
 	int r;
@@ -373,33 +373,33 @@ swap_try(const struct swap *s, struct err *e)
 		return err_sys(e, "cannot make '%s' and '%s'", new, old);
 	if (rename(s->path, s->home) == 0)
 		r = rename(s->home, s->path) < 0 ? err_sys(e, "cannot rename '%s' "
-		    "back to '%s', rename it by hand", s->home, s->path) : swap_unable(s, e);
+		    "back to '%s', rename it by hand", s->home, s->path) : replace_unable(s, e);
 	else if (errno != ENOTEMPTY && errno != EEXIST)
-		r = swap_unable(s, e);
+		r = replace_unable(s, e);
 	else
-		r = swap_exchange(new, old) < 0 ? swap_unable(s, e) : 0;
-	swap_remove(s, old);
+		r = replace_exchange(new, old) < 0 ? replace_unable(s, e) : 0;
+	replace_remove(s, old);
 	return r;
 }
 
 /* Make a new file for each file that changes. */
 static int
-swap_copies(struct swap *s, const unsigned char *touched, struct err *e)
+replace_copies(struct replace *s, const unsigned char *touched, struct err *e)
 {
 	const struct model_file *f;
 	char *to;
 	size_t i;
 	int r;
 
-	if ((r = swap_try(s, e)) == 0 &&
-	    (r = scan(s->path, 1, swap_plain, s, e)) == 0)
-		r = swap_folder(s, 0, e);
+	if ((r = replace_try(s, e)) == 0 &&
+	    (r = scan(s->path, 1, replace_plain, s, e)) == 0)
+		r = replace_folder(s, 0, e);
 	for (i = 0; i < s->m->nfiles && r == 0; i++) {
 		if (!touched[i])
 			continue;
 		f = &s->m->file[i];
 		to = alloc_path(s->at[NEW], f->name, e);
-		r = to != NULL ? swap_like(s, f->fd, f->path, to, &s->fd[i], e) :
+		r = to != NULL ? replace_like(s, f->fd, f->path, to, &s->fd[i], e) :
 		    -ERR_SYS;
 		alloc_free(to);
 	}
@@ -408,26 +408,26 @@ swap_copies(struct swap *s, const unsigned char *touched, struct err *e)
 
 /* Begin the next model beside the old one. */
 static int
-swap_beside(struct swap *s, const unsigned char *touched, struct err *e)
+replace_beside(struct replace *s, const unsigned char *touched, struct err *e)
 {
 	struct looks now;
 	int r;
 
-	if (swap_mounted(s->path))
+	if (replace_mounted(s->path))
 		return err_set(e, ERR_REFUSED, "'%s' is a mount point, which cannot "
 		    "be renamed: use --way in-place", s->path);
-	if ((r = swap_looks(s->path, &now, e)) < 0)
+	if ((r = replace_looks(s->path, &now, e)) < 0)
 		return r;
 	s->was = now.was;
 	temp_enter(s->at[NEW]);
-	return s->m->dir ? swap_copies(s, touched, e) : swap_like(s, s->m->file[0].fd,
+	return s->m->dir ? replace_copies(s, touched, e) : replace_like(s, s->m->file[0].fd,
 	    s->path, s->at[NEW], &s->fd[0], e);
 }
 
 /* ---- the end ---- */
 
 static int
-swap_changed(const struct swap *s, struct err *e)
+replace_changed(const struct replace *s, struct err *e)
 {
 	return err_set(e, ERR_REFUSED, "'%s' changed after the next model was "
 	    "staged: stage the patch again", s->path);
@@ -436,7 +436,7 @@ swap_changed(const struct swap *s, struct err *e)
 /* Finish once the next model is in place: remove the old one and, unless the model
  * changed meanwhile, write the marker. */
 static int
-swap_finish(struct swap *s, struct err *e)
+replace_finish(struct replace *s, struct err *e)
 {
 	struct model m = MODEL_INIT;
 	struct looks now;
@@ -444,7 +444,7 @@ swap_finish(struct swap *s, struct err *e)
 	int r;
 
 	/* before model_open: removing hard links changes their ctime */
-	swap_remove(s, s->at[OLD]);
+	replace_remove(s, s->at[OLD]);
 	if ((r = model_open(&m, s->path, e)) < 0)
 		return r;
 	s->mark = (struct journal_mark){ .step = s->ready.step,
@@ -456,7 +456,7 @@ swap_finish(struct swap *s, struct err *e)
 		s->marked = m.file[i].inode == s->m->file[i].inode;
 	model_close(&m);
 	if (s->fd == NULL) {
-		if ((r = swap_looks(s->path, &now, e)) < 0)
+		if ((r = replace_looks(s->path, &now, e)) < 0)
 			return r;
 		s->marked = now.was == s->ready.next;
 	}
@@ -473,7 +473,7 @@ swap_finish(struct swap *s, struct err *e)
 /* Apply redo, again if it was applied in part.  read 0: first check that it makes the model
  * that it names; 1: we just wrote it.  Return 0 also if there is no redo. */
 static int
-swap_redo(struct swap *s, int read, struct err *e)
+replace_redo(struct replace *s, int read, struct err *e)
 {
 	struct model m = MODEL_INIT;
 	struct io *f = NULL;
@@ -482,11 +482,11 @@ swap_redo(struct swap *s, int read, struct err *e)
 	if (r <= 0)
 		return r;
 	r = read ? 0 : model_open(&m, s->path, e);
-	if (r == 0 && !read && (r = swap_fds(s, &m, e)) == 0)
+	if (r == 0 && !read && (r = replace_fds(s, &m, e)) == 0)
 		r = journal_apply(&s->redo, f, 0, &s->ready, e);
 	if (r == 0 && (r = journal_apply(&s->redo, f, 1, &s->ready, e)) == 0)
-		r = swap_finish(s, e);
-	swap_drop(s);
+		r = replace_finish(s, e);
+	replace_drop(s);
 	model_close(&m);
 	io_free(f);
 	return r;
@@ -494,7 +494,7 @@ swap_redo(struct swap *s, int read, struct err *e)
 
 /* Return the inode number of path, or 0 if it does not exist. */
 static uint64_t
-swap_inode(const char *path)
+replace_inode(const char *path)
 {
 	struct stat st;
 
@@ -502,62 +502,62 @@ swap_inode(const char *path)
 }
 
 /* Return 1 if the old model, which the exchange has moved to `new', changed after
- * swap_ready looked at it, else 0.  The exchange itself changes the time of last change of
+ * replace_ready looked at it, else 0.  The exchange itself changes the time of last change of
  * a single file. */
 static int
-swap_changing(const struct swap *s, const char *new, struct err *e)
+replace_changing(const struct replace *s, const char *new, struct err *e)
 {
 	struct looks was;
-	const int r = swap_looks(new, &was, e);
+	const int r = replace_looks(new, &was, e);
 
 	return r < 0 ? r : (was.dir ? was.all : was.was) != s->ready.was;
 }
 
 /* The exchange is done: the next model is at path and the old one in `new'.  If the old
- * one changed after swap_ready, exchange them back. */
+ * one changed after replace_ready, exchange them back. */
 static int
-swap_placed(struct swap *s, struct err *e)
+replace_placed(struct replace *s, struct err *e)
 {
 	const char *new = s->at[NEW];
-	const int there = swap_inode(new) != 0;
+	const int there = replace_inode(new) != 0;
 	struct looks now;
 	int changing = 0, r;
 
 	s->placed = 1;
 	/* look at the old model first: removing a file changes the ctime of its other
 	 * links */
-	if (there && (changing = swap_changing(s, new, e)) < 0)
+	if (there && (changing = replace_changing(s, new, e)) < 0)
 		return changing;
-	if ((r = swap_looks(s->path, &now, e)) < 0)
+	if ((r = replace_looks(s->path, &now, e)) < 0)
 		return r;
 	if (now.was != s->ready.next) {	/* somebody replaced the next model meanwhile */
 		s->placed = 0;
-		swap_discard(s);
+		replace_discard(s);
 		return 0;
 	}
 	if (changing > 0) {
-		if (swap_exchange(new, s->path) < 0)
+		if (replace_exchange(new, s->path) < 0)
 			return err_sys(e, "'%s'", new);
 		s->placed = 0;
 		if ((r = io_sync_path(s->path, e)) < 0)
 			return r;
-		swap_discard(s);
-		return swap_changed(s, e);
+		replace_discard(s);
+		return replace_changed(s, e);
 	}
 	if (there)
-		swap_remove(s, s->at[OLD]);
+		replace_remove(s, s->at[OLD]);
 	if (there && renameat(AT(new), AT(s->at[OLD])) < 0)
 		return err_sys(e, "'%s'", s->at[OLD]);
 	return (r = io_sync_path(s->path, e)) < 0 ||
-	    (r = io_sync_file(s->home, e)) < 0 ? r : swap_finish(s, e);
+	    (r = io_sync_file(s->home, e)) < 0 ? r : replace_finish(s, e);
 }
 
 /* Refuse a file in the directory beside the model, which has no lock of ours, so somebody
  * else made it; accept a temporary file of a killed ace-patch. */
 static int
-swap_strange(void *arg, const char *path, const char *name, struct err *e)
+replace_strange(void *arg, const char *path, const char *name, struct err *e)
 {
-	const struct swap *s = arg;
+	const struct replace *s = arg;
 
 	return strstr(name, ".new-") != NULL ? 0 : err_set(e, ERR_REFUSED,
 	    "'%s' was not made by ace-patch, which keeps its files in '%s': "
@@ -566,13 +566,13 @@ swap_strange(void *arg, const char *path, const char *name, struct err *e)
 
 /* Wait for the process that holds the lock. */
 static int
-swap_alone(struct swap *s, struct err *e)
+replace_alone(struct replace *s, struct err *e)
 {
 	const char *path = s->at[LOCK];
 	int r = 0;
 
-	if (swap_inode(path) == 0 &&
-	    (r = scan(s->home, 0, swap_strange, s, e)) < 0 && swap_inode(path) != 0) {
+	if (replace_inode(path) == 0 &&
+	    (r = scan(s->home, 0, replace_strange, s, e)) < 0 && replace_inode(path) != 0) {
 		/* another ace-patch made the lock meanwhile */
 		err_clear(e);
 		r = 0;
@@ -587,9 +587,9 @@ swap_alone(struct swap *s, struct err *e)
 }
 
 int
-swap_lock(struct swap *s, struct err *e)
+replace_lock(struct replace *s, struct err *e)
 {
-	int r = swap_alone(s, e);
+	int r = replace_alone(s, e);
 
 	if (r < 0)
 		return r;
@@ -601,16 +601,16 @@ swap_lock(struct swap *s, struct err *e)
 	 * identifies them */
 	if (!r && (r = io_sync_file(s->home, e)) < 0)
 		return r;
-	if ((r = swap_redo(s, 0, e)) < 0 ||
+	if ((r = replace_redo(s, 0, e)) < 0 ||
 	    (r = journal_mark_read(s->at[READY], &s->ready, e)) < 0)
 		return r;
 	/* either the staged model is still there, or a killed process put it in place, or
 	 * somebody replaced the model and the staged one is removed */
-	s->staged = r > 0 && swap_inode(s->at[NEW]) == s->ready.inode;
-	if (r > 0 && !s->staged && swap_inode(s->path) == s->ready.inode)
-		return swap_placed(s, e);
+	s->staged = r > 0 && replace_inode(s->at[NEW]) == s->ready.inode;
+	if (r > 0 && !s->staged && replace_inode(s->path) == s->ready.inode)
+		return replace_placed(s, e);
 	if (!s->staged)
-		swap_discard(s);
+		replace_discard(s);
 	return 0;
 }
 
@@ -619,7 +619,7 @@ swap_lock(struct swap *s, struct err *e)
 /* Return 1 if a file that changes has another hard link or is behind a symbolic link, so
  * that a change in place could change another model. */
 static int
-swap_shared(const struct model *m, const unsigned char *touched)
+replace_shared(const struct model *m, const unsigned char *touched)
 {
 	char c;
 	size_t i;
@@ -632,63 +632,63 @@ swap_shared(const struct model *m, const unsigned char *touched)
 }
 
 int
-swap_begin(struct swap *s, struct model *m, const unsigned char *touched,
-    enum swap_way way, int staging, struct err *e)
+replace_begin(struct replace *s, struct model *m, const unsigned char *touched,
+    enum replace_way way, int staging, struct err *e)
 {
 	struct err no = ERR_INIT;
 	int r;
 
-	if ((r = swap_fds(s, m, e)) < 0)
+	if ((r = replace_fds(s, m, e)) < 0)
 		return r;
-	if (way == SWAP_ANY || way == SWAP_REFLINK) {
-		s->way = SWAP_REFLINK;
-		r = swap_beside(s, touched, way == SWAP_ANY ? &no : e);
-		if (r == 0 || way == SWAP_REFLINK)
+	if (way == REPLACE_ANY || way == REPLACE_REFLINK) {
+		s->way = REPLACE_REFLINK;
+		r = replace_beside(s, touched, way == REPLACE_ANY ? &no : e);
+		if (r == 0 || way == REPLACE_REFLINK)
 			goto out;
-		swap_discard(s);
-		if ((r = swap_fds(s, m, e)) < 0)
+		replace_discard(s);
+		if ((r = replace_fds(s, m, e)) < 0)
 			return r;
 		cli_say(s->cli, 2, "%s", ERR_MSG(&no));
-		way = staging || swap_shared(m, touched) ? SWAP_COPY : SWAP_PLACE;
+		way = staging || replace_shared(m, touched) ? REPLACE_COPY : REPLACE_PLACE;
 	}
 	s->way = way;
-	r = way == SWAP_PLACE ? journal_begin(&s->redo, s->at[REDO], touched, e) :
-	    swap_beside(s, touched, e);
-	if (r == 0 && way == SWAP_PLACE)
+	r = way == REPLACE_PLACE ? journal_begin(&s->redo, s->at[REDO], touched, e) :
+	    replace_beside(s, touched, e);
+	if (r == 0 && way == REPLACE_PLACE)
 		r = model_again(m, e);
 out:
 	if (r == 0)
 		cli_say(s->cli, 1, "'%s' is changed by %s", s->path,
-		    s->way == SWAP_REFLINK ? "a reflink of its files and a rename" :
-		    s->way == SWAP_COPY ? "a copy of its files and a rename" :
+		    s->way == REPLACE_REFLINK ? "a reflink of its files and a rename" :
+		    s->way == REPLACE_COPY ? "a copy of its files and a rename" :
 		    "writing in place, with a journal");
 	return r;
 }
 
 /* Copy the bytes before `at' that the next file lacks; note that it has all up to `end'. */
 static int
-swap_made(struct swap *s, size_t i, uint64_t at, uint64_t end, struct err *e)
+replace_made(struct replace *s, size_t i, uint64_t at, uint64_t end, struct err *e)
 {
 	const struct model_file *f = &s->m->file[i];
 	const uint64_t made = s->made[i];
 
 	s->made[i] = end > made ? end : made;
-	return at > made ? swap_fill(f->path, f->fd, s->fd[i], made, at, e) : 0;
+	return at > made ? replace_fill(f->path, f->fd, s->fd[i], made, at, e) : 0;
 }
 
 int
-swap_group(struct swap *s, const struct model_span *span,
+replace_group(struct replace *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e)
 {
 	const int fd = s->fd[span->file];
 	int r;
 
-	if (s->way == SWAP_PLACE)
+	if (s->way == REPLACE_PLACE)
 		return journal_group(&s->redo, span, old, new, after, e);
-	if (fd < 0 || (s->way == SWAP_REFLINK && old == new))
+	if (fd < 0 || (s->way == REPLACE_REFLINK && old == new))
 		return 0;
-	if (s->way == SWAP_COPY && (r = swap_made(s, span->file, span->at,
+	if (s->way == REPLACE_COPY && (r = replace_made(s, span->file, span->at,
 	    span->at + span->bytes, e)) < 0)
 		return r;
 	return fd_write_at(fd, (off_t)span->at, new, span->bytes,
@@ -697,47 +697,47 @@ swap_group(struct swap *s, const struct model_span *span,
 
 /* Complete the next model and sync its files; check that its source is unchanged. */
 static int
-swap_whole(struct swap *s, struct err *e)
+replace_whole(struct replace *s, struct err *e)
 {
 	struct looks now, next;
 	size_t i;
 	int r;
 
-	if (s->m->dir && (r = swap_folder(s, 1, e)) < 0)
+	if (s->m->dir && (r = replace_folder(s, 1, e)) < 0)
 		return r;
 	for (i = 0; i < s->m->nfiles; i++) {
 		if (s->fd[i] < 0)
 			continue;
-		if (s->way == SWAP_COPY && (r = swap_made(s, i, s->m->file[i].size,
+		if (s->way == REPLACE_COPY && (r = replace_made(s, i, s->m->file[i].size,
 		    s->m->file[i].size, e)) < 0)
 			return r;
 		if (fsync(s->fd[i]) < 0)
 			return err_sys(e, "'%s'", s->m->file[i].path);
 	}
-	swap_drop(s);
-	if ((r = swap_looks(s->at[NEW], &next, e)) < 0 ||
-	    (r = swap_looks(s->path, &now, e)) < 0 ||
+	replace_drop(s);
+	if ((r = replace_looks(s->at[NEW], &next, e)) < 0 ||
+	    (r = replace_looks(s->path, &now, e)) < 0 ||
 	    (r = model_same(s->m, e)) < 0)
 		return r;
-	s->ready.inode = swap_inode(s->at[NEW]);
+	s->ready.inode = replace_inode(s->at[NEW]);
 	s->ready.next = next.was;
 	s->ready.stamp = now.all + now.to;
 	s->ready.was = s->m->dir ? now.all : now.was;
-	return now.was == s->was ? 0 : swap_changed(s, e);
+	return now.was == s->was ? 0 : replace_changed(s, e);
 }
 
 int
-swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH], uint64_t step,
+replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t step,
     struct err *e)
 {
 	int r;
 
 	s->ready = (struct journal_mark){ .step = step };
 	memcpy(s->ready.hash, hash, MODEL_HASH);
-	if (s->way == SWAP_PLACE)
+	if (s->way == REPLACE_PLACE)
 		return 0;
 	/* `ready' is in the same directory as `new', so one sync covers both */
-	if ((r = swap_whole(s, e)) < 0 || (s->m->dir &&
+	if ((r = replace_whole(s, e)) < 0 || (s->m->dir &&
 	    (r = io_sync_file(s->at[NEW], e)) < 0) ||
 	    (r = io_sync_path(s->home, e)) < 0)
 		return r;
@@ -748,41 +748,41 @@ swap_ready(struct swap *s, const unsigned char hash[MODEL_HASH], uint64_t step,
 }
 
 int
-swap_still(const struct swap *s, struct err *e)
+replace_still(const struct replace *s, struct err *e)
 {
 	struct looks now, next;
 	int r;
 
 	if (!s->staged)
 		return model_same(s->m, e);
-	return (r = swap_looks(s->path, &now, e)) < 0 ||
-	    (r = swap_looks(s->at[NEW], &next, e)) < 0 ? r :
+	return (r = replace_looks(s->path, &now, e)) < 0 ||
+	    (r = replace_looks(s->at[NEW], &next, e)) < 0 ? r :
 	    now.all + now.to == s->ready.stamp && next.was == s->ready.next ? 0 :
-	    swap_changed(s, e);
+	    replace_changed(s, e);
 }
 
 int
-swap_commit(struct swap *s, struct err *e)
+replace_commit(struct replace *s, struct err *e)
 {
 	const char *new = s->at[NEW];
 	struct stat st;
 	int r;
 
-	if ((r = swap_still(s, e)) < 0)
+	if ((r = replace_still(s, e)) < 0)
 		return r;
 	if (!s->staged)
 		/* sync the parent, so that a power cut cannot remove the directory */
 		return (r = io_sync_path(s->home, e)) < 0 ||
 		    (r = journal_end(&s->redo, &s->ready, e)) < 0 ? r :
-		    swap_redo(s, 1, e);
+		    replace_redo(s, 1, e);
 	if (fstatat(AT(s->path), &st, 0) < 0)
 		return err_sys(e, "'%s'", s->path);
-	if (swap_exchange(new, s->path) < 0) {
+	if (replace_exchange(new, s->path) < 0) {
 		if (S_ISDIR(st.st_mode))
 			return errno == EXDEV || errno == EINVAL ?
-			    swap_unable(s, e) : err_sys(e, "'%s'", s->path);
+			    replace_unable(s, e) : err_sys(e, "'%s'", s->path);
 		if (renameat(AT(new), AT(s->path)) < 0)
 			return err_sys(e, "'%s'", s->path);
 	}
-	return swap_placed(s, e);
+	return replace_placed(s, e);
 }
