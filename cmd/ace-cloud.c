@@ -418,8 +418,11 @@ run_add(void *own, char **path, size_t n, struct err *e)
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
 	    (r = furnish(x, 1, e)) == 0)
 		r = member(x, path[1], id, e);
-	if (r >= 0)
-		r = r > 0 ? 0 : let_in(x, path[1], "", 0, e);
+	if (r == 0)
+		r = let_in(x, path[1], "", 0, e);
+	else if (r > 0)		/* a killed `ace add' may not have put it on the list */
+		r = place_has(&x->folder, "spool/devices") ?
+		    operate(x, path[1], "--join", e) : 0;
 	if (r == 0 && x->add.devices > 1)
 		r = allow_more(x, path[1], x->add.devices, e);
 	if (r == 0 && n == 3)
@@ -446,7 +449,8 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	    (file = place_path(&x->folder, in, e)) != NULL && unlinkat(AT(file), 0) < 0)
 		r = errno != ENOENT ? err_sys(e, "cannot remove '%s'", file) : err_set(e,
 		    ERR_NO, "'%s' is not a device of the run in %s", path[1], x->folder.where);
-	if (r == 0 && place_has(&x->folder, "spool/devices"))
+	/* once the run has begun, also if no list was made yet: --leave makes it */
+	if (r == 0 && place_has(&x->folder, "spool/schema.aceg"))
 		r = operate(x, path[1], "--leave", e);
 	if (r == 0)
 		cli_say(&x->cli, 0, "'%s' is removed: no round waits for it; to deny "

@@ -583,7 +583,8 @@ static int
 status_kind(const char *dir, enum status_kind *kind, struct err *e)
 {
 	static const char *const state[] = { "residual", "receipts", "link",
-	    "feedback", "score", "code", "policy", "ack-lock", "lock" };
+	    "feedback", "score", "code", "plan", "policy", "ack-lock",
+	    "lock" };
 	struct stat st;
 	size_t i;
 	int k;

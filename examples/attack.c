@@ -19,9 +19,9 @@
  *   replay  the first honest device's shard of FACTOR steps ago, or its first one
  *   fixed   one direction in all steps, with FACTOR times the median norm of the
  *           honest shards
- *   edge    the previous honest mean, minus the honest mean scaled to FACTOR times
- *           the median distance of honest shards from the previous one: with 1, the
- *           rule `center' clips nothing
+ *   edge    the previous honest mean p, minus the honest mean scaled to FACTOR times
+ *           the median distance of honest shards from p: with 1, about the radius to
+ *           which the rule `center' clips
  *   free    as large, with a small FACTOR: free riders that hide that they compute
  *           nothing (Fraboni et al. 2021)
  *   label   the attacker's own gradient, from wrong labels
@@ -327,8 +327,8 @@ read_step(struct attack *a, struct ace_error *e)
 			more = r;
 		if (r != more || (r > 0 &&
 		    a->shard[i].step != a->shard[0].step))
-			return fail(e, 3, "mismatch: the steps or their number differ "
-			    "from those of the first device, in device", a->shard[i].device);
+			return fail(e, 3, "mismatch: expected exactly the steps of the "
+			    "first device's stream, from device", a->shard[i].device);
 		if (more && ((r = room(a, e)) < 0 || (r = take(a, i, e)) < 0))
 			return r;
 	}

@@ -40,7 +40,7 @@ while IFS=$'\t' read -r sentence figures; do
 		}
 		got=$(figure "$table" "$way" "$key" "$digits")
 		[ -n "$got" ] || {
-			echo "claims.sh: $table.tsv has no '$key' of method '$way'" >&2
+			echo "claims.sh: $table.tsv and its runs give no '$key' of method '$way'" >&2
 			exit 3
 		}
 		sentence=${sentence/@/${got%$'\t'*}}

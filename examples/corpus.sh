@@ -46,8 +46,8 @@ fetch() {
 	(cd "$work" && apt-get -q download "$package=$version" >log 2>&1 &&
 	    dpkg-deb -x $package*.deb tree >>log 2>&1) || {
 		cat "$work/log" >&2
-		die 4 "cannot fetch package $package $version with the text:" \
-		    "run apt-get update as root, or give another text with CORPUS=FILE"
+		die 4 "cannot fetch package $package $version: on Debian 12 run apt-get" \
+		    "update as root, else give another text with CORPUS=FILE"
 	}
 }
 

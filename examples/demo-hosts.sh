@@ -31,7 +31,7 @@ if [ "${1:-}" != inside ]; then
 	[ "$(id -u)" -eq 0 ] || die 'making network namespaces needs root: run this as root'
 	for p in ssh sshd ssh-keygen ip tc unshare "$bin/examples/train" \
 	    "$bin/ace-recv"; do
-		command -v "$p" >/dev/null || die "program missing: $p (make, make examples; openssh, iproute2, util-linux)"
+		command -v "$p" >/dev/null || die "program missing: $p: run make and make examples, or install openssh, iproute2, util-linux"
 	done
 	if [ -n "${CORPUS:-}" ]; then
 		CORPUS=$(realpath -e "$CORPUS") || exit 4
@@ -238,7 +238,7 @@ verdicts() {
 balance() {
 	[ "$1" != relay ] || relay_inputs
 	ace-inspect audit -S "$1/run/state" --spool "${above[$1]}/run/spool" \
-	    "$1"/in/* || die "the inputs of $1 are not all in its spool or state, see above"
+	    "$1"/in/* || die "the audit of $1's state and ${above[$1]}'s spool failed, see above"
 }
 
 # relay_inputs: make the relay's inputs: the mean of the shards of each round in its spool

@@ -130,7 +130,7 @@ need() {
 	local p
 	for p; do
 		command -v "$p" >/dev/null && continue
-		die "program missing: $p (make, make examples)"
+		die "program missing: $p: run make and make examples, or install it"
 	done
 }
 

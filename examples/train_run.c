@@ -535,7 +535,7 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 		return 0;		/* the model has this average */
 	if (s->step > r->round)
 		return fail(e, 3, "mismatch: found round %llu, expected round "
-		    "%zu in '%s'", (unsigned long long)s->step, r->round,
+		    "%zu in '%s': averages are missing, or a model before them", (unsigned long long)s->step, r->round,
 		    r->o->catch_up);
 	if (h > r->o->steps - r->steps)
 		h = r->o->steps - r->steps;

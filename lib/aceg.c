@@ -8,7 +8,6 @@
 
 #include "aceg.h"
 #include "base/alloc.h"
-#include "base/bytes.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/version.h"
@@ -464,8 +463,8 @@ ace_write_times(struct ace_writer *a, const double *seconds, size_t n,
 	if (!a->in_shard)
 		return ace_miscounted(a, 0, out);
 	if (a->group != 0 || a->n != 0 || n != a->schema.n)
-		r = err_set(&e, ERR_USAGE, "found %zu times%s, expected %zu, one per "
-		    "tensor, before the first value", n, a->group != 0 || a->n != 0 ?
+		r = err_set(&e, ERR_USAGE, "found the times of %zu tensors%s, expected "
+		    "those of all %zu before the first value", n, a->group != 0 || a->n != 0 ?
 		    " after values" : "", a->schema.n);
 	for (i = 0; i < n && r == 0; i++)
 		if (!(seconds[i] >= 0 && seconds[i] <= ARRAY_LONGEST))

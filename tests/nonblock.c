@@ -1,6 +1,6 @@
 /*
  * nonblock CMD...: run CMD with O_NONBLOCK pipes as standard input and output, copy our own
- * input and output through them a few bytes at a time, and return CMD's exit status.
+ * input and output through them at most 997 bytes at a time, and return CMD's exit status.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -303,8 +303,8 @@ arc_whole(const struct arc *a, struct err *e)
 	    "blocks", io_name(a->io));
 }
 
-/* Check that the output is at most ARC_RATIO times the input. Entries that overlap in a
- * seekable file are read repeatedly: count at most the file's size as input. */
+/* Check that the output, if above ARC_FREE, is at most ARC_RATIO times the input. Entries
+ * that overlap in a seekable file are read again: count at most the file's size as input. */
 static int
 arc_bomb(const struct arc *a, struct err *e)
 {
@@ -316,8 +316,8 @@ arc_bomb(const struct arc *a, struct err *e)
 	if (io_can_seek(a->io) && from > io_size(a->io))
 		from = io_size(a->io);
 	return all <= ARC_FREE || all / ARC_RATIO <= from ? 0 :
-	    err_set(e, ERR_DATA, "limit: %s unpacks to more than %d times its size: "
-	    "if that is intended, unpack it first", a->what, ARC_RATIO);
+	    err_set(e, ERR_DATA, "limit: '%s' unpacks to more than %d times its size: "
+	    "if that is intended, unpack it first", io_name(a->io), ARC_RATIO);
 }
 
 static int

@@ -818,15 +818,17 @@ io_named_text(struct buf *b, const char *path, size_t most, struct err *e)
 		if ((r = buf_room(b, IO_BUF + 1, e)) == 0 &&
 		    (r = io_read(io, b->p + b->n, IO_BUF, &got, e)) == 0)
 			b->n += got;
+	if (r == 0 && b->n > most)
+		r = err_set(e, ERR_DATA, "limit: '%s' is larger than %zu bytes",
+		    io_name(io), most);
+	if (r == 0) {
+		b->p[b->n] = '\0';
+		if (strlen((char *)b->p) != b->n)
+			r = err_set(e, ERR_DATA, "corrupt: '%s' has a zero byte: "
+			    "expected text", io_name(io));
+	}
 	io_free(io);
-	if (r < 0)
-		return r;
-	if (b->n > most)
-		return err_set(e, ERR_DATA, "limit: '%s' is larger than %zu bytes", path,
-		    most);
-	b->p[b->n] = '\0';
-	return strlen((char *)b->p) == b->n ? 0 : err_set(e, ERR_DATA, "corrupt: '%s' "
-	    "has a zero byte: expected text", path);
+	return r;
 }
 
 int

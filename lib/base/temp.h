@@ -6,8 +6,8 @@
  *			with the mode of NAME, and with its owner, group and ACL
  *			where that is allowed
  *			(the caller writes it)
- *	temp_commit	syncs and closes the file, renames it to NAME, syncs the
- *			directory
+ *	temp_commit	closes the file, renames it to NAME; with durable, syncs the
+ *			file first and the directory last
  *	temp_drop	removes it, if it was not committed
  *
  * A signal that ends the process removes all its temporary files.  temp_sweep removes

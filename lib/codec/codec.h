@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 
-struct codec_impl;
 struct err;
 struct kern_stat;
 

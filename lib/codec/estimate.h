@@ -38,7 +38,7 @@ void estimate_init(struct estimate *m, const struct stat_group *s,
  *
  * bytes    size of the body, or -1 if it cannot be estimated
  * error    sum of squared differences, or -1 if it cannot be estimated;
- *          infinite if the codec cannot hold the values (overflow of f16 or bf16)
+ *          infinite if the codec cannot hold the values (overflow of f16)
  */
 void estimate_coding(const struct estimate *m, const struct codec_plan *plan,
     int64_t *bytes, double *error);

@@ -33,7 +33,7 @@
 enum { NOISE = 1024,	/* random numbers per batch */
 	MOST = 127,		/* levels: codes fit a byte */
 	LANES = 8 };
-#define MSE 1			/* the plan's argument for the least error */
+#define MSE INFINITY		/* the plan's argument for the least error; no plan in a stream has it */
 
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)

@@ -22,7 +22,7 @@ struct feedback_cache {
 	const struct schema *model;
 	uint64_t newest;	/* step of the newest file */
 	char stamp[DENSE_STAMP];	/* stamp of the newest file; "": none */
-	int lent;		/* 1: `next' writes to the caller's io */
+	int lent;		/* 1: y.next writes to the caller's io */
 };
 
 /* ---- both sides ---- */

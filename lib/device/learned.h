@@ -44,8 +44,8 @@ int learned_load(struct learned *h, const struct statedir *s, const char *name,
 int learned_before(struct learned *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e);
 
-/* Save the contents of h with the run, device and step of sh, which may be NULL; h becomes
- * empty.  learned_save_again: also keep the memory before the step of sh. */
+/* Save h, with the run, device and step of sh unless sh is NULL; h becomes empty.
+ * learned_save_again: sh is not NULL; also keep the file as it was before its step. */
 int learned_save(struct learned *h, const struct statedir *s, const char *name,
     const struct shard *sh, struct err *e);
 int learned_save_again(struct learned *h, const struct statedir *s,

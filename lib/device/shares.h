@@ -1,9 +1,9 @@
 /*
- * Divide the budget of a shard among its segments (ours).
+ * Divide a shard's budget among its segments, DATA frames that end early, at a cut (ours).
  *
- * The plan of a budget follows the values, so a segment that is sent earlier needs an
- * estimate of the plan.  Plans hardly change from step to step.  The estimate is the plan
- * of the previous shard, with the bytes that this plan would have taken for each group.
+ * A segment is coded before its plan, which follows all values, so it needs an estimate.
+ * Plans hardly change from step to step.  The estimate is the plan of the previous shard,
+ * with the bytes that this plan would have taken for each group.
  * A segment gets a share of the remaining budget: the bytes of its groups over the bytes
  * of all groups that have not been sent.
  *
@@ -13,7 +13,7 @@
  * (larger is coarser).  Shares follow the plan one step late.  A wrong share costs
  * quality but never exceeds the budget.
  *
- * The shares are a memory of the state (learned.h), saved at each step with cuts.
+ * The shares are a file of the state (learned.h), saved at each step with cuts.
  */
 #ifndef ACE_SHARES_H
 #define ACE_SHARES_H

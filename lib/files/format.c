@@ -172,7 +172,7 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done, struct er
 		dtype_text(t->dtype, s->raw + k * size, text);
 		why = dtype_to_f32(t->dtype, 1, s->raw + k * size, x, 1, &one) ==
 		    1 ? schema_exact(t->dtype) ? "not exact in f32 (--tensor "
-		    "leaves it out)" : "not exact in f32 (--f32 rounds it)" :
+		    "can select the others)" : "not exact in f32 (--f32 rounds it)" :
 		    t->dtype == SCHEMA_BOOL ? "neither 0 nor 1" : "beyond f32";
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' at index %llu "
 		    "in '%s': %s %s is %s", t->name, (unsigned long long)(s->at + k),

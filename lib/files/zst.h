@@ -15,7 +15,7 @@ struct err;
 /* Unpack the frame in the n bytes of fd from byte `at' on, and call put for its bytes in
  * turn, with at most ZST_PIECE of them in a call.  name: the file's name in messages.
  * Return -ERR_DATA if the n bytes are not exactly one frame.  This takes at most
- * 2^ZST_WINDOW bytes of memory and some 400 KiB, whatever the frame states. */
+ * 2^ZST_WINDOW bytes of memory and some 750 KiB, whatever the frame states. */
 enum {
 	ZST_WINDOW = 23,	/* log2 of a window that every decoder must support */
 	ZST_PIECE = 1 << 17

@@ -135,7 +135,7 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 			    "negative or not finite", note->terms.price);
 	}
 	if ((len - b.at) / entry != note->n || (len - b.at) % entry != 0)
-		return err_set(e, ERR_DATA, "corrupt: the annotation has entries of %zu bytes, "
+		return err_set(e, ERR_DATA, "corrupt: the annotation has %zu bytes of entries, "
 		    "expected %u times %u", len - b.at, note->n, entry);
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,

@@ -33,8 +33,8 @@ struct plan_text {
 };
 #define PLAN_TEXT_INIT { NULL, 0, 0 }
 
-/* Read a plan as text. Return -ERR_USAGE with the number of an invalid line, or -ERR_SYS
- * if the file cannot be read. */
+/* Read a plan as text. Return -ERR_USAGE with the number of an invalid line, -ERR_DATA if
+ * the file is too large or has a zero byte, or -ERR_SYS if it cannot be read. */
 int plan_text_read(struct plan_text *t, const char *path, struct err *e);
 void plan_text_release(struct plan_text *t);
 

@@ -96,8 +96,8 @@ data_bodies(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 	for (i = 0; i < d->n; i++) {
 		d->rec[i].body = bytes_take(b, d->rec[i].len);
 		if (b->bad)
-			return chain_corrupt(c, e, "the bodies do not fill the "
-			    "frame");
+			return chain_corrupt(c, e, "the bodies are longer than "
+			    "the frame");
 		schema_span(s, d->rec[i].group, &span);
 		pos->raw += 4 * (uint64_t)span.n;
 		pos->wire += d->rec[i].len;
@@ -394,7 +394,7 @@ reader_on_shard(struct reader *r, struct err *e)
 	/* check this first: corrupt data must not be called unsupported */
 	r->pos.key = shard_key_of(f->raw, f->raw_len);
 	if (f->shard_key != r->pos.key)
-		return reader_corrupt(r, e, "its key is not that of the shard's run, device and step");
+		return reader_corrupt(r, e, "the key is not that of the shard's run, device and step");
 	if ((k = shard_decode(&r->shard, f->raw, f->raw_len, e)) < 0)
 		return k;
 	r->pos.at = AT_SHARD;
@@ -609,7 +609,7 @@ reader_step(struct reader *r, struct err *e)
 		if (r->c.frame.shard_key != (r->pos.at == AT_SHARD ?
 		    r->pos.key : 0) && r->c.frame.type != FRAME_SHRD)
 			return chain_corrupt(&r->c, e, "the frame belongs to another "
-			    "shard");
+			    "shard or to none");
 		if ((k = reader_on_frame(r, e)) < 0)
 			return k;
 		/* frames between shards are not events, except receipts */

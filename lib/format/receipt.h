@@ -1,6 +1,6 @@
 /*
  * A delivery receipt (frame RCPT): the admission result of one shard, identified by its
- * key and digest.
+ * run, device, step and digest.
  */
 #ifndef ACE_RECEIPT_H
 #define ACE_RECEIPT_H

@@ -14,7 +14,7 @@ enum shard_kind {
 	SHARD_RESIDUAL = 4, SHARD_MODEL = 5, SHARD_HISTORY = 6, SHARD_NKIND = 7
 };
 
-#define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* the residual was added (equation 7) */
+#define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* the residual was added (ACE-Sync, eq. 7) */
 #define SHARD_CLIPPED ((uint32_t)4)
 #define SHARD_PREDICTED ((uint32_t)16)		/* differences to a history; 8 is reserved */
 

@@ -60,10 +60,10 @@ place_named(const char *name, struct err *e)
 	const size_t n = strlen(name);
 
 	if (n == 0 || n > PLACE_NAME || name[strspn(name, all)] != '\0' ||
-	    strchr("._-", name[0]) != NULL)
+	    strchr("._-", name[0]) != NULL || strstr(name, ".new-") != NULL)
 		return err_set(e, ERR_USAGE, "'%.80s' is not valid as a device's "
 		    "name: expected 1 to %d letters, digits, '.', '_' or '-', "
-		    "beginning with a letter or digit", name, PLACE_NAME);
+		    "beginning with a letter or digit, without '.new-'", name, PLACE_NAME);
 	return 0;
 }
 

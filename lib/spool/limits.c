@@ -190,9 +190,8 @@ limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
 	if (a->contributors == 1 && f->type == FRAME_MEMB &&
 	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
 	    (l.n != 1 || strcmp(l.p[0], device) != 0))
-		limits_refuse(r, "limit: the shard has %zu contributors, the first "
-		    "'%.60s', expected only the sender (limits: contributors)", l.n,
-		    l.n != 0 ? l.p[0] : "");
+		limits_refuse(r, "limit: the shard's contributor is '%.60s', "
+		    "expected the sender (limits: contributors)", l.n != 0 ? l.p[0] : "");
 	array_release(&l);
 	return k;
 }
@@ -293,11 +292,14 @@ limits_took(const struct spool *s, const struct shard *sh, const struct closed *
 
 int
 limits_room(const struct limits *a, const struct spool *s, const struct shard *sh,
-    struct err *e)
+    const struct schema *sc, struct err *e)
 {
+	/* the spool keeps the reconstruction of each difference */
+	const uint64_t kept = (sh->flags & SHARD_PREDICTED) != 0 ?
+	    sc->total * sizeof(float) / LIMITS_BEYOND : 0;
 	struct steps l = STEPS_INIT;
 	struct closed d;
-	int fd, k = manifest_closed(s, &d, e);
+	int fd, many, k = manifest_closed(s, &d, e);
 
 	if (k < 0 || (d.any && sh->step <= d.closed))
 		return k < 0 ? k : 1;
@@ -307,10 +309,12 @@ limits_room(const struct limits *a, const struct spool *s, const struct shard *s
 		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
 		    (unsigned long long)d.closed, d.any ? "the last closed" : "the first");
 	k = limits_list(s, sh, LOCK_SH, &d, &l, &fd, e);
-	if (k == 0 && l.n >= a->open && !limits_listed(&l, sh->step))
+	many = l.n >= a->open;
+	if (k == 0 && (many || (l.n > 0 && kept > a->shard / (l.n + 1))) &&
+	    !limits_listed(&l, sh->step))
 		k = err_set(e, ERR_REFUSED, "limit: shards of %zu steps of this "
-		    "device wait for an average (limits: open %llu)", l.n,
-		    (unsigned long long)a->open);
+		    "device wait for an average (limits: %s %llu)", l.n,
+		    many ? "open" : "shard", (unsigned long long)(many ? a->open : a->shard));
 	steps_release(&l);
 	if (fd >= 0)
 		(void)close(fd);

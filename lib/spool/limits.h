@@ -70,15 +70,16 @@ void limits_values(const struct kern *k, const struct schema_tensor *t,
 int limits_note(const struct limits *a, struct checks *c, const struct reader *in,
     struct receipt *r, struct err *e);
 
-/* limits_room(a, s, sh, e): check that the spool has room for the shard.  Return 0, or 1
- * if its step is closed, so that the shard is late, whatever else is wrong with it.
- * -ERR_REFUSED: its step is too far ahead, or too many steps of the device are open.  The
+/* limits_room(a, s, sh, sc, e): check that the spool has room for the shard, of schema sc.
+ * Return 0, or 1 if its step is closed, so that the shard is late, whatever else is wrong
+ * with it.  -ERR_REFUSED: its step is too far ahead, or the device has too many open steps,
+ * or too many differences in them, whose reconstructions the spool keeps as f32.  The
  * connection then ends without a verdict, and the device sends the shard again later.  A
  * verdict would have to be stored, since the device keeps the values of a refused shard
  * for a later one and the same bytes must not be accepted then; and a device that invents
  * steps could fill the disk with stored verdicts. */
-int limits_room(const struct limits *a, const struct spool *s,
-    const struct shard *sh, struct err *e);
+int limits_room(const struct limits *a, const struct spool *s, const struct shard *sh,
+    const struct schema *sc, struct err *e);
 /* limits_took(s, sh, d, e): put the shard's step on the device's list.  Call it before the
  * device's first file in that step is made.  d is the state of the run. */
 int limits_took(const struct spool *s, const struct shard *sh, const struct closed *d,

@@ -60,9 +60,8 @@ struct stage_note {
 	const struct reader *whole;	/* as in stage_data */
 };
 
-/* What a stage does with the values.  If it changes them, frames between shards are
- * passed on only if their type says that they stay true.  If it only reads them, they go
- * from pipe to pipe without a copy.  If it ignores them, they are not verified. */
+/* What a stage does with the values.  If it only reads them, they go from pipe to pipe
+ * without a copy.  If it ignores them, they are not verified. */
 enum stage_values { STAGE_CHANGES, STAGE_READS, STAGE_IGNORES };
 
 /* A kind of stage. Functions may be NULL. If one of begin to finish is NULL, the next

@@ -54,6 +54,7 @@ struct stage_policy {
 	struct stage_shard sh;		/* the current shard */
 	struct statedir state;
 	int waits;			/* 1: the shard's times may still come */
+	int loaded;			/* 1: the memory was read from the state */
 	uint64_t asked;			/* interval that a diverging device asks for, or 0 */
 	float *x;			/* f32[cap]: scratch for one group */
 	size_t cap;
@@ -416,15 +417,17 @@ policy_memory(struct stage_policy *p, struct learned *h, struct err *e)
 	    p->o.dir, h->file);
 }
 
+/* At the first shard, read what was remembered before its step. */
 static int
 policy_load(struct stage_policy *p, struct err *e)
 {
 	struct learned h = LEARNED_INIT;
 	int r;
 
-	if (p->o.dir == NULL)
+	if (p->o.dir == NULL || p->loaded)
 		return 0;
-	if ((r = learned_load(&h, &p->state, POLICY_FILE, e)) < 0)
+	p->loaded = 1;
+	if ((r = learned_before(&h, &p->state, POLICY_FILE, p->sh.shard->step, e)) < 0)
 		return r;
 	r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e);
 	if (r >= 0)
@@ -446,8 +449,7 @@ policy_save(struct stage_policy *p, struct err *e)
 	    (!p->o.stale.on || (r = learned_put_list(&h, POLICY_DECO_STATE,
 	    (const double *)&p->o.stale.plan, REPLAN_NUMBERS, e)) == 0) &&
 	    (r = learned_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1, e)) == 0)
-		r = learned_save(&h, &p->state, POLICY_FILE, p->sh.shard,
-		    e);
+		r = learned_save_again(&h, &p->state, POLICY_FILE, p->sh.shard, e);
 	learned_release(&h);
 	return r;
 }
@@ -552,7 +554,7 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 	int r;
 
 	p->sh = *sh;
-	if ((r = stage_begin(st->next, sh, e)) < 0)
+	if ((r = policy_load(p, e)) < 0 || (r = stage_begin(st->next, sh, e)) < 0)
 		return r;
 	p->waits = p->o.cuts.dt >= 0;
 	return p->waits ? 0 : policy_decide(p, e);
@@ -598,9 +600,10 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	policy_nothing(p);
 	if (p->o.interval.target > 0 && (r = policy_interval(p, sums, e)) == 0)
 		r = policy_said(p, NULL, e);
-	if (r < 0 || (r = policy_save(p, e)) < 0)
+	/* after the commit of the step, so that a step that fails is not counted */
+	if (r < 0 || (r = stage_end(st->next, sums, e)) < 0)
 		return r;
-	return stage_end(st->next, sums, e);
+	return policy_save(p, e);
 }
 
 /* Read the interval that a diverging device asks for.  It overrides a longer interval
@@ -687,10 +690,7 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	p->o.pace.warmup = p->o.factor.warmup;
 	if (p->o.interval.target > 0)
 		s->values = STAGE_READS;	/* to compute the drift */
-	if (p->o.dir != NULL && ((r = statedir_open(&p->state, p->o.dir,
-	    e)) < 0 || (r = policy_load(p, e)) < 0))
-		return r;
-	return 0;
+	return p->o.dir != NULL ? statedir_open(&p->state, p->o.dir, e) : 0;
 }
 
 const struct stage_kind stage_policy = {

@@ -307,6 +307,7 @@ load front
 	exits 2 ace edge
 	exits 2 ace edge none --name edge1 -- true
 	exits 2 ace edge run --name 'a/b' -- true
+	exits 2 ace edge run --name a.new-b -- true
 	exits 2 ace relay run west --devices 2
 }
 

@@ -46,7 +46,7 @@ setup() {
 	grep -q '^residual$' files
 	while read -r f; do
 		case $f in lock | *-lock) continue ;; esac
-		grep -q "^\.It Pa $f$" "$ROOT/man/ace.7" || { echo "$f"; false; }
+		grep -Eq "^\.It Pa ([a-z]+ , )*$f( ,|$)" "$ROOT/man/ace.7" || { echo "$f"; false; }
 	done <files
 }
 

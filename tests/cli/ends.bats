@@ -17,10 +17,6 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	mv out plain
 	takes ace-advise ratio --format tsv --ratio 2,300,10Mbit
 	same out plain
-	printf 'time\n1\n2\n' >t
-	takes ace-advise cluster --cluster 0 t
-	takes ace-advise cluster --cluster 1e9 t
-	refuses cluster ace-advise cluster --cluster 1.1e9 t
 }
 
 @test "ace-aggregate: the limits of its numbers" {

@@ -16,8 +16,7 @@ given() {
 }
 
 @test "a file that -o replaces keeps its mode, whatever the umask" {
-	local n=0 programs=("ace-export --step 0" "ace-compress -c q8" "ace-cut"
-	    "ace-archive create")
+	local n=0 programs=("ace-export --step 0" "ace-compress -c q8" "ace-cut")
 	given
 	for mask in 022 077 000; do
 		umask $mask
@@ -26,7 +25,7 @@ given() {
 			echo >x
 			chmod $mode x
 			# the programs take turns, since they write with different functions
-			exits 0 ${programs[n++ % 4]} -o x in
+			exits 0 ${programs[n++ % 3]} -o x in
 			[ "$(stat -c %a x)" = $mode ] || { ls -l x; return 1; }
 			[ "$(wc -c <x)" -gt 1 ]
 		done

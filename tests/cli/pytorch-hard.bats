@@ -213,8 +213,8 @@ load pytorch
 		[ "$(cut -d' ' -f2- one three out | sort | uniq -c | awk '{ print $1, $2 }')" = '3 4' ]
 		cd ..
 	done <<-'END'
-	Local|outer_rate=1 momentum=0.4|outer_(rate|momentum) is (1\.0|0\.4), but in checkpoint 'edge2.pt' it is 0\.[57]
-	Replay|steps=2|run is train-replay2, but in checkpoint 'edge2.pt' it is train-replay3
+	Local|outer_rate=1 momentum=0.4|outer_(rate|momentum) is (1\.0|0\.4), but checkpoint 'edge2.pt' has 0\.[57]
+	Replay|steps=2|run is train-replay2, but checkpoint 'edge2.pt' has train-replay3
 	END
 }
 

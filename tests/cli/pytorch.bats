@@ -173,14 +173,14 @@ two() {
 
 	m = mlp()
 	m.new = nn.Parameter(torch.ones(3))
-	refused("parameter 'new' is [(3,), 'torch.float32'], but in checkpoint 'edge1.pt' it is absent", m)
+	refused("parameter 'new' is [(3,), 'torch.float32'], but checkpoint 'edge1.pt' has absent", m)
 	m = mlp()
 	m[0] = nn.Linear(20, 30, bias=False)
-	refused("parameter '0.bias' is absent, but in checkpoint 'edge1.pt' it is [(30,)", m)
+	refused("parameter '0.bias' is absent, but checkpoint 'edge1.pt' has [(30,)", m)
 	m = mlp()
 	m[0] = nn.Linear(20, 40)
 	refused("parameter '0.weight' is [(40, 20), 'torch.float32'], but in", m)
-	refused("parameter 'new' is [(3,), 'torch.float32'], but in the run it is absent", mlp(),
+	refused("parameter 'new' is [(3,), 'torch.float32'], but the run's first model has absent", mlp(),
 	        lambda m: setattr(m, "new", nn.Parameter(torch.ones(3))))
 
 	model = mlp()
@@ -200,7 +200,7 @@ two() {
 	with fails("parameter '0.weight' is [(30, 20), 'torch.float16'], but in the run"):
 	    local.sync()
 
-	with fails("run is new, but in checkpoint 'edge1.pt' it is train: make it as it was"):
+	with fails("run is new, but checkpoint 'edge1.pt' has train: make it as it was"):
 	    ace.Local(mlp(), None, through("edge1"), "edge1", run="new",
 	              checkpoint="edge1.pt", outer_rate=0.7, outer_momentum=0.5)
 	for plain in mlp().state_dict(), [1]:
@@ -251,7 +251,7 @@ two() {
 	trainer=$!
 	wait_for eval 'test -e spool/0/edge1.aceg'
 	kill -9 "$(pgrep -P "$trainer" -x ace-recv)"
-	wait_for grep -q 'round 1: the connection failed, trying again' err
+	wait_for grep -q 'round 1: trying again' err
 	train edge2 6 >said2
 	wait
 	unharmed

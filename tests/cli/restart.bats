@@ -94,7 +94,7 @@ noticed() {
 	rm -r state
 	exits 0 ace-ack -S state --restart 1
 	says "all updates not delivered before are lost, an unknown amount, since the residual is absent\$"
-	# another step that was accepted before is not counted twice either
+	# step 4, accepted before, is not counted twice by incarnation 1 either
 	noticed 4 2
 	exits 0 ace-ack -S state --restart 2
 	deliver 5

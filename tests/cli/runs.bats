@@ -93,7 +93,7 @@ run_in() {
 	dev.tar unsupported: .* is not a file or folder: leave it out of the archive
 	fifo.tar unsupported: .* is not a file or folder
 	twice.tar corrupt: two entries have the same name: .*entry 'a.aceg'
-	none.tar corrupt: the input is not a gradient-shard stream: it is a tar archive .tar -xO. without one in it
+	none.tar corrupt: no entry of the archive is a gradient-shard stream
 	E
 	# a hard link to an earlier entry is another name of the same file
 	mkdir both

@@ -279,7 +279,7 @@ class Run:
                 if e.status in (2, 5) or e.final or lost or time.monotonic() > end:
                     raise
                 self.wait.behind = True
-                log.warning("round %d: the connection failed, trying again in %d s: %s",
+                log.warning("round %d: trying again in %d s, after: %s",
                             self.round + 1, pause, e)
             time.sleep(pause)
             pause = min(30, 2 * pause)
@@ -443,7 +443,7 @@ class Run:
         """Raise if the model's tensors are not those with which the run began."""
         now = parameters(self.model) + (averaged(self.model) if self.means else [])
         had = dict(self.pairs)
-        compare(self.look, self._look(now), "the run")
+        compare(self.look, self._look(now), "the run's first model")
         for name, p in now:
             if p is not had[name]:
                 raise Error(f"parameter '{name}' was replaced by another object after "
@@ -604,7 +604,7 @@ class Replay(Run):
                             "change it: set its .grad to None")
         self.mode = f"replay of {type(optimizer).__name__}, every={every}"
         self.schedule = schedule
-        self.sum: list[Tensor] = []     # sum of the round's gradients, on the CPU in the room
+        self.sum: list[Tensor] = []     # sum of the round's gradients; on the CPU it is self.room
         self.start: list[Tensor] = []
         self.kept: dict[str, Any] = {"state": []}
         self.proved = ""                # the digest that _prove computed
@@ -746,7 +746,7 @@ class Replay(Run):
         with the average."""
         if self.count < self.every:
             raise Error(f"sync() was called after step {self.count} of {self.every}: "
-                        "with mode=\"replay\" call it after the last one")
+                        "leave it out: with mode=\"replay\" step() calls it")
         super().sync()
 
     def _part(self) -> None:

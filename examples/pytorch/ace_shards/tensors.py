@@ -136,12 +136,12 @@ def marks(tensors: Iterable[Tensor]) -> list[str]:
 
 def some(t: Tensor, n: int = 4096) -> Tensor:
     """Return about n values of a tensor, or all if it has fewer.  The distance between them
-    is odd, so that they come from all columns of a matrix."""
+    is odd, so that they come from many columns of a matrix."""
     return t.detach().reshape(-1)[::t.numel() // n | 1]
 
 
 def renew(into: list, values: Iterable) -> None:
-    """Replace the elements of a list one by one, so that memory for one more is needed."""
+    """Replace the elements of a list one by one, so that only one more needs memory."""
     n = 0
     for n, v in enumerate(values, 1):
         into[n - 1:n] = [v]
@@ -178,6 +178,6 @@ def compare(had: dict, now: dict, what: str) -> None:
     """Raise an Error that names the first value that differs, if one does."""
     for name in {**now, **had}:
         if had.get(name) != now.get(name):
-            raise Error(f"{name} is {now.get(name, 'absent')}, but in {what} it is "
+            raise Error(f"{name} is {now.get(name, 'absent')}, but {what} has "
                         f"{had.get(name, 'absent')}: make it as it was, or begin "
-                        "another run, with another checkpoint and empty states")
+                        "another run in another folder, with empty states")

@@ -563,7 +563,7 @@ def whole(k):
             for m, p in zip(model.mean.parameters(), model.head[1].parameters()):
                 m.data.mul_(0.9).add_(p.data, alpha=0.1)
             run.sync()
-    with open(f"local{k}", "w") as f:   # state that differs between the devices
+    with open(f"local{k}", "w") as f:   # must be as in a run without kills
         print(data.at, scheduler.get_last_lr(), scaling.state_dict(),
               [t.tolist() for t in model.state_dict().values()], file=f)
     had = checkpoint.load(f"ace-{NAME}/model.pt")
@@ -575,7 +575,7 @@ def whole(k):
     model.frozen.reset_parameters()
     with fails("parameter 'frozen.weight', which needs no gradient, is torch.float32") as f:
         join()
-    assert f"in checkpoint '{os.getcwd()}/ace-{NAME}/model.pt' it is" in f.error, f.error
+    assert f"but checkpoint '{os.getcwd()}/ace-{NAME}/model.pt' has" in f.error, f.error
     with fails("mismatch: the shard is of run 'train-"):
         algorithms.Local(model, None, through(f"{NAME}-new", spool="run/spool"), NAME)
     return f"{run.round} {run.digest()}"
@@ -636,7 +636,7 @@ def odd(k, **more):
     sent = [n for n, _ in checkpoint.load(f"ace-{NAME}/model.pt")["names"]]
     assert "b.weight" not in sent and "frozen" not in sent, sent
     kept = "replay of Momenta, every=3" if more else "train"
-    with fails(f"in checkpoint '{os.getcwd()}/ace-{NAME}/model.pt' it is {kept}: make it as"):
+    with fails(f"but checkpoint '{os.getcwd()}/ace-{NAME}/model.pt' has {kept}: make it as"):
         go(k, m, sgd, every=3, mode="replay")
     return said
 

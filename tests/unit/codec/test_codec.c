@@ -239,6 +239,7 @@ static int
 said_why(int r, const struct err *e)
 {
 	return r == 0 || (r == -3 && (strncmp(ERR_MSG(e), "corrupt", 7) == 0 ||
+	    strncmp(ERR_MSG(e), "mismatch", 8) == 0 ||
 	    strncmp(ERR_MSG(e), "unsupported", 11) == 0));
 }
 

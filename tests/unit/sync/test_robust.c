@@ -159,7 +159,7 @@ TEST(elements)
 	    "a value of a single device is trimmed to 0");
 }
 
-/* All orders of five columns give the same bits. */
+/* All orders of five contributions give the same bits. */
 TEST(orders)
 {
 	float v[5][7], tmp[5];
