@@ -340,14 +340,14 @@ link_state() {
 	refuses 3 "^ace-status: corrupt: key bandwidth in 'st/link'" ace-status st
 	rm st/link
 	# a delay of half a step is not valid
-	mkshards -H kind=6 -K "deco=$deco" >st/policy
+	mkshards -s 9 -H kind=6 -K "deco=$deco" >st/policy
 	exits 3 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
 	says "^ace-policy: corrupt: key deco"
-	mkshards -H kind=6 -K "deco=${deco/1.5/1}" >st/policy
+	mkshards -s 9 -H kind=6 -K "deco=${deco/1.5/1}" >st/policy
 	exits 0 ace-policy -S st --deco auto,10ms --bandwidth 5Mbit in
-	mkshards -H kind=6 -K "rate=nan" >st/policy
+	mkshards -s 9 -H kind=6 -K "rate=nan" >st/policy
 	refuses 3 "^ace-policy: corrupt: key rate in 'st/policy'" ace-policy -S st in
-	mkshards -H kind=6 -K "rate=5e6" >st/policy
+	mkshards -s 9 -H kind=6 -K "rate=5e6" >st/policy
 	exits 0 ace-policy -S st in
 }
 

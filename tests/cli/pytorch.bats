@@ -179,7 +179,7 @@ two() {
 	refused("parameter '0.bias' is absent, but checkpoint 'edge1.pt' has [(30,)", m)
 	m = mlp()
 	m[0] = nn.Linear(20, 40)
-	refused("parameter '0.weight' is [(40, 20), 'torch.float32'], but in", m)
+	refused("parameter '0.weight' is [(40, 20), 'torch.float32'], but checkpoint", m)
 	refused("parameter 'new' is [(3,), 'torch.float32'], but the run's first model has absent", mlp(),
 	        lambda m: setattr(m, "new", nn.Parameter(torch.ones(3))))
 
@@ -197,7 +197,7 @@ two() {
 	model.double().float()
 	local.sync()
 	model.half()
-	with fails("parameter '0.weight' is [(30, 20), 'torch.float16'], but in the run"):
+	with fails("parameter '0.weight' is [(30, 20), 'torch.float16'], but the run"):
 	    local.sync()
 
 	with fails("run is new, but checkpoint 'edge1.pt' has train: make it as it was"):

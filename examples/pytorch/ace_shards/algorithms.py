@@ -20,7 +20,7 @@ from torch import Tensor
 from . import transport
 from .checkpoint import kept, load, save
 from .tensors import (averaged, checksum, compare, copied, marks, named, opaque, parameters,
-                      refuse, renew, some)
+                      refuse, renewed, some)
 from .transport import (HOW, RUNS, SEE, Error, Pairs, Pipe, Room, Wait, Way, alone,
                         carried, fetch, header, locked, log, output, store)
 
@@ -498,8 +498,10 @@ class Local(Run):
         super()._take_up(had)
 
     def _weights(self) -> list[Tensor]:
-        """Return a copy of some values of each parameter."""
-        return [some(p).clone() for _, p in self.params]
+        """Return some values of each parameter, scaled so that a sum of products is about
+        that of all values."""
+        return [some(p).float() * (p.numel() / max(1, some(p).numel())) ** 0.5
+                for _, p in self.params]
 
     def _step(self, *args: Any, **more: Any) -> Any:
         got = self.take(*args, **more)
@@ -515,7 +517,7 @@ class Local(Run):
         """Detect an optimiser that undoes the average: its first step after an exchange
         returns to the weights before the exchange, and is much longer than the next step."""
         def dot(a: list, b: list, c: list, d: list) -> Tensor:
-            return torch.stack([((w - x).float() * (y - z).float()).sum()
+            return torch.stack([((w - x) * (y - z)).sum().cpu()
                                 for w, x, y, z in zip(a, b, c, d)]).sum()
         now = self._weights()
         back, all_, first, second = torch.stack(
@@ -626,9 +628,8 @@ class Replay(Run):
     def _keep(self) -> None:
         now = self._now()
         copied(now, lambda t: t)        # refuse what cannot be copied before any is replaced
-        renew(self.start, (p.detach().clone() for _, p in self.pairs))
-        renew(self.kept["state"], map(copied, now.pop("state")))
-        self.kept.update(copied(now))
+        self.start = renewed(self.start, [p.detach() for _, p in self.pairs])
+        self.kept = renewed(self.kept, now)
         self.options = self._options()
 
     def _reset(self) -> None:

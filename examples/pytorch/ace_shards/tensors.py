@@ -140,14 +140,6 @@ def some(t: Tensor, n: int = 4096) -> Tensor:
     return t.detach().reshape(-1)[::t.numel() // n | 1]
 
 
-def renew(into: list, values: Iterable) -> None:
-    """Replace the elements of a list one by one, so that only one more needs memory."""
-    n = 0
-    for n, v in enumerate(values, 1):
-        into[n - 1:n] = [v]
-    del into[n:]
-
-
 def copied(x: Any, at: Callable = lambda t: t.detach().clone()) -> Any:
     """Return a copy of x, an optimiser's state, with at(t) in place of each tensor t."""
     if torch.is_tensor(x):
@@ -160,6 +152,19 @@ def copied(x: Any, at: Callable = lambda t: t.detach().clone()) -> Any:
         return x
     raise Error(f"the optimiser's state has a {type(x).__name__}, but mode=\"replay\" can "
                 "restore only tensors, numbers and strings: use mode=\"local\"")
+
+
+def renewed(had: Any, now: Any) -> Any:
+    """Return a copy of now, in the tensors of had where they fit: this needs no memory, and
+    so cannot fail half way."""
+    if isinstance(now, dict) and isinstance(had, dict):
+        return {k: renewed(had.get(k), v) for k, v in now.items()}
+    if isinstance(now, list) and isinstance(had, list) and len(now) == len(had):
+        return [renewed(h, v) for h, v in zip(had, now)]
+    if torch.is_tensor(now) and torch.is_tensor(had) and (
+            had.shape, had.dtype, had.device) == (now.shape, now.dtype, now.device):
+        return had.copy_(now.detach())
+    return copied(now)
 
 
 def checksum(x: Any) -> str:

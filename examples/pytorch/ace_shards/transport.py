@@ -79,31 +79,35 @@ class Room:
 
 def carried(tensors: Iterable[Tensor], to: Iterable[torch.device]) -> Iterator[Tensor]:
     """Give each tensor on its device in `to`: the tensor itself if it is there, else a copy.
-    Successive tensors of one type, source and destination are copied in one transfer of
-    at most BATCH bytes, or of one larger tensor; so few copies are in memory together."""
-    batch: list[Tensor] = []
-    size, key = 0, None
+    Those of at most BATCH bytes, or a larger one, are copied together, in one transfer for
+    each type, source and destination; so few copies are in memory together."""
+    batch: list[tuple[Tensor, Any]] = []
+    size = 0
 
     def moved() -> Iterator[Tensor]:
-        flat = torch.cat([t.reshape(-1) for t in batch]).to(key[0])
-        end = 0
-        for t in batch:
-            begin, end = end, end + t.numel()
-            yield flat[begin:end].view(t.shape)
+        flat = {}
+        for key in {k for t, k in batch if t.device != k[0]}:
+            same = [t.reshape(-1) for t, k in batch if k == key]
+            flat[key] = (same[0] if len(same) == 1 else torch.cat(same)).to(key[0])
+        at = dict.fromkeys(flat, 0)
+        for t, key in batch:
+            if key in flat:
+                at[key] += t.numel()
+                t = flat[key][at[key] - t.numel():at[key]].view(t.shape)
+            yield t
         batch.clear()
 
     for t, where in zip(tensors, to):
         t = t.detach()
-        now, more = (where, t.device, t.dtype), t.numel() * t.element_size()
-        if batch and (now != key or size + more > BATCH):
+        more = t.numel() * t.element_size()
+        if batch and size + more > BATCH:
             yield from moved()
-        size, key = size + more if batch else more, now
-        if t.device == where:
+        if not batch and t.device == where:
             yield t
         else:
-            batch.append(t)
-    if batch:
-        yield from moved()
+            size = size + more if batch else more
+            batch.append((t, (where, t.device, t.dtype)))
+    yield from moved()
 
 
 def fetch(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
@@ -217,10 +221,14 @@ def output(words: list[str], *given: bytes | bytearray) -> str:
         raise Error(f"cannot run '{words[0]}': {e.strerror}: install it in PATH, or "
                     "beside this Python") from None
     with p:
-        with contextlib.suppress(BrokenPipeError):      # its message says why it ended
-            for part in given:
-                p.stdin.write(part)
-        out, err = p.communicate()
+        try:
+            with contextlib.suppress(BrokenPipeError):  # its message says why it ended
+                for part in given:
+                    p.stdin.write(part)
+            out, err = p.communicate()
+        except BaseException:
+            p.kill()
+            raise
     if p.returncode:
         said = [s for s in err.decode(errors="replace").splitlines()
                 if not s.startswith("Try '")]
