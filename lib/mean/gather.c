@@ -10,7 +10,9 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/io.h"
+#include "base/pool.h"
 #include "base/temp.h"
+#include "base/wait.h"
 #include "device/dense.h"
 #include "format/array.h"
 #include "format/keys.h"
@@ -29,6 +31,7 @@ enum { GATHER_OPEN = 256 };
 struct gather_input {
 	const char *path;	/* NULL: standard input */
 	int file;		/* 1: a regular file, which can be opened again */
+	int pipe;		/* 1: threads read it (gather_pipes) */
 	struct reader *r;	/* NULL: not open */
 	int ahead;		/* 1: r stands at the next shard */
 	int ended;
@@ -68,15 +71,17 @@ static int
 gather_copy(struct gather *g, const unsigned char *p, size_t n, uint64_t *at,
     struct err *e)
 {
-	int k;
+	int k = 0;
 
-	if (g->fd < 0 && (k = temp_open(&g->fd, e)) < 0) {
+	if (g->pool != NULL)
+		pool_lock(g->pool);
+	if (g->fd < 0 && (k = temp_open(&g->fd, e)) < 0)
 		g->fd = -1;
-		return k;
-	}
 	*at = g->end;
 	g->end += n;
-	return fd_write_at(g->fd, (off_t)*at, p, n, TEMP_UNNAMED, e);
+	if (g->pool != NULL)
+		pool_unlock(g->pool);
+	return k < 0 ? k : fd_write_at(g->fd, (off_t)*at, p, n, TEMP_UNNAMED, e);
 }
 
 /* Append the records of r's DATA frame to the table of s. */
@@ -239,6 +244,22 @@ gather_many(struct gather **out, uint64_t step, char **paths, size_t n,
 	return 0;
 }
 
+/* If several inputs are pipes, prepare one thread for each of them. */
+static int
+gather_threads(struct gather *g, struct err *e)
+{
+	unsigned pipes = 0;
+	size_t i;
+
+	for (i = 0; i < g->ninput; i++) {
+		g->input[i].pipe = !g->input[i].file &&
+		    io_is_pipe(reader_io(g->input[i].r));
+		if (g->input[i].pipe)
+			pipes++;
+	}
+	return pipes > 1 ? pool_new(&g->pool, pipes, e) : 0;
+}
+
 int
 gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, int to,
     const struct reader_opts *o, struct err *e)
@@ -262,7 +283,7 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, int to
 		if (!g->input[i].file)
 			k = gather_input_open(g, &g->input[i], e);
 	}
-	return k;
+	return k < 0 ? k : gather_threads(g, e);
 }
 
 /* Forget the contributions of the step before. */
@@ -302,6 +323,7 @@ gather_free(struct gather *g)
 		if (g->input[i].fd >= 0)
 			(void)close(g->input[i].fd);
 	}
+	pool_free(g->pool);
 	alloc_free(g->input);
 	alloc_free(g->shard);
 	alloc_free(g);
@@ -324,16 +346,16 @@ gather_head(struct gather *g, struct gather_shard *s, const struct reader *r,
 	s->step = sh->step;
 	if (!g->once && (k = values_whole(sh, e)) < 0)
 		return k;
-	if (g->nshard == 1)
+	if (s == g->shard)
 		return schema_copy(&g->schema, reader_schema(r), e);
 	return schema_diff(&g->schema, reader_schema(r), why) == 0 ? 0 :
 	    err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different tensors: %s",
 	    shard_device(&g->shard[0].head), shard_device(sh), why);
 }
 
-/* Add the shard at which the reader of an input stands to the step. */
+/* Make room in the step for a shard of an input. */
 static int
-gather_take(struct gather *g, struct gather_input *in, struct err *e)
+gather_add(struct gather *g, size_t input, struct err *e)
 {
 	int k = alloc_grow(&g->shard, &g->cap, g->nshard + 1, sizeof(*g->shard), e);
 	struct gather_shard *s;
@@ -341,12 +363,24 @@ gather_take(struct gather *g, struct gather_input *in, struct err *e)
 	if (k < 0)
 		return k;
 	s = &g->shard[g->nshard++];
-	*s = (struct gather_shard){ .policy = TEXT_KV_INIT, .input = (size_t)(in - g->input) };
+	*s = (struct gather_shard){ .policy = TEXT_KV_INIT, .input = input };
 	shard_init(&s->head);
+	return 0;
+}
+
+/* Set s to the shard at which the reader of its input stands.  If threads read the input,
+ * they have read the shard to its end. */
+static int
+gather_take(struct gather *g, struct gather_shard *s, struct err *e)
+{
+	struct gather_input *in = &g->input[s->input];
+	int k;
+
 	in->ahead = 0;
 	in->done++;
-	if ((k = gather_head(g, s, in->r, e)) < 0 ||
-	    (k = gather_index(g, s, in->r, 1, e)) < 0)
+	if ((k = gather_head(g, s, in->r, e)) < 0 || (g->pool != NULL && in->pipe))
+		return k;
+	if ((k = gather_index(g, s, in->r, 1, e)) < 0)
 		return k;
 	return (s->head.flags & SHARD_PREDICTED) != 0 ? gather_history(g, s, e) : 0;
 }
@@ -373,7 +407,8 @@ gather_collect(struct gather *g, struct err *e)
 	g->step = s->step;
 	memcpy(g->run, s->run, SHARD_ID);
 	do {
-		if ((k = gather_take(g, in, e)) < 0)
+		if ((k = gather_add(g, 0, e)) < 0 ||
+		    (k = gather_take(g, &g->shard[g->nshard - 1], e)) < 0)
 			return k;
 		if (g->nshard == g->expect)
 			return 1;
@@ -385,18 +420,46 @@ gather_collect(struct gather *g, struct err *e)
 	    (unsigned long long)g->step, (unsigned long long)g->expect);
 }
 
+/* Read a shard of input i, if that is a pipe: a job of the pool. */
+static int
+gather_pipe(void *arg, unsigned who, size_t i, struct err *e)
+{
+	struct gather *g = arg;
+	struct gather_input *in = &g->input[i];
+	int k = in->pipe ? gather_seek(g, in, e) : 0;
+
+	return k > 0 ? gather_index(g, &g->shard[i], in->r, 1, e) : k;
+}
+
+/* Read one shard of each pipe, at the same time: one pipe may be full while its writer, or
+ * another reader, waits for the next one. */
+static int
+gather_pipes(struct gather *g, struct err *e)
+{
+	const int k = pool_run(g->pool, g->ninput, POOL_LITTLE, gather_pipe, g, e);
+
+	/* the signal is blocked in a thread that finds no reader of the output */
+	if (k < 0)
+		(void)wait_orphan(g->to, 0, NULL);
+	return k;
+}
+
 /* Take one shard from each input.  Return 1, or 0 if all have ended. */
 static int
 gather_advance(struct gather *g, struct err *e)
 {
 	size_t i, ended = 0, first = 0;
 	struct gather_input *in;
-	int k;
+	int k = 0;
 
+	for (i = 0; i < g->ninput && k == 0; i++)
+		k = gather_add(g, i, e);
+	if (k < 0 || (g->pool != NULL && (k = gather_pipes(g, e)) < 0))
+		return k;
 	for (i = 0; i < g->ninput; i++) {
 		in = &g->input[i];
 		if ((k = gather_seek(g, in, e)) > 0)
-			k = gather_take(g, in, e);
+			k = gather_take(g, &g->shard[i], e);
 		else if (k == 0 && g->once)
 			k = err_set(e, ERR_DATA, "truncated: '%s' has no shard",
 			    in->path);

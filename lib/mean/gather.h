@@ -7,8 +7,8 @@
  *
  * First every shard of the step is read once and verified, and a table says where the
  * bytes of each group are: in the input, if it is a file that stays open, else in one
- * unnamed temporary file.  Then any group of any contribution can be read, in any order and
- * several times.  So neither the number of open files nor the memory for values grows with
+ * unnamed temporary file.  Inputs that are pipes are read at the same time, by one thread
+ * each.  Then any group of any contribution can be read, in any order and several times.  So neither the number of open files nor the memory for values grows with
  * the number of shards.  The table takes 32 bytes per group that was sent.
  *
  * gather_open is for inputs: it waits for each input, and damage is an error.
@@ -27,6 +27,7 @@
 #include "sync/robust.h"
 
 struct err;
+struct pool;
 
 /* Where the body of a group is. */
 struct gather_record {
@@ -72,6 +73,7 @@ struct gather {
 	int to;
 	struct gather_input *input;
 	size_t ninput;
+	struct pool *pool;	/* threads that read pipes; NULL: at most one input is a pipe */
 	size_t held, most;	/* number of open files, and its limit */
 	int once;		/* 1: files of a spool, with one shard each */
 	unsigned char run[SHARD_ID];	/* for a single input: run of the last step read */

@@ -269,6 +269,46 @@ piece() {
 	same out long
 }
 
+# blocks A B: copy A to p1 and B to p2 by turns, in blocks that no pipe holds
+blocks() {
+	local i n
+	n=$(wc -c <"$1")
+	for ((i = 0; i * 2000000 < n; i++)); do
+		dd if="$1" bs=2000000 skip="$i" count=1 status=none >&8
+		dd if="$2" bs=2000000 skip="$i" count=1 status=none >&9
+	done 8>p1 9>p2
+}
+
+@test "pipes are read at the same time: their writers wait for each other" {
+	mkfifo p1 p2 q1 q2
+	mkshards -d edge1 -n 1500k -x 1 >e1
+	mkshards -d edge2 -n 1500k -x 2 >e2
+	makes files ace-aggregate --omit provenance e1 e2
+	timeout "$HANG" bash -c "$(declare -f blocks); blocks e1 e2" 3>&- &
+	exits 0 timeout "$HANG" ace-aggregate --omit provenance p1 p2
+	wait $!
+	same out files
+	# two readers of both inputs, in opposite order
+	timeout "$HANG" tee p1 <e1 >q1 3>&- &
+	timeout "$HANG" tee p2 <e2 >q2 3>&- &
+	timeout "$HANG" ace-aggregate --omit provenance q2 q1 >other 3>&- &
+	exits 0 timeout "$HANG" ace-aggregate --omit provenance p1 p2
+	wait
+	same out files
+	same other files
+}
+
+@test "of several damaged pipes the first operand is reported" {
+	mkshards -d edge1 -n 1500k >e1
+	mkshards -d edge2 -n 1500k >e2
+	head -c 3000000 e1 >s1
+	head -c 300 e2 >s2
+	damaged() { ace-aggregate <(cat "$1") <(cat "$2") <(cat "$3"); }
+	refuses 3 "truncated: .*'edge1/0'" damaged s1 s2 e2
+	refuses 3 "truncated: .*'edge1/0'" damaged e2 s1 s2
+	refuses 5 "found two shards of 'edge1'" damaged e1 e2 e1
+}
+
 @test "one long-lived pipe with --devices" {
 	mkfifo p
 	ace-aggregate --devices 2 p >out 2>err 3>&- &
@@ -536,4 +576,6 @@ leaves() {
 	leaves ace-aggregate p
 	leaves ace-aggregate e1 p
 	leaves ace-aggregate --rule median e1 p e2
+	leaves ace-aggregate <(cat e1) p
+	leaves ace-aggregate p <(cat e1)
 }
