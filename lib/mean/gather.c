@@ -229,10 +229,12 @@ gather_many(struct gather **out, uint64_t step, char **paths, size_t n,
 	struct gather *g = *out = alloc_get(1, sizeof(*g), e);
 	size_t i;
 
-	if (g == NULL || (g->input = alloc_get(n, sizeof(*g->input), e)) == NULL)
+	if (g == NULL)
+		return -ERR_SYS;
+	g->to = g->fd = -1;
+	if ((g->input = alloc_get(n, sizeof(*g->input), e)) == NULL)
 		return -ERR_SYS;
 	g->o = *o;
-	g->to = g->fd = -1;
 	g->step = step;
 	g->once = 1;
 	g->schema = (struct schema)SCHEMA_INIT;

@@ -8,8 +8,9 @@
  * First every shard of the step is read once and verified, and a table says where the
  * bytes of each group are: in the input, if it is a file that stays open, else in one
  * unnamed temporary file.  Inputs that are pipes are read at the same time, by one thread
- * each.  Then any group of any contribution can be read, in any order and several times.  So neither the number of open files nor the memory for values grows with
- * the number of shards.  The table takes 32 bytes per group that was sent.
+ * each.  Then any group of any contribution can be read, in any order and several times.
+ * So neither the number of open files nor the memory for values grows with the number of
+ * shards.  The table takes 32 bytes per group that was sent.
  *
  * gather_open is for inputs: it waits for each input, and damage is an error.
  * gather_many is for the files of a step in a spool.
