@@ -81,35 +81,23 @@ values_record(const struct record *rec, const struct codec_ctx *ctx, size_t n,
 	return k;
 }
 
-/* Decode a record of r's current frame as values_record does. */
-static int
-values_take(const struct reader *r, const struct record *rec, float *buf,
-    struct codec_list *l, const float **x, size_t *n, struct kern_stat *t,
-    struct err *e)
+int
+values_view(const struct reader *r, const struct record *rec, float *buf,
+    size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e)
 {
 	struct schema_span span;
 	struct codec_ctx ctx;
 	int k;
 
 	schema_span(reader_schema(r), rec->group, &span);
+	if (span.n > cap)
+		return err_set(e, ERR_USAGE, "a group is larger than the buffer");
 	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
 	*n = span.n;
-	if ((k = values_record(rec, &ctx, span.n, buf, l, x, t, e)) < 0)
+	if ((k = values_record(rec, &ctx, span.n, buf, NULL, x, t, e)) < 0)
 		return values_bad(r, rec, span.tensor, k, e);
 	reader_decoded(r, t->nonzero);
 	return 0;
-}
-
-int
-values_view(const struct reader *r, const struct record *rec, float *buf,
-    size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e)
-{
-	struct schema_span span;
-
-	schema_span(reader_schema(r), rec->group, &span);
-	if (span.n > cap)
-		return err_set(e, ERR_USAGE, "a group is larger than the buffer");
-	return values_take(r, rec, buf, NULL, x, n, t, e);
 }
 
 int
@@ -182,10 +170,10 @@ values_begin(struct values *v, struct reader *r, struct err *e)
 	v->list = NULL;
 	v->at = v->nlist = 0;
 	v->next = 0;
-	v->ended = v->is_listed = 0;
+	v->ended = 0;
 	if (!v->differences && (k = values_whole(reader_shard(r), e)) < 0)
 		return k;
-	return v->lists ? 0 : values_room(v, e);
+	return values_room(v, e);
 }
 
 /* Read until the next record or the end of the shard. */
@@ -238,17 +226,7 @@ values_next(struct values *v, struct err *e)
 	size_t n;
 	int k = values_skip(v, e);
 
-	v->is_listed = 0;
 	if (k <= 0)
-		return k;
-	if (v->lists && !v->sent)
-		return 1;
-	if (v->lists && codec_lists(v->rec->codec)) {
-		v->is_listed = 1;
-		k = values_take(v->r, v->rec, NULL, &v->listed, &v->x, &n, &t, e);
-		return k < 0 ? k : 1;
-	}
-	if ((k = values_room(v, e)) < 0)
 		return k;
 	if (!v->sent) {
 		memset(v->buf, 0, v->n * sizeof(*v->buf));
@@ -263,6 +241,5 @@ void
 values_release(struct values *v)
 {
 	alloc_free(v->buf);
-	codec_list_release(&v->listed);
 	*v = (struct values)VALUES_INIT;
 }

@@ -73,10 +73,6 @@ struct values {
 	void *arg;
 	/* 1: accept a shard that is a difference to a history; 0: it is a mismatch */
 	int differences;
-	/* 1: the caller does not need x if `listed' has all values or nothing was sent */
-	int lists;
-	int is_listed;		/* 1: this group is in `listed', not in x */
-	struct codec_list listed;
 	float *buf;		/* f32[cap]: room for any group of the shard */
 	size_t cap;
 	/* below: private */
@@ -85,7 +81,7 @@ struct values {
 	uint32_t next;
 	int ended;
 };
-#define VALUES_INIT { .listed = CODEC_LIST_INIT }
+#define VALUES_INIT { .r = NULL }
 
 int values_begin(struct values *v, struct reader *r, struct err *e);
 int values_next(struct values *v, struct err *e);
