@@ -324,8 +324,8 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 			exits 0 ace-inspect <"$f"
 		else
 			exits 3 ace-inspect "$f"
-			says "^ace-inspect: corrupt: the input is not a gradient-shard stream: (this|it) is $want"
-			refuses 3 "(this|it) is $want" ace-inspect <"$f"
+			says "^ace-inspect: corrupt: (no entry of the archive|the input is not a gradient-shard stream: (this|it) is $want)"
+			refuses 3 "(no entry of the archive|(this|it) is $want)" ace-inspect <"$f"
 		fi
 		[ "$f" = in.safetensors ] && continue
 		exits 3 ace-import -f safetensors "$f"

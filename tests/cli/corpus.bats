@@ -61,7 +61,7 @@ want() {
 	exits 0 sh corpus.sh fresh out1
 	rm out1/fresh
 	refuses 4 '^E: no such package$' sh corpus.sh fresh out1
-	says '^corpus.sh: cannot fetch package libboost1.74-dev 1.74.0\+ds1-21 .*CORPUS=FILE'
+	says '^corpus.sh: cannot fetch package libboost1.74-dev 1.74.0\+ds1-21: .*CORPUS=FILE'
 	[ "$(echo ace-corpus.*)" = 'ace-corpus.*' ]
 }
 
