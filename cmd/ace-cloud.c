@@ -438,7 +438,7 @@ static int
 run_remove(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
-	char in[PLACE_NAME + 16], *file = NULL;
+	char in[PLACE_NAME + 32], *file = NULL;
 	int r;
 
 	if (n != 2)
@@ -449,8 +449,9 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	    (file = place_path(&x->folder, in, e)) != NULL && unlinkat(AT(file), 0) < 0)
 		r = errno != ENOENT ? err_sys(e, "cannot remove '%s'", file) : err_set(e,
 		    ERR_NO, "'%s' is not a device of the run in %s", path[1], x->folder.where);
-	/* once the run has begun, also if no list was made yet: --leave makes it */
-	if (r == 0 && place_has(&x->folder, "spool/schema.aceg"))
+	/* without a list --leave makes one, if the device has sent a shard */
+	(void)snprintf(in, sizeof(in), "spool/device/%s.open", path[1]);
+	if (r == 0 && (place_has(&x->folder, "spool/devices") || place_has(&x->folder, in)))
 		r = operate(x, path[1], "--leave", e);
 	if (r == 0)
 		cli_say(&x->cli, 0, "'%s' is removed: no round waits for it; to deny "

@@ -33,7 +33,8 @@
 enum { NOISE = 1024,	/* random numbers per batch */
 	MOST = 127,		/* levels: codes fit a byte */
 	LANES = 8 };
-#define MSE INFINITY		/* the plan's argument for the least error; no plan in a stream has it */
+/* The plan's argument for the least error; a plan in a stream cannot have it. */
+#define MSE INFINITY
 
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)

@@ -27,7 +27,8 @@
 
 enum { BLOCK = 320, FIVE = 5, STEPS = 12, TOP = 0x7f7f, BYTES = 243,
 	LANES = 8 };
-#define MSE INFINITY		/* the plan's argument for the least error; no plan in a stream has it */
+/* The plan's argument for the least error; a plan in a stream cannot have it. */
+#define MSE INFINITY
 
 static void
 contract(struct codec_plan *plan)

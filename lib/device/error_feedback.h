@@ -119,10 +119,10 @@ struct feedback_lost {
 	size_t pending;		/* shards not known to be delivered */
 };
 
-/* Remove the residual, the pending shards, and the history; the next shard is the first of incarnation n. Return -ERR_REFUSED if the state has this incarnation or a
- * later one. After a failure the state is unchanged, or the same call completes the
- * restart; l->what is LOST_BEFORE if the restart was complete already. The caller holds
- * statedir_lock. */
+/* Remove the residual, the pending shards, and the history; the next shard is the first
+ * of incarnation n. Return -ERR_REFUSED if the state has this incarnation or a later one.
+ * After a failure the state is unchanged, or the same call completes the restart; l->what
+ * is LOST_BEFORE if the restart was complete already. The caller holds statedir_lock. */
 int feedback_restart(const struct statedir *s, uint64_t n,
     struct feedback_lost *l, struct err *e);
 

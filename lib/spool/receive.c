@@ -229,7 +229,8 @@ receive_shard(struct receive *x, struct err *e)
 	memcpy(r.device, sh->device, SHARD_ID);
 	limits_head(&x->o->limits, sh, reader_schema(x->in), &r);
 	if ((k = model = verdict_head(x->spool, sh, reader_schema(x->in), &r,
-	    e)) < 0 || (k = limits_room(&x->o->limits, x->spool, sh, reader_schema(x->in), e)) < 0 ||
+	    e)) < 0 ||
+	    (k = limits_room(&x->o->limits, x->spool, sh, reader_schema(x->in), e)) < 0 ||
 	    (k = receive_spool(x, sh, k, model, &r, e)) < 0)
 		return k;
 	cli_say(x->o->cli, 1, "'%s' step %llu: %s%s%s", shard_device(sh),

@@ -95,6 +95,27 @@ load front
 	says "another ace-edge works on '$(hostname):$PWD/ace-edge1'"
 }
 
+@test "a device that is removed before all are known is not waited for" {
+	cloud run --devices 3 --bits 8
+	edge edge1 1 2
+	wait_for test -e run/spool/0/edge1.aceg
+	edge edge2 3 2
+	wait_for test -e run/spool/0/edge2.aceg
+	[ ! -e run/spool/devices ]
+	exits 0 ace remove run edge1
+	[ "$(cat run/spool/devices)" = edge2 ]
+}
+
+@test "a device that was only added is removed without a list" {
+	cloud run --devices 3 --bits 8
+	edge edge1 1 2
+	wait_for test -e run/spool/0/edge1.aceg
+	exits 0 ace add run edge2
+	exits 0 ace remove run edge2
+	[ ! -e run/devices/edge2 ]
+	[ ! -e run/spool/devices ]
+}
+
 @test "rounds wait for all devices that were added or said hello, and name them; ace remove ends a wait" {
 	mkdir -m 700 run
 	exits 0 ace add run edge2

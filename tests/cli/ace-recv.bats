@@ -70,6 +70,19 @@ gets() {
 	gets '^step 0: late: step 0 is closed' 0
 }
 
+@test "the differences of a device, as f32, take at most eight times the limit shard" {
+	limits 'shard 100Ki'
+	for s in 0 1 2 3; do
+		mkshards -n 64k -s $s -c topk:0.01 -H flags=16 -K predict=cache:1 -K history=none >in
+		[ $s = 3 ] || exits 0 ace-recv --spool spool in
+	done
+	refuses 5 'limit: shards of 3 steps of this device wait for an average \(limits: shard 102400\)$' \
+	    ace-recv --spool spool in
+	# another device has its own room, and a gradient needs none
+	exits 0 ace-recv --spool spool < <(mkshards -d edge2 -n 64k -c topk:0.01)
+	exits 0 ace-recv --spool spool < <(mkshards -n 64k -s 3 -c topk:0.01)
+}
+
 @test "a shard beyond the limit of open steps gets no receipt, and counts once when sent again" {
 	limits 'open 1'
 	for s in 0 1; do
