@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/cli.h"
@@ -21,8 +20,6 @@
 
 /* Options of all commands; a value below 0 was not given. */
 struct opts {
-	int format;		/* form of the tables */
-	FILE *out;		/* where the tables are collected */
 	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s; for ratio, and for dynacomm with bytes */
 	double dt;		/* for dynacomm: seconds */
@@ -32,34 +29,6 @@ struct opts {
 #define LEAST 1e-9		/* seconds; the least time where 0 is not allowed */
 #define LARGEST 1e15		/* bytes, or bit/s */
 #define ROUND 1e7		/* seconds; limit for tiers, whose cost is counted in ns */
-
-static const char *const forms[] = { "text", "tsv", NULL };
-#define FORMAT { 0, "format", "FORMAT", NULL, \
-	OPT_WORD(struct opts, format, forms), .def = "text" }
-
-/* Run `advise', which writes a table to o->out. Print the table as text, aligned and with
- * units, or unchanged. */
-static int
-show(struct opts *o, const char *path, int (*advise)(const struct opts *,
-    const char *, struct err *), struct err *e)
-{
-	char *text = NULL;
-	size_t n = 0;
-	int r;
-
-	o->out = stdout;
-	if (o->format != 0)
-		return advise(o, path, e);
-	if ((o->out = open_memstream(&text, &n)) == NULL)
-		return err_sys(e, "cannot keep the table");
-	r = advise(o, path, e);
-	if (fclose(o->out) != 0 && r == 0)
-		r = err_sys(e, "cannot keep the table");
-	if (r == 0)
-		render_columns(stdout, text);
-	free(text);
-	return r;
-}
 
 /* ---- dynacomm ---- */
 
@@ -140,34 +109,34 @@ struct pass {
 };
 
 static void
-put_time(FILE *f, const char *pass, int s, const int64_t *time)
+put_time(const char *pass, int s, const int64_t *time)
 {
 	static const char *const name[SCHEDULES] = { "sequential", "layers",
 	    "ibatch", "optimal" };
 	double all = (double)time[SEQUENTIAL];
 
-	(void)fprintf(f, "%s\t%s\t%.9f\t%.2f", pass, name[s], (double)time[s] * 1e-9,
+	(void)printf("%-8s  %-10s %14.9f %7.2f", pass, name[s], (double)time[s] * 1e-9,
 	    all > 0 ? 100 * (all - (double)time[s]) / all : 0);
 }
 
 /* Print where a schedule cuts: for the forward pass the last layer of each
  * transmission, for the backward pass the lowest layer, in sending order. */
 static void
-put_cuts(FILE *f, const struct dynacomm *d, int back, const size_t *cuts, size_t k)
+put_cuts(const struct dynacomm *d, int back, const size_t *cuts, size_t k)
 {
 	size_t j;
 
-	(void)fprintf(f, "\t%zu\t", k);
+	(void)printf("  %8zu  ", k);
 	if (k == d->n && k > 1)
-		(void)fputs("all", f);
+		(void)fputs("all", stdout);
 	else if (back)
 		for (j = k; j-- > 0; )
-			(void)fprintf(f, "%zu%s", (j > 0 ? cuts[j - 1] : 0) + 1,
+			(void)printf("%zu%s", (j > 0 ? cuts[j - 1] : 0) + 1,
 			    j > 0 ? "," : "");
 	else
 		for (j = 0; j < k; j++)
-			(void)fprintf(f, "%s%zu", j > 0 ? "," : "", cuts[j]);
-	(void)fputc('\n', f);
+			(void)printf("%s%zu", j > 0 ? "," : "", cuts[j]);
+	(void)putchar('\n');
 }
 
 static int
@@ -191,8 +160,7 @@ solve(const struct dynacomm *d, int s, int back, size_t *cuts, size_t *k,
 }
 
 static int
-put_pass(FILE *f, const struct table *t, const struct opts *o,
-    struct pass *p, struct err *e)
+put_pass(const struct table *t, const struct opts *o, struct pass *p, struct err *e)
 {
 	struct dynacomm d = DYNACOMM_INIT;
 	int64_t *pt = alloc_get(t->rows, sizeof(*pt), e);
@@ -206,15 +174,15 @@ put_pass(FILE *f, const struct table *t, const struct opts *o,
 	    (r = dynacomm_init(&d, pt, fc, t->rows, ns(o->dt), e)) < 0)
 		goto out;
 	if (!p->back || table_column(t, "fc") == TABLE_NONE)
-		(void)fputs("pass\tschedule\tseconds\tsaved\tsegments\tcuts\n",
-		    f);
+		(void)printf("%-8s  %-10s %14s %7s  %8s  cuts\n", "pass", "schedule",
+		    "seconds", "saved", "segments");
 	for (s = 0; s < SCHEDULES; s++) {
 		if ((r = solve(&d, s, p->back, cuts, &k, e)) < 0)
 			break;
 		p->time[s] = p->back ? dynacomm_backward(&d, cuts, k) :
 		    dynacomm_forward(&d, cuts, k);
-		put_time(f, p->name, s, p->time);
-		put_cuts(f, &d, p->back, cuts, k);
+		put_time(p->name, s, p->time);
+		put_cuts(&d, p->back, cuts, k);
 	}
 out:
 	dynacomm_release(&d);
@@ -224,10 +192,10 @@ out:
 	return r;
 }
 
-/* advise_dynacomm(f, t, o, e): print how long each schedule takes and where it cuts
+/* advise_dynacomm(t, o, e): print how long each schedule takes and where it cuts
  * the layers into transmissions. */
 static int
-advise_dynacomm(FILE *f, const struct table *t, const struct opts *o, struct err *e)
+advise_dynacomm(const struct table *t, const struct opts *o, struct err *e)
 {
 	struct pass way[2] = {
 		{ "forward", "pt", "fc", 0, { 0 } },
@@ -247,13 +215,13 @@ advise_dynacomm(FILE *f, const struct table *t, const struct opts *o, struct err
 		    "'fc' or 'bc'", t->line[0]);
 	for (i = 0; i < 2 && r == 0; i++)
 		if (table_column(t, way[i].fc) != TABLE_NONE) {
-			r = put_pass(f, t, o, &way[i], e);
+			r = put_pass(t, o, &way[i], e);
 			n++;
 		}
 	for (s = 0; r == 0 && n == 2 && s < SCHEDULES; s++) {
 		both[s] = way[0].time[s] + way[1].time[s];
-		put_time(f, "both", s, both);
-		(void)fputs("\t-\t-\n", f);
+		put_time("both", s, both);
+		(void)printf("  %8s  -\n", "-");
 	}
 	return r;
 }
@@ -261,41 +229,38 @@ advise_dynacomm(FILE *f, const struct table *t, const struct opts *o, struct err
 /* ---- deco ---- */
 
 static void
-put_plan(FILE *f, const struct deco *d, const char *rule, struct deco_plan p,
-    double phi)
+put_plan(const struct deco *d, const char *rule, struct deco_plan p, double phi)
 {
 	double sync = deco_time(d, (struct deco_plan){ 0, 1 });
 	double step = deco_time(d, p), n = deco_steps(d, p);
+	char term[32] = "-";
 
-	(void)fprintf(f, "%.9g\t%.9g\t%.9g\t%s\t%d\t%.6g\t%.6g\t%.4g\t",
-	    d->compute, d->bandwidth, d->latency, rule, p.tau, 1 / p.delta, step,
-	    sync / step);
 	if (phi >= 0)
-		(void)fprintf(f, "%.6g", phi);
-	else
-		(void)fputc('-', f);
-	(void)fprintf(f, "\t%.6g\t%.4g\n", n, sync / (n * step));
+		(void)snprintf(term, sizeof(term), "%.6g", phi);
+	(void)printf("%9.6g %11.9g %9.6g %-8s %5d %8.6g %10.6g %8.4g %10s %9.6g %8.4g\n",
+	    d->compute, d->bandwidth, d->latency, rule, p.tau, 1 / p.delta, step,
+	    sync / step, term, n, sync / (n * step));
 }
 
 static void
-put_rules(FILE *f, const struct deco *d)
+put_rules(const struct deco *d)
 {
 	static const char *const name[] = { "paper", "s2", "additive" };
 	struct deco_plan p = { 0, 1 };
 	int i;
 
-	put_plan(f, d, "sync", p, -1);
+	put_plan(d, "sync", p, -1);
 	for (i = DECO_PAPER; i <= DECO_ADDITIVE; i++) {
 		(void)deco_bubbles(d, (enum deco_phi)i, &p);
-		put_plan(f, d, name[i], p, deco_phi(d, (enum deco_phi)i, p));
+		put_plan(d, name[i], p, deco_phi(d, (enum deco_phi)i, p));
 	}
-	put_plan(f, d, "tta", deco_best(d), -1);
+	put_plan(d, "tta", deco_best(d), -1);
 }
 
-/* advise_deco(f, t, o, e): print for each link (a row of t) the compression ratio and the
+/* advise_deco(t, o, e): print for each link (a row of t) the compression ratio and the
  * delay that each rule gives. */
 static int
-advise_deco(FILE *f, const struct table *t, const struct opts *o, struct err *e)
+advise_deco(const struct table *t, const struct opts *o, struct err *e)
 {
 	struct deco d = DECO_INIT;
 	size_t i;
@@ -315,9 +280,10 @@ advise_deco(FILE *f, const struct table *t, const struct opts *o, struct err *e)
 		if ((r = deco_check(&d, e)) < 0)
 			return r;
 		if (i == 0)
-			(void)fputs("compute\tbandwidth\tlatency\trule\tdelay"
-			    "\tratio\tstep\tspeedup\tphi\tsteps\tfaster\n", f);
-		put_rules(f, &d);
+			(void)printf("%9s %11s %9s %-8s %5s %8s %10s %8s %10s %9s %8s\n",
+			    "compute", "bandwidth", "latency", "rule", "delay", "ratio",
+			    "step", "speedup", "phi", "steps", "faster");
+		put_rules(&d);
 	}
 	return 0;
 }
@@ -365,13 +331,12 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 }
 
 static void
-put_fleet(FILE *f, const struct fleet *x, const struct table *t, size_t k,
-    int64_t idle)
+put_fleet(const struct fleet *x, const struct table *t, size_t k, int64_t idle)
 {
 	size_t dev = table_column(t, "device"), i, j, n;
 	int64_t slow;
 
-	(void)fprintf(f, "# %zu tier%s, idle %.9f s\n", k, k == 1 ? "" : "s",
+	(void)printf("# %zu tier%s, idle %.9f s\n", k, k == 1 ? "" : "s",
 	    (double)idle * 1e-9);
 	for (j = 0; j < k; j++) {
 		for (n = i = 0, slow = 0; i < t->rows; i++)
@@ -379,17 +344,17 @@ put_fleet(FILE *f, const struct fleet *x, const struct table *t, size_t k,
 				n++;
 				slow = slow > x->time[i] ? slow : x->time[i];
 			}
-		(void)fprintf(f, "# tier %zu: %zu device%s, a round of %.9f "
+		(void)printf("# tier %zu: %zu device%s, a round of %.9f "
 		    "s\n", j + 1, n, n == 1 ? "" : "s", (double)slow * 1e-9);
 	}
-	(void)fputs("device\ttime\ttier\n", f);
+	(void)printf("%4s %17s  device\n", "tier", "time");
 	for (i = 0; i < t->rows; i++) {
+		(void)printf("%4zu %17.9f  ", x->tier[i] + 1, (double)x->time[i] * 1e-9);
 		if (dev != TABLE_NONE)
-			render_name(f, table_cell(t, i, dev));
+			render_name(stdout, table_cell(t, i, dev));
 		else
-			(void)fprintf(f, "%zu", i + 1);
-		(void)fprintf(f, "\t%.9f\t%zu\n", (double)x->time[i] * 1e-9,
-		    x->tier[i] + 1);
+			(void)printf("%zu", i + 1);
+		(void)putchar('\n');
 	}
 }
 
@@ -412,9 +377,9 @@ arrange(struct fleet *x, const struct table *t, size_t *k, int64_t *idle, struct
 	return cluster_tiers(x->time, t->rows, 16, ns(sum), x->tier, idle, k, e);
 }
 
-/* advise_cluster(f, t, o, e): print the tier of each device. */
+/* advise_cluster(t, o, e): print the tier of each device. */
 static int
-advise_cluster(FILE *f, const struct table *t, const struct opts *o, struct err *e)
+advise_cluster(const struct table *t, const struct opts *o, struct err *e)
 {
 	struct fleet x = { NULL, NULL };
 	size_t k = 0;
@@ -424,7 +389,7 @@ advise_cluster(FILE *f, const struct table *t, const struct opts *o, struct err 
 	if ((x.time = alloc_get(t->rows, sizeof(*x.time), e)) != NULL &&
 	    (x.tier = alloc_get(t->rows, sizeof(*x.tier), e)) != NULL &&
 	    (r = arrange(&x, t, &k, &idle, e)) == 0)
-		put_fleet(f, &x, t, k, idle);
+		put_fleet(&x, t, k, idle);
 	alloc_free(x.time);
 	alloc_free(x.tier);
 	return r;
@@ -436,41 +401,34 @@ static const struct opt ratio_options[] = {
 	OPT_PART(stage_policy_ratio_rows, struct opts, factor),
 	{ 0, "bandwidth", "RATE", "print the ratio for this link, not a table",
 	    OPT_RATE(struct opts, bandwidth) },
-	FORMAT,
 	OPT_END
 };
 
-static int
+static void
 ratio_put(const struct opts *o, double bandwidth)
 {
 	double c = stage_policy_ratio(&o->factor, bandwidth);
 
-	(void)fprintf(o->out, "%.0f\t%.6g\t%.6g\n", bandwidth, c, 32 / c);
-	return 0;
-}
-
-static int
-ratio(const struct opts *o, const char *path, struct err *e)
-{
-	int i;
-
-	if (path != NULL)
-		return err_set(e, ERR_USAGE, "ratio takes no FILE: leave it out");
-	if (o->factor.warmup > 0)
-		return err_set(e, ERR_USAGE, "ratio: --ratio takes no WARMUP here, "
-		    "since a link has no steps: leave the fourth number out");
-	(void)fputs("bandwidth\tratio\tbits\n", o->out);
-	if (o->bandwidth >= 0)
-		return ratio_put(o, o->bandwidth);
-	for (i = -6; i <= 4; i++)
-		(void)ratio_put(o, o->factor.half * ldexp(1, i));
-	return 0;
+	(void)printf("%12.0f %9.6g %10.6g\n", bandwidth, c, 32 / c);
 }
 
 static int
 ratio_run(void *arg, char **path, size_t n, struct err *e)
 {
-	return show(arg, n != 0 ? *path : NULL, ratio, e);
+	const struct opts *o = arg;
+	int i;
+
+	if (n != 0)
+		return err_set(e, ERR_USAGE, "ratio takes no FILE: leave it out");
+	if (o->factor.warmup > 0)
+		return err_set(e, ERR_USAGE, "ratio: --ratio takes no WARMUP here, "
+		    "since a link has no steps: leave the fourth number out");
+	(void)printf("%12s %9s %10s\n", "bandwidth", "ratio", "bits");
+	if (o->bandwidth >= 0)
+		ratio_put(o, o->bandwidth);
+	for (i = -6; i <= 4 && o->bandwidth < 0; i++)
+		ratio_put(o, o->factor.half * ldexp(1, i));
+	return 0;
 }
 
 /* ---- tables in, tables out ---- */
@@ -480,30 +438,21 @@ static const struct opt dynacomm_options[] = {
 	    "bytes", OPT_TIME(struct opts, dt), .hi.f = LONGEST },
 	{ 0, "bandwidth", "RATE", "bandwidth of the link; the column bytes "
 	    "needs it", OPT_RATE(struct opts, bandwidth) },
-	FORMAT,
 	OPT_END
 };
-
-static const struct opt format_options[] = { FORMAT, OPT_END };
 
 /* Define a command that reads a table. */
 #define TABLE(name) \
 static int \
-name##_table(const struct opts *o, const char *path, struct err *e) \
-{ \
-	struct table t; \
-	int r = table_read(&t, path, e); \
-\
-	if (r == 0) \
-		r = advise_##name(o->out, &t, o, e); \
-	table_release(&t); \
-	return r; \
-} \
-\
-static int \
 name##_run(void *arg, char **path, size_t n, struct err *e) \
 { \
-	return show(arg, *path, name##_table, e); \
+	struct table t; \
+	int r = table_read(&t, *path, e); \
+\
+	if (r == 0) \
+		r = advise_##name(&t, arg, e); \
+	table_release(&t); \
+	return r; \
 }
 TABLE(dynacomm)
 TABLE(deco)
@@ -517,9 +466,9 @@ static const struct cli_command commands[] = {
 	    dynacomm_options, dynacomm_run, 1 },
 	{ "deco", "[FILE]",
 	    "Chooses a compression and a delay for each link",
-	    format_options, deco_run, 1 },
+	    NULL, deco_run, 1 },
 	{ "cluster", "[FILE]", "Groups devices that belong together",
-	    format_options, cluster_run, 1 },
+	    NULL, cluster_run, 1 },
 	{ NULL, NULL, NULL, NULL, NULL, 0 }
 };
 

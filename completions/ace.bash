@@ -39,22 +39,14 @@ _ace() {
 		kind='auto require off' ;;
 	ace-advise\ ratio:--ratio | ace-advise\ ratio:--bandwidth)
 		kind='free' ;;
-	ace-advise\ ratio:--format)
-		kind='text tsv' ;;
 	ace-advise\ dynacomm:--sandbox)
 		kind='auto require off' ;;
 	ace-advise\ dynacomm:--cuts | ace-advise\ dynacomm:--bandwidth)
 		kind='free' ;;
-	ace-advise\ dynacomm:--format)
-		kind='text tsv' ;;
 	ace-advise\ deco:--sandbox)
 		kind='auto require off' ;;
-	ace-advise\ deco:--format)
-		kind='text tsv' ;;
 	ace-advise\ cluster:--sandbox)
 		kind='auto require off' ;;
-	ace-advise\ cluster:--format)
-		kind='text tsv' ;;
 	ace-aggregate:--rule)
 		kind=',mean sum clip: trim: median center: norm-ratio: finite' ;;
 	ace-aggregate:--omit)
@@ -361,13 +353,13 @@ _ace() {
 		opts='-q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* ]] || kind='ratio dynacomm deco cluster' ;;
 	ace-advise\ ratio)
-		opts='--ratio --bandwidth --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--ratio --bandwidth -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ dynacomm)
-		opts='--cuts --bandwidth --format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--cuts --bandwidth -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ deco)
-		opts='--format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-advise\ cluster)
-		opts='--format -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-aggregate)
 		opts='--devices --rule --tolerate --delay --interval --cluster --spool --create --quorum --deadline --rounds --keep --publish --sync --events -T --threads -d --device --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-archive)

@@ -26,7 +26,6 @@ complete -c ace-advise -n __fish_use_subcommand -s V -l version -d 'print the ve
 
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l ratio -x -d 'MIN,MAX,HALF,WARMUP: compression ratio on a fast link and on a slow one, the rate half way between, and steps to get there (default 2,300,10Mbit)'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l bandwidth -x -d 'print the ratio for this link, not a table'
-complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -s v -l verbose -d 'say what was decided'
 complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -l sandbox -x -a 'auto require off' -d 'auto, require or off (default auto)'
@@ -35,21 +34,18 @@ complete -c ace-advise -n '__fish_seen_subcommand_from ratio' -s V -l version -d
 
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -l cuts -x -d 'time that each transmission costs besides its bytes'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -l bandwidth -x -d 'bandwidth of the link; the column bytes needs it'
-complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -s v -l verbose -d 'say what was decided'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -l sandbox -x -a 'auto require off' -d 'auto, require or off (default auto)'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -s h -l help -d 'print this and exit'
 complete -c ace-advise -n '__fish_seen_subcommand_from dynacomm' -s V -l version -d 'print the version and exit'
 
-complete -c ace-advise -n '__fish_seen_subcommand_from deco' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -s v -l verbose -d 'say what was decided'
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -l sandbox -x -a 'auto require off' -d 'auto, require or off (default auto)'
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -s h -l help -d 'print this and exit'
 complete -c ace-advise -n '__fish_seen_subcommand_from deco' -s V -l version -d 'print the version and exit'
 
-complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -l format -x -a 'text tsv' -d 'text or tsv (default text)'
 complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -s q -l quiet -d 'say nothing but errors'
 complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -s v -l verbose -d 'say what was decided'
 complete -c ace-advise -n '__fish_seen_subcommand_from cluster' -l sandbox -x -a 'auto require off' -d 'auto, require or off (default auto)'

@@ -21,7 +21,7 @@ dt='0.1 0.5 1 2 5 10'
 
 # row NET GBIT DT: print the line of a network, a link of GBIT Gbit/s and DT ms per transmission
 row() {
-	ace-advise dynacomm --format tsv --bandwidth "$(($2 * 1000))Mbit" --cuts "$3ms" \
+	ace-advise dynacomm --bandwidth "$(($2 * 1000))Mbit" --cuts "$3ms" \
 	    "$here/profiles/$1.tsv" | awk -v OFS='\t' -v net="$1" -v g="$2" \
 	    -v dt="$3" '
 		$1 == "both" { s[$2] = $4; t[$2] = $3 }

@@ -82,7 +82,7 @@ awk -v share="$share" 'NR > 1 { $2 = $2 * share } { print $1, $2, $3 }' \
     "$work/profile" >"$work/table"
 read -r bits dt <<<"$(fit)"
 echo "link: $bits bit/s, ${dt} s a transmission, as measured"
-ace-advise dynacomm --format tsv --bandwidth "${bits}bit" --cuts "${dt}s" "$work/table" |
+ace-advise dynacomm --bandwidth "${bits}bit" --cuts "${dt}s" "$work/table" |
     grep '^backward' >"$work/plan"
 
 cuts() { awk -v way="$1" '$2 == way { print $6 }' "$work/plan"; }

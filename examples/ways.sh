@@ -375,9 +375,9 @@ link_of() {
 		echo "edge$k $(awk "BEGIN { print ${STEP_MS:-20} * $batch / 8e3 }")" \
 		    "$(link "$k" | sed s/Mbit/e6/) 0.1 $((4 * n))"
 	done | { echo device compute bandwidth rtt bytes && cat; } >"$work/links$1"
-	ace-advise cluster --format tsv "$work/links$1" | awk -v k="edge$1" '
+	ace-advise cluster "$work/links$1" | awk -v k="edge$1" '
 	    FNR == NR { rate[$1] = $3; next }
-	    $1 in rate { tier[$1] = $3 }
+	    $3 in rate { tier[$3] = $1 }
 	    END { for (d in tier) if (tier[d] == tier[k]) {
 		    n++
 		    sum += log(rate[d]) }

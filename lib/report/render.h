@@ -106,11 +106,4 @@ int render_chars(const char *s);
 /* Format a time, as in "12 s" or "3.4 h". */
 const char *render_ago(double secs, char out[32]);
 
-/* Print a table given as lines with tabs, the first of which names the columns, with
- * aligned columns.  Lines that begin with # stay as they are.  Cells of the columns
- * bandwidth (bit/s) and compute, latency, seconds, step, time (s) get units: "2.5
- * Mbit/s", "200 ms".  At most RENDER_COLUMNS columns. */
-enum { RENDER_COLUMNS = 16 };
-void render_columns(FILE *f, const char *tsv);
-
 #endif

@@ -30,7 +30,6 @@ t() { printf '%b' "$1" >in; }
 		exits 2 ace-advise $d --bandwidth 1Mbit </dev/null
 	done
 	exits 2 ace-advise cluster --cluster 3 </dev/null
-	exits 2 ace-advise --format tsv cluster </dev/null
 }
 
 @test "a missing or unknown command is refused" {
@@ -46,46 +45,40 @@ t() { printf '%b' "$1" >in; }
 
 @test "equation (5): c_max without bandwidth, half way at B_half, then c_min" {
 	while read -r rate c; do
-		exits 0 ace-advise ratio --format tsv --ratio 2,300,5Mbit --bandwidth $rate
-		[ "$(tail -n 1 out | cut -f 2)" = "$c" ]
+		exits 0 ace-advise ratio --ratio 2,300,5Mbit --bandwidth $rate
+		[ "$(awk 'NR == 2 { print $2 }' out)" = "$c" ]
 	done <<-'END'
 		0bit 300
 		5Mbit 151
 		1Gbit 2
 	END
-	exits 0 ace-advise ratio --format tsv --ratio 2,300,5Mbit --bandwidth 5Mbit
-	[ "$(tail -n 1 out)" = "$(printf '5000000\t151\t0.211921')" ]
+	exits 0 ace-advise ratio --ratio 2,300,5Mbit --bandwidth 5Mbit
+	grep -qx ' *5000000 *151 *0.211921' out
 }
 
-@test "text has aligned columns with units" {
+@test "columns are aligned" {
 	exits 0 ace-advise ratio --ratio 2,300,5Mbit
-	grep -qxE ' 2\.5 Mbit/s +212\.718 +0\.150434' <(sed 's/^ */ /' out)
 	[ "$(awk '{ print length }' out | sort -u | wc -l)" -eq 1 ]
-	t 'device time\na-long-name 1us\nb 1.2346s\n'
-	exits 0 ace-advise cluster in
-	grep -qxE 'b            1\.235 s +[0-9]+' out
 	# a long list of cuts is printed in full
 	(echo 'pt fc' && seq 1000 | sed 's/.*/1us 2us/') >in
 	exits 0 ace-advise dynacomm --cuts 10us in
-	grep -qE '^forward  sequential +3\.01 ms +0\.00 +1  1000 *$' out
-	[ "$(awk '$2 == "optimal" { print $NF }' out)" = \
-	    "$(ace-advise dynacomm --format tsv --cuts 10us in |
-	    awk '$2 == "optimal" { print $NF }')" ]
+	grep -qE '^forward +sequential +0\.003010000 +0\.00 +1  1000$' out
+	[ "$(awk '$2 == "optimal" { print $NF }' out | tr , '\n' | wc -l)" -gt 10 ]
 }
 
 @test "a table of ratio has one row per octave, and its ratios fall" {
-	exits 0 ace-advise ratio --format tsv
+	exits 0 ace-advise ratio
 	[ "$(wc -l <out)" -eq 12 ]
-	[ "$(head -n 1 out | tr '\t' ' ')" = "bandwidth ratio bits" ]
-	[ "$(tail -n +2 out | cut -f 1 | paste -sd ' ')" = "156250 312500 625000 1250000 \
+	[ "$(head -n 1 out | xargs)" = "bandwidth ratio bits" ]
+	[ "$(awk 'NR > 1 { print $1 }' out | paste -sd ' ')" = "156250 312500 625000 1250000 \
 2500000 5000000 10000000 20000000 40000000 80000000 160000000" ]
-	grep -qx "$(printf '10000000\t151\t0.211921')" out
-	tail -n +2 out | cut -f 2 | sort -g -r -c
+	grep -qx ' *10000000 *151 *0.211921' out
+	awk 'NR > 1 { print $2 }' out | sort -g -r -c
 }
 
 @test "ratio --bandwidth prints one point instead of the curve" {
-	exits 0 ace-advise ratio --format tsv --bandwidth 0bit --ratio 9,9
-	[ "$(tail -n +2 out | tr '\t' ' ')" = "0 9 3.55556" ]
+	exits 0 ace-advise ratio --bandwidth 0bit --ratio 9,9
+	[ "$(tail -n +2 out | xargs)" = "0 9 3.55556" ]
 }
 
 # layers: print five layers, in seconds; each pass takes 26 s at best
@@ -103,18 +96,18 @@ layers() {
 
 @test "dynacomm: the cuts, forward and backward" {
 	layers >in
-	exits 0 ace-advise dynacomm --format tsv --cuts 2s in
-	grep -qx "$(printf 'forward\tsequential\t36.000000000\t0.00\t1\t5')" out
-	grep -qx "$(printf 'forward\tlayers\t27.000000000\t25.00\t5\tall')" out
-	grep -qx "$(printf 'forward\toptimal\t26.000000000\t27.78\t3\t2,4,5')" out
-	grep -qx "$(printf 'backward\toptimal\t26.000000000\t27.78\t3\t5,3,1')" out
-	grep -qx "$(printf 'both\toptimal\t52.000000000\t27.78\t-\t-')" out
+	exits 0 ace-advise dynacomm --cuts 2s in
+	grep -qx 'forward *sequential *36.000000000 *0.00 *1 *5' out
+	grep -qx 'forward *layers *27.000000000 *25.00 *5 *all' out
+	grep -qx 'forward *optimal *26.000000000 *27.78 *3 *2,4,5' out
+	grep -qx 'backward *optimal *26.000000000 *27.78 *3 *5,3,1' out
+	grep -qx 'both *optimal *52.000000000 *27.78 *- *-' out
 }
 
 @test "dynacomm: bytes over a bandwidth, one pass, one layer" {
 	t 'fc bytes\n9s 875000\n'
-	exits 0 ace-advise dynacomm --format tsv --cuts 2s --bandwidth 1Mbit in
-	[ "$(tail -n 1 out)" = "$(printf 'forward\toptimal\t18.000000000\t0.00\t1\t1')" ]
+	exits 0 ace-advise dynacomm --cuts 2s --bandwidth 1Mbit in
+	[ "$(tail -n 1 out | xargs)" = 'forward optimal 18.000000000 0.00 1 1' ]
 	refuses 2 "needs --bandwidth" ace-advise dynacomm --cuts 2s in
 	exits 2 ace-advise dynacomm --cuts 2s --bandwidth 0bit in
 	t 'fc pt\n9s 1s\n'
@@ -125,10 +118,10 @@ layers() {
 @test "deco: every column, by the formulas of the page" {
 	t 'compute bandwidth latency values\n500ms 50Mbit 100ms 350e6
 1s 1Gbit 20ms 1e6\n0.25 200Mbit 300ms 3.5e8\n'
-	exits 0 ace-advise deco --format tsv in
-	[ "$(head -n 1 out | tr '\t' ' ')" = "compute bandwidth latency rule delay ratio \
+	exits 0 ace-advise deco in
+	[ "$(head -n 1 out | xargs)" = "compute bandwidth latency rule delay ratio \
 step speedup phi steps faster" ]
-	[ "$(tail -n +2 out | cut -f 4 | sort | uniq -c | tr -s ' \n' ' ')" = \
+	[ "$(awk 'NR > 1 { print $4 }' out | sort | uniq -c | tr -s ' \n' ' ')" = \
 	    " 3 additive 3 paper 3 s2 3 sync 3 tta " ]
 	awk -v kc=0.005 -v kd=0.3 'function max(a, b) { return a > b ? a : b }
 	    function off(a, b) { return a > b * 1.001 + 1e-9 || a < b * 0.999 - 1e-9 }
@@ -152,19 +145,19 @@ step speedup phi steps faster" ]
 	# rule NAME: print the delay and the ratio of the rule
 	rule() { awk -v r="$1" '$4 == r { print $5, $6 }' out; }
 	t 'compute bandwidth latency values\n1ms 1Mbit 63.5ms 1e3\n'
-	exits 0 ace-advise deco --format tsv in
+	exits 0 ace-advise deco in
 	[ "$(rule paper)" = "64 64" ]
 	[ "$(rule tta)" != "64 64" ]
 	# with one more step of delay, the rules paper and tta agree
 	t 'compute bandwidth latency values\n1ms 1Mbit 64.5ms 1e3\n'
-	exits 0 ace-advise deco --format tsv in
+	exits 0 ace-advise deco in
 	[ "$(rule paper)" = "$(rule tta)" ]
 	# 2 steps cover the latency of 1 s; 321 bit/s give a ratio just below the limit of 1e5
 	t 'compute bandwidth latency values\n1s 321bit 1s 1e6\n'
-	exits 0 ace-advise deco --format tsv in
+	exits 0 ace-advise deco in
 	[ "$(rule paper)" = "2 99688.5" ]
 	t 'compute bandwidth latency values\n1s 319bit 1s 1e6\n'
-	exits 0 ace-advise deco --format tsv in
+	exits 0 ace-advise deco in
 	[ "$(rule paper)" = "2 100000" ]
 }
 
@@ -173,27 +166,27 @@ step speedup phi steps faster" ]
 	# times: 2.8 and 1.47 s with 2.4, 1.4 and 1.23 s with 1.7, but 1 and 1.17 s with 1.5
 	for k in 2.4:2 1.7:2 1.5:1; do
 		t "device time\na 1s\nb 1s\nc ${k%:*}s\n"
-		shows "^# ${k#*:} tier" ace-advise cluster --format tsv in
+		shows "^# ${k#*:} tier" ace-advise cluster in
 	done
 	awk 'BEGIN { print "device time"; for (l = 1; l <= 20; l++)
 	    for (i = 0; i < 40; i++) print l "." i, l }' >in
-	exits 0 ace-advise cluster --format tsv in
+	exits 0 ace-advise cluster in
 	grep -qx '# 16 tiers, idle 160.000000000 s' out
 	grep -qx '# tier 1: 40 devices, a round of 1.000000000 s' out
 	# the number of tiers does not depend on the unit of the times
 	for k in '1e7 9e6' '1e4 9e3'; do
 		t "device time\na ${k% *}\nb ${k#* }\n"
-		shows '^# 1 tier' ace-advise cluster --format tsv in
+		shows '^# 1 tier' ace-advise cluster in
 	done
 	# without names, devices are numbered
 	t 'time x\n1 1\n2 2\n3 3\n'
-	exits 0 ace-advise cluster --format tsv in
+	exits 0 ace-advise cluster in
 	grep -qx '# 1 tier, idle 3.000000000 s' out
 	grep -qx '# tier 1: 3 devices, a round of 3.000000000 s' out
-	[ "$(grep -v '#' out | cut -f 1 | paste -sd ' ')" = "device 1 2 3" ]
+	[ "$(awk '!/#/ { print $3 }' out | paste -sd ' ')" = "device 1 2 3" ]
 	# control characters in names are printed as ?
 	t 'device time\na\033b\177 1\nb 1\n'
-	shows '^a?b?	1.000000000	1$' ace-advise cluster --format tsv in
+	shows '^ *1 *1.000000000  a?b?$' ace-advise cluster in
 }
 
 @test "cluster: devices are put into tiers" {
@@ -204,11 +197,11 @@ step speedup phi steps faster" ]
 	fast2 1 8Mbit 10ms 1e6 9
 	slow2 3 1Mbit 0 1e6 1
 	END
-	exits 0 ace-advise cluster --format tsv in
+	exits 0 ace-advise cluster in
 	grep -qx "# 2 tiers, idle 0.100000000 s" out
-	[ "$(grep -v '#' out | tr '\n\t' '  ')" = "device time tier \
-slow1 11.100000000 2 fast1 2.010000000 1 fast2 2.010000000 1 \
-slow2 11.000000000 2 " ]
+	[ "$(grep -v '#' out | xargs)" = "tier time device \
+2 11.100000000 slow1 1 2.010000000 fast1 1 2.010000000 fast2 \
+2 11.000000000 slow2" ]
 }
 
 @test "bad tables are refused with the line" {

@@ -155,7 +155,7 @@ asked() { ace-inspect -v "$1" | sed -n 's/^pOLi *//p'; }
 	mkshards -n 350000000 -c none >in
 	while read -r compute rate latency; do
 		printf 'compute bandwidth latency values\n%s %sMbit %sms 350000000\n' \
-		    "$compute" "$rate" "$latency" | ace-advise deco --format tsv |
+		    "$compute" "$rate" "$latency" | ace-advise deco |
 		    awk '$4 == "tta" { print $5, 1 / $6 }' >want
 		read -r delay share <want
 		exits 0 ace-policy --deco "$compute,${latency}ms" \

@@ -13,9 +13,9 @@ refuses() { exits 2 "${@:2}" && says "$1"; }
 	takes ace-advise ratio --ratio 3,3
 	takes ace-advise ratio --ratio 2,1e9
 	refuses ratio ace-advise ratio --ratio 2,1.1e9
-	takes ace-advise ratio --format tsv
+	takes ace-advise ratio
 	mv out plain
-	takes ace-advise ratio --format tsv --ratio 2,300,10Mbit
+	takes ace-advise ratio --ratio 2,300,10Mbit
 	same out plain
 }
 

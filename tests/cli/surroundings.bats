@@ -11,7 +11,7 @@ all() {
 	ace-compress --omit provenance -c topk:0.25 two.aceg >"$1/sent"
 	ace-inspect list --format json two.aceg >"$1/json"
 	ace-inspect --format tsv two.aceg >"$1/tsv"
-	ace-advise dynacomm --format tsv --cuts 1.5ms --bandwidth 1Gbit table.tsv >"$1/cuts"
+	ace-advise dynacomm --cuts 1.5ms --bandwidth 1Gbit table.tsv >"$1/cuts"
 	ace-export --step 0 -o "$1/w.npz" two.aceg
 	ace-archive create -o "$1/run.zip" two.aceg
 	ace-archive create -o "$1/run.tar.gz" two.aceg

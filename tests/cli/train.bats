@@ -315,8 +315,8 @@ by_name() {
 	[ "$(frames out | grep -c DATA)" -eq 9 ]
 	exits 0 ace-compress -c q8 cut-none
 	[ "$(frames out | grep -c DATA)" -eq 3 ]
-	exits 0 ace-advise dynacomm --format tsv --bandwidth 10Mbit --cuts 100us table
-	grep -q '^backward.optimal' out
+	exits 0 ace-advise dynacomm --bandwidth 10Mbit --cuts 100us table
+	grep -q '^backward *optimal' out
 	exits 2 train --cuts 0 $small text
 	exits 2 train --cuts 1,x $small text
 	exits 2 train --cuts $((rows + 1)) $small text
