@@ -1,13 +1,13 @@
 /*
- * libaceg: what a program needs to read and write gradient-shard streams.
- * The format is ace-stream(5); this is the whole installed interface.
+ * libaceg: read and write streams of gradient shards (ace-stream(5)).  This header is the
+ * whole interface of the library.
  *
- * A filter reads shards, each an ordered list of groups of f32 values, and
- * writes shards.  Values are decoded for it, whatever codec they were sent with.
+ * A shard is an ordered list of groups of f32 values.  The reader decodes the values of
+ * every codec.
  *
- * Every function that can fail takes a struct ace_error and returns a negative
- * number: -3 the data is bad, -4 the system failed, -2 the call is wrong,
- * -5 refused.  The message can be printed as it is.
+ * A function that can fail takes a struct ace_error, which gets a message without newline,
+ * and returns NULL or a negative number: -2 the call is wrong, -3 the data is bad, -4 the
+ * system failed, -5 refused.
  */
 #ifndef ACEG_H
 #define ACEG_H
@@ -43,17 +43,17 @@ struct ace_tensor {
 	enum ace_dtype dtype;	/* type in the model; values here are f32 */
 	unsigned ndim;		/* at most 8; 0 is a scalar */
 	uint64_t dim[8];
-	uint64_t numel;		/* filled in when reading */
+	uint64_t numel;		/* number of elements; ignored when writing */
 };
 
 struct ace_shard {
 	char run[64], device[64];	/* names */
 	uint64_t step;
-	uint64_t base_version;	/* model version it was computed at */
+	uint64_t base_version;	/* version of the model on which it was computed */
 	double weight;		/* finite, > 0 */
 	uint64_t samples;
 	enum ace_kind kind;
-	uint32_t contributors;	/* devices summed in it; 1 for a device's own */
+	uint32_t contributors;	/* number of devices in it; 1: the shard of one device */
 };
 /* A shard with weight 1, one contributor, kind gradient, run and device "". */
 #define ACE_SHARD_INIT { "", "", 0, 0, 1.0, 0, ACE_GRADIENT, 1 }
@@ -63,20 +63,20 @@ struct ace_group {
 	uint32_t tensor;	/* index of its tensor in the schema */
 	uint64_t offset;	/* position of its first value in the tensor */
 	size_t n;		/* values */
-	const float *value;	/* f32[n]; valid until the next call */
-	int sent;		/* 0: not in the stream, values are zero */
+	const float *value;	/* f32[n]; valid until the next call with the same reader */
+	int sent;		/* 0: not in the stream, so all values are 0 */
 };
 
 /* ---- reading ---- */
 struct ace_reader;
 
-/* The descriptor stays the caller's. */
+/* Returns a reader of fd, or NULL on an error.  ace_reader_free does not close fd. */
 ACE_API struct ace_reader *ace_reader_new(int fd, struct ace_error *e);
 /* Returns 1 if a shard begins; 0 if all streams have ended and were verified; < 0 on an
  * error, such as an end of file without the end marker. */
 ACE_API int ace_read_shard(struct ace_reader *r, struct ace_shard *s,
     struct ace_error *e);
-/* Returns the schema of the shard that ace_read_shard announced. */
+/* Returns the *n tensors of the current shard, valid until the next shard. */
 ACE_API const struct ace_tensor *ace_tensors(const struct ace_reader *r,
     size_t *n);
 /* Returns 1 with the next group; groups come in order, without gaps. Returns 0 when the
@@ -95,43 +95,43 @@ ACE_API void ace_reader_free(struct ace_reader *r);
 /* ---- writing ---- */
 struct ace_writer;
 
-/* program: "name version arguments" for the provenance, NULL for none. */
+/* Returns a writer to fd, which stays open.  program: "name version arguments", written to
+ * the stream's provenance; NULL: write none. */
 ACE_API struct ace_writer *ace_writer_new(int fd, const char *program,
     struct ace_error *e);
-/* Copies the tensors of the following shards.  May be called again between shards.
+/* Sets the tensors of the following shards (copied); call again between shards to change.
  * group: elements per group, 0 for the default (65536). */
 ACE_API int ace_write_tensors(struct ace_writer *w, const struct ace_tensor *t,
     size_t n, uint32_t group, struct ace_error *e);
-/* Use the same tensors as r's current shard. */
+/* Sets the tensors of r's current shard for the following shards. */
 ACE_API int ace_write_tensors_of(struct ace_writer *w,
     const struct ace_reader *r, struct ace_error *e);
-/* Set a key of the next shard only; value NULL removes it.  Keys are
- * [a-z0-9._-]{1,64}; ace-stream(5) has those that the programs know. */
+/* Sets a key of the next shard only; value NULL removes the key.  Keys match
+ * [a-z0-9._-]{1,64}; ace-stream(5) lists the keys that the programs use. */
 ACE_API int ace_write_key(struct ace_writer *w, const char *key,
     const char *value, struct ace_error *e);
 ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
     struct ace_error *e);
-/* Begins a shard, for a filter: also copies the tensors of r's current shard, and its keys and
- * other data that struct ace_shard cannot hold.  After that, ace_read_group copies annotations
- * that stay valid for a changed shard to w. */
+/* Begins a shard with s and with the tensors, keys and other data of r's current shard that
+ * struct ace_shard cannot hold.  Until the shard ends, ace_read_group copies to w the
+ * annotations that stay valid when values change. */
 ACE_API int ace_write_shard_of(struct ace_writer *w, struct ace_reader *r,
     const struct ace_shard *s, struct ace_error *e);
 /* Writes values in canonical order, any number per call, across tensor and group
  * boundaries. A shard takes exactly the schema's total. */
 ACE_API int ace_write_values(struct ace_writer *w, const float *x, size_t n,
     struct ace_error *e);
-/* Write how long each of the shard's n tensors took to compute in the step before, in
- * seconds from 0 to 1e7, in the schema's order; call it in a shard before its values. */
+/* Writes the time in seconds, 0 to 1e7, that each of the shard's n tensors took to compute
+ * in the previous step.  Call this in a shard before its values. */
 ACE_API int ace_write_times(struct ace_writer *w, const double *seconds,
     size_t n, struct ace_error *e);
-/* Inside a shard, sends the tensors or groups that are complete so far, so that a waiting
- * reader gets them while the rest is still computed. Filters that decide group by group
- * pass them on immediately. */
+/* Inside a shard, sends the groups that are complete so far, so that a reader gets them
+ * while the rest is still computed. */
 ACE_API int ace_write_flush(struct ace_writer *w, struct ace_error *e);
-/* Ends the shard and flushes, so that a waiting reader can go on. */
+/* Ends the shard and sends all of it. */
 ACE_API int ace_write_end(struct ace_writer *w, struct ace_error *e);
-/* Ends the stream. If it is not called or fails, the stream has no end marker, and every
- * reader will refuse it. */
+/* Ends the stream. Without this call, or if it fails, the stream has no end marker and every
+ * reader refuses it. */
 ACE_API int ace_writer_close(struct ace_writer *w, struct ace_error *e);
 ACE_API void ace_writer_free(struct ace_writer *w);
 
