@@ -23,7 +23,7 @@ enum {
 	CLI_PATHS = 256		/* limit on paths that options name */
 };
 
-/* State of reading the options of a program or command. */
+/* The parser's state: the options of a program or command, and those given so far. */
 struct cli_line {
 	struct cli *c;
 	struct opt_place opt[CLI_MAX];
@@ -36,8 +36,8 @@ struct cli_line {
 	} path[CLI_PATHS];
 };
 
-/* Return the option with that letter or, unless name is NULL, with that name of n
- * bytes. */
+/* Return the option with this name of n bytes or, if name is NULL, with this letter; NULL
+ * if there is none. */
 static const struct opt_place *
 cli_find(const struct cli_line *l, int letter, const char *name, size_t n)
 {
@@ -62,8 +62,8 @@ cli_first(const struct cli_line *l, const struct opt_place *p)
 
 enum { CLI_WIDE = 80 };		/* columns of --help */
 
-/* Print words from column `at' on and end the line; further lines begin at column
- * `in'. */
+/* Print the words of s, wrapped at CLI_WIDE.  The cursor is in column `at'; further lines
+ * begin in column `in'. */
 static void
 cli_wrap(const char *s, int at, int in)
 {
@@ -165,7 +165,7 @@ cli_version(const struct cli_line *l)
 		(void)printf("kernels %s\n", c->kernels());
 }
 
-/* Print all options and commands in the form for programs (opt_row). */
+/* Print all options and commands, one per line, with tabs (opt_row). */
 static void
 cli_rows(const struct cli_line *l)
 {
@@ -220,8 +220,8 @@ static const struct opt cli_common[] = {
 	OPT_END
 };
 
-/* Open /dev/null for closed standard descriptors, in the direction that makes their use
- * fail. Otherwise the next file that is opened would take their place. */
+/* Open /dev/null in place of closed standard descriptors, or the next opened file would get
+ * their numbers. Open it so that reading 0 and writing 1 or 2 fails. */
 static void
 cli_standard(void)
 {
@@ -232,8 +232,8 @@ cli_standard(void)
 			(void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-/* Do nothing at SIGXFSZ: a file above the limit (ulimit -f) is then a write error.
- * Programs that we start still get the signal. */
+/* Catch SIGXFSZ, so that write fails for a file above the limit (ulimit -f). Unlike
+ * SIG_IGN, a handler is not inherited by programs that we start. */
 static void
 cli_too_large(int sig)
 {
@@ -241,7 +241,7 @@ cli_too_large(int sig)
 
 /* ---- the sandbox ---- */
 
-/* Note the path in an option's value, for the sandbox to allow. */
+/* Record the path in an option's value, so that the sandbox allows it. */
 static void
 cli_path(struct cli_line *l, enum opt_right right, const char *path)
 {
@@ -258,7 +258,7 @@ cli_path(struct cli_line *l, enum opt_right right, const char *path)
 	l->path[l->paths++].how = how[right];
 }
 
-/* Allow the directory of an operand that will be replaced, after following links. */
+/* The program will replace path: let the sandbox write in the directory of its target. */
 static int
 cli_replaced(struct sandbox *box, const char *path, struct err *e)
 {
@@ -320,7 +320,7 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 
 /* ---- the command line ---- */
 
-/* Set the option in all rows that have its name. */
+/* Store val by every row with the name of `first': parts of a program may share options. */
 static int
 cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
     struct err *e)
@@ -340,8 +340,8 @@ cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
 	    l->c->heard(l->c->own, o, val, e) : 0;
 }
 
-/* Parse "--name" and "--name=value". Refuse abbreviations: a new option could make them
- * ambiguous. Return the number of words used; 0 if the program ends now. */
+/* Parse "--name", "--name=value" or "--name value". Refuse abbreviations: a new option could
+ * make them ambiguous. Return the number of words used; 0 if the program ends now. */
 static int
 cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
 {
@@ -365,7 +365,7 @@ cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
 	return r < 0 ? r : r > 0 ? 0 : words;
 }
 
-/* Parse "-qo", "-qoFILE" and "-qo FILE". */
+/* Parse "-q", "-qoFILE" or "-qo FILE". Return as cli_long does. */
 static int
 cli_short(struct cli_line *l, const char *word, const char *next, struct err *e)
 {
@@ -389,7 +389,7 @@ cli_short(struct cli_line *l, const char *word, const char *next, struct err *e)
 	return 1;
 }
 
-/* Move the first n words after the next r words. */
+/* Swap the first n words and the r words after them. */
 static void
 cli_behind(char **words, int n, int r)
 {
@@ -403,7 +403,7 @@ cli_behind(char **words, int n, int r)
 }
 
 /* Parse options up to the first operand (if c->mixed, up to "--"). Return 0 when all are
- * parsed, 1 if an option has completed the program's work. */
+ * parsed, 1 if the program ends now, as after --help. */
 static int
 cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 {
@@ -443,7 +443,7 @@ cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 	return 0;
 }
 
-/* Refuse options that have no effect without another one. */
+/* Refuse an option that needs another one (row->with) if that one is missing. */
 static int
 cli_lonely(const struct cli_line *l, struct err *e)
 {

@@ -13,30 +13,30 @@
 struct err;
 
 /* Wait for input, at most ms milliseconds, or without limit if ms < 0. Return 1 if
- * there is input, 0 if not.  watch: a pipe to which we write, or -1; when it has no
- * reader any more, waiting ends with wait_orphan's error. */
+ * there is input, 0 if not.  watch: a pipe to which we write, or -1.  When that pipe has
+ * no reader any more, return wait_orphan's error. */
 int fd_ready(int fd, int watch, int ms, const char *name, struct err *e);
-/* Read once, at most n bytes; *got is the number read, 0 at the end of the input. watch
- * as in fd_ready. */
+/* Read once, at most n bytes; *got is the number read, 0 at the end of the input. For
+ * `watch' see fd_ready. */
 int fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
     struct err *e);
 /* Like fd_read, but from byte `at' of a file.  The position of fd is not used or changed. */
 int fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got,
     const char *name, struct err *e);
-/* Read exactly n bytes, which must exist. */
+/* Read exactly n bytes from byte `at'; -ERR_SYS if the file has become shorter. */
 int fd_read_all(int fd, off_t at, void *p, size_t n, const char *name, struct err *e);
-/* Write all n bytes; fd_write_at: write at byte `at', as fd_read_at reads. */
+/* Write all n bytes.  fd_write_at: the same at byte `at', without moving fd's position. */
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);
 int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
     struct err *e);
 
 /*
- * fd_open: open a file for reading and set *st to its stat.  FD_NAMED: the user named the
- * file, which may be a pipe; wait for its writer.  FD_FILE: we found the file in a folder
- * or an index; -ERR_DATA unless it is a regular file.  FD_OURS: the file is our own: like
- * FD_FILE, but it must not be a link, either.
+ * fd_open: open a file for reading and set *st to its stat.
+ *   FD_NAMED: the user named the file.  If it is a FIFO, wait for a writer.
+ *   FD_FILE: we found the file in a folder or an index.  -ERR_DATA if it is not regular.
+ *   FD_OURS: the file is our own.  -ERR_DATA if it is not regular or is a link.
  * fd_input: set *st to the stat of fd.  -ERR_USAGE if fd is the same file as standard
- * output: reading would never end.  fd_open does this check except for FD_OURS.
+ * output: reading would never end.  fd_open checks this, too, except with FD_OURS.
  */
 enum fd_what { FD_NAMED, FD_FILE, FD_OURS };
 int fd_open(const char *path, enum fd_what what, int *fd, struct stat *st,
@@ -44,10 +44,10 @@ int fd_open(const char *path, enum fd_what what, int *fd, struct stat *st,
 int fd_input(int fd, const char *name, struct stat *st, struct err *e);
 
 /*
- * fd_sync: call fsync for a file or a directory.  If the file system cannot sync a
- * directory, return 0: nothing can be done about it.
- * fd_sync_dir: call fsync for a directory.  If the directory can be written but not read,
- * sync its file system instead, by way of the file `within' in it.
+ * fd_sync: call fsync for a file or a directory.  Return 0 also if the file system does
+ * not support fsync of a directory.
+ * fd_sync_dir: call fsync for a directory.  If we may not read the directory, open the
+ * file `within', which is in the directory, and call syncfs.
  * fd_sync_name: sync the directory that holds path, so that a link or a rename is durable.
  * If path ends with a slash, sync path itself.
  * fd_folder: set dir to the name of the directory that holds path, ignoring trailing
@@ -65,8 +65,8 @@ int fd_folder(const char *path, char dir[PATH_MAX]);
 int fd_lock(const char *path, int how, int *fd, struct err *e);
 
 /* Read and discard the input of a pipe or a socket to its end, but for at most
- * FD_LINGER_MS milliseconds and FD_LINGER bytes.  Call it after an input was refused with
- * a message: if unread input is left, the network may drop the message.
+ * FD_LINGER_MS milliseconds and FD_LINGER bytes.  Call this after refusing an input with a
+ * message: a connection that is closed with unread input may lose the message.
  */
 enum { FD_LINGER_MS = 1000, FD_LINGER = 16 << 20 };
 void fd_linger(int fd);
@@ -76,11 +76,10 @@ void fd_linger(int fd);
 int fd_is_terminal(int fd);
 int fd_is_pipe(int fd);
 
-/* Raise the limit of open files as far as the system allows, and return the limit. */
+/* Raise the limit of open descriptors to the hard limit, and return it. */
 size_t fd_most(void);
 
-/* Ask the system to let the pipe fd hold n bytes.  A refusal is not an
- * error. */
+/* Ask the kernel for a buffer of n bytes in the pipe fd; ignore a refusal. */
 void fd_pipe_size(int fd, int n);
 
 #endif

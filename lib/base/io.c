@@ -16,12 +16,12 @@
 #include "base/temp.h"
 
 enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
-enum { IO_BEHIND = 4 << 20 };	/* bytes per request to the disk */
-enum { IO_SPARE = 256 << 10 };	/* a smaller file is not worth a spare */
+enum { IO_BEHIND = 4 << 20 };	/* start writing to the disk after this many bytes */
+enum { IO_SPARE = 256 << 10 };	/* smaller files use no spare */
 
 struct io;
 
-/* The source from which a reading io gets its bytes. */
+/* The functions by which an io reads its input. */
 struct io_kind {
 	/* read once, at most n bytes; *got is 0 at the end of the input */
 	int (*read)(struct io *io, unsigned char *p, size_t n, size_t *got,
@@ -31,31 +31,31 @@ struct io_kind {
 	int ahead;		/* 1: may read more than requested */
 };
 
-/* One buffer. For reading, the bytes from buf[at] to buf[have] are read but not yet
- * handed out, and count is the position of buf[at] in the input. For writing, those from
- * buf[0] to buf[have] wait to be written. */
+/* When reading, buf[at] to buf[have - 1] are bytes that were read but not yet returned to
+ * the caller, and count is the position of buf[at] in the input. When writing, buf[0] to
+ * buf[have - 1] wait to be written. */
 struct io {
 	const struct io_kind *kind;	/* NULL: for writing */
 	int fd;			/* -1: reads `from' */
 	struct io_from from;
-	off_t place;		/* position of the next read, if fd's is not used */
+	off_t place;		/* position of the next pread, for placed_read */
 	int (*before)(struct io *, struct err *);
-	int own;		/* close fd */
+	int own;		/* 1: io_free closes fd */
 	int pipe, sparse;
 	int skipped;		/* 1: the next bytes may be skipped, too */
 	int watch;		/* pipe that must have a reader, or -1 */
 	char *name;		/* for messages */
 	struct temp temp;	/* for io_create; its name is NULL for others */
 	double silence, whole;	/* io_patience: seconds; 0: no limit */
-	double until;		/* end time of whole; 0: no limit */
+	double until;		/* clock_now at the end of `whole'; 0: no limit */
 	struct splice *share;	/* bytes passed on unchanged, or NULL */
 
-	uint64_t count;		/* bytes handed out or taken */
+	uint64_t count;		/* bytes that the caller has read or written */
 	unsigned char *buf;
 	size_t at, have, cap;
-	int behind;		/* 1: by io_behind; `sent' counts bytes sent to the disk */
+	int behind;		/* 1: set by io_behind; sent: bytes sent to the disk */
 	uint64_t sent;
-	int over;		/* io_over */
+	int over;		/* 1: io writes over a spare */
 	/* 1: truncate the file, which may be longer than the written data */
 	int ahead;
 };
@@ -94,8 +94,8 @@ io_room(struct io *io, size_t n, struct err *e)
 
 /* ---- kinds of input ---- */
 
-/* A descriptor at its current position. Reading a file does not block, so no pipe is
- * watched meanwhile. */
+/* Read fd at its current position. Reading a regular file does not block, so do not watch
+ * the pipe meanwhile. */
 static int
 here_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
@@ -111,7 +111,7 @@ here_move(struct io *io, off_t by, struct err *e)
 	return lseek(io->fd, by, SEEK_CUR) < 0 ? err_sys(e, "'%s'", io->name) : 0;
 }
 
-/* A file from `place' on, so that skipping needs no system call. */
+/* Read fd at `place' with pread: skipping then needs no system call. */
 static int
 placed_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
@@ -138,7 +138,7 @@ static const struct io_kind
 	io_stream = { here_read, NULL, 1 },
 	io_file = { here_read, here_move, 1 },
 	io_placed = { placed_read, placed_move, 1 },
-	io_part = { placed_read, NULL, 1 },	/* a file from byte `place' on */
+	io_part = { placed_read, NULL, 1 },	/* cannot seek */
 	io_lent = { from_read, NULL, 0 };
 
 /* ---- opening ---- */
@@ -199,7 +199,7 @@ io_open(struct io **out, const char *path, struct err *e)
 {
 	if (path == NULL || (path[0] == '-' && path[1] == '\0'))
 		return io_open_fd(out, STDIN_FILENO, "<stdin>", e);
-	/* the user did not name files in a state or spool */
+	/* files in a state directory or spool were not named by the user */
 	return io_open_as(out, path, at_dir(path) == AT_FDCWD ? FD_NAMED :
 	    FD_FILE, e);
 }
@@ -261,7 +261,7 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 	return r;
 }
 
-/* Open a device or FIFO to write into it. */
+/* Open a device or FIFO for writing. */
 static int
 io_create_into(struct io **out, const char *path, int force, struct err *e)
 {
@@ -285,7 +285,7 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	return r;
 }
 
-/* Make a temporary file that will become path, new or replaced. */
+/* Create a temporary file that io_commit will rename to path. */
 static int
 io_create_beside(struct io **out, const char *path, const char *spare,
     int durable, struct err *e)
@@ -383,7 +383,7 @@ io_patience(struct io *io, double silence, double whole)
 	io->until = whole > 0 ? clock_now() + whole : 0;
 }
 
-/* Wait for input, no longer than io_patience allows. */
+/* Wait for input, at most as long as io_patience allows. */
 static int
 io_await(struct io *io, struct err *e)
 {
@@ -408,7 +408,7 @@ io_await(struct io *io, struct err *e)
 	return r;
 }
 
-/* Read at most n bytes from the source, past the buffer; *got is 0 at the end. */
+/* Read at most n bytes without the buffer; *got is 0 at the end of the input. */
 static int
 io_fetch(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
@@ -441,7 +441,7 @@ io_below(struct io *io, struct io **below, const struct io_from *f, struct err *
 	*x = was;
 	x->before = NULL;
 	io->from = *f;
-	io->pipe = x->pipe;	/* the writer reports the error */
+	io->pipe = x->pipe;	/* a program that writes to a pipe reports its own errors */
 	*below = x;
 	return 0;
 }
@@ -456,8 +456,8 @@ io_size(const struct io *io)
 
 /* ---- through the buffer ---- */
 
-/* Return how many bytes to request if n are wanted. Request more for small reads, so that
- * several share one call, but not of input that other readers share. */
+/* Return how many bytes to request when the caller wants n. Request more than a small n, so
+ * that one system call serves several reads, unless splice passes on the same input. */
 static size_t
 io_asks(const struct io *io, size_t n)
 {
@@ -495,7 +495,7 @@ io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e)
 	return r;
 }
 
-/* Hand out at most n bytes, from the buffer or directly. */
+/* Copy at most n bytes to p, from the buffer or directly from the input. */
 static int
 io_some(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
@@ -629,13 +629,13 @@ io_behind(struct io *io)
 	io->behind = 1;
 }
 
-/* Start writing to the disk up to byte `to'. */
+/* After io_behind: once IO_BEHIND bytes before `to' are unsent, start writing them to disk. */
 static void
 io_send(struct io *io, uint64_t to)
 {
 	if (!io->behind || to - io->sent < IO_BEHIND)
 		return;
-	/* best effort: errors show at the fsync */
+	/* ignore errors: fsync will report them */
 	(void)sync_file_range(io->fd, (off_t)io->sent, (off_t)(to - io->sent),
 	    SYNC_FILE_RANGE_WRITE);
 	io->sent = to;
