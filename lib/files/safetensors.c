@@ -1,8 +1,7 @@
 /*
  * safetensors: a length, a JSON header, the data of all tensors without holes or
  * overlaps. The header is read in pieces and passed to jansson entry by entry, so that a
- * long or hostile header takes little memory. lib/front/tell.c, which reads events, also
- * includes jansson.h.
+ * long or hostile header takes little memory.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -41,7 +40,7 @@ struct safetensors_text {
 	uint64_t base;		/* position of p[0] in the file */
 };
 
-/* Position of a tensor's data. */
+/* Position of a tensor's data, in bytes after the header; `end' is exclusive. */
 struct safetensors_span {
 	uint64_t begin, end;
 	size_t tensor;
@@ -84,7 +83,7 @@ safetensors_fill(struct safetensors_text *t, struct err *e)
 	return 0;
 }
 
-/* Skip blanks and peek at the next character; 0 at the end. */
+/* Skip blanks and set *c to the next character without consuming it; 0 at the end. */
 static int
 safetensors_peek(struct safetensors_text *t, char *c, struct err *e)
 {
@@ -160,7 +159,7 @@ safetensors_any(struct safetensors_text *t, json_t **out, struct err *e)
 	return r < 0 ? r : safetensors_json(t, c, SAFETENSORS_WINDOW / 2, out, e);
 }
 
-/* Parse the next key of an object; NULL after the last one. */
+/* Parse the next key of an object; set *key to NULL after the last one. */
 static int
 safetensors_key(struct safetensors_text *t, int first, json_t **key, struct err *e)
 {
@@ -185,7 +184,8 @@ safetensors_key(struct safetensors_text *t, int first, json_t **key, struct err 
 	return r;
 }
 
-/* Call fn for each pair of texts in an object. A value has at most max bytes. */
+/* Call fn, unless it is NULL, for each pair of texts in an object, values of at most max
+ * bytes. */
 static int
 safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
     void *arg, struct err *e)
@@ -207,8 +207,8 @@ safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
 
 /* ---- the contents of the header ---- */
 
-/* Keep up to SAFETENSORS_NOTES pairs that a stream can hold, with short values and valid
- * keys, and count the others. */
+/* Keep up to SAFETENSORS_NOTES pairs with valid keys and short values, and count the
+ * others: a shard can hold no more. */
 static int
 safetensors_note(struct format_source *s, const char *key, const char *value,
     struct err *e)
@@ -257,7 +257,7 @@ safetensors_numbers(const json_t *a, uint64_t *v, size_t cap)
 	return (int)n;
 }
 
-/* Record a tensor's position; tensor SIZE_MAX: it is excluded. */
+/* Append a tensor's position to s; tensor SIZE_MAX: the user has excluded it. */
 static int
 safetensors_span(struct safetensors_spans *s, const uint64_t at[2], size_t tensor,
     struct err *e)
@@ -371,7 +371,7 @@ safetensors_by_place(const void *a, const void *b)
 	return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
 }
 
-/* Make the schema in the order of the data; each name is freed once copied. */
+/* Sort the schema by the position of the data; free each old name once it is copied. */
 static int
 safetensors_order(struct format_source *s, struct safetensors_spans *spans,
     struct err *e)
@@ -418,8 +418,8 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 	return r;
 }
 
-/* Refuse a file of another format. If its first 8 bytes suggest one, or state an
- * impossible length, read more to decide. */
+/* Refuse a file of another format. If the first 8 bytes are those of another format or an
+ * impossible length (wrong), read more bytes to decide. */
 static int
 safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
     struct err *e)
@@ -433,7 +433,7 @@ safetensors_other(struct format_source *s, const unsigned char b[8], int wrong,
 	memcpy(p, b, 8);
 	if ((r = io_peek(s->io, p + 8, sizeof(p) - 8, &got, e)) < 0)
 		return r;
-	/* a safetensors file with an impossible length is not of another format */
+	/* '{' after the length: a safetensors file, whose length may be wrong */
 	return p[8] == '{' || (!wrong && magic_name(p, 8 + got) == NULL) ? 0 :
 	    format_strange(s, "a safetensors file", p, 8 + got, e);
 }
@@ -475,7 +475,7 @@ safetensors_open(struct format_source *s, const struct format_opts *o, struct er
 
 /* ---- the index of many files ---- */
 
-/* Pass on text and integers in the metadata; ignore metadata that is not an object. */
+/* Call about for each text and integer in the metadata, unless it is not an object. */
 static int
 safetensors_about(struct safetensors_text *t, format_pair_fn *about, void *arg,
     struct err *e)
@@ -548,7 +548,7 @@ safetensors_index(const char *path, format_pair_fn *fn, format_pair_fn *about,
 	return r;
 }
 
-/* Skip the excluded tensors before the open one. */
+/* Skip the data of excluded tensors before tensor s->cur. */
 static int
 safetensors_begin(struct format_source *s, struct err *e)
 {
@@ -641,7 +641,7 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 	return buf_puts(b, text, e);
 }
 
-/* Write the header entry by entry, or only count it. Its length is added to *size. */
+/* Add the header's length to *size, and write the header if `write' is 1. */
 static int
 safetensors_header(struct format_sink *s, int write, uint64_t *size, struct err *e)
 {
