@@ -12,8 +12,8 @@
 
 struct err;
 
-/* The result of a shard never changes, except that it becomes `duplicate' when the same
- * bytes come again after they were accepted. */
+/* The result of a shard never changes, except from `accepted' to `duplicate' when the
+ * same bytes come again. */
 enum receipt_verdict {
 	RECEIPT_ACCEPTED = 0,
 	RECEIPT_DUPLICATE = 1,
@@ -56,7 +56,7 @@ receipt_is_refused(const struct receipt *r)
 	    r->verdict == RECEIPT_FENCED;
 }
 
-/* Return 1 if the receipt is for shard s. */
+/* Return 1 if the receipt has the run, device and step of s; the digest is not compared. */
 int receipt_is_for(const struct receipt *r, const struct shard *s);
 
 #endif

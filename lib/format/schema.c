@@ -342,7 +342,7 @@ schema_encode(const struct schema *s, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* The parts of an encoded schema; their sizes agree. */
+/* The parts of an encoded schema; schema_wire has checked that they fill it exactly. */
 struct schema_wire {
 	size_t ntensors, nnames, ndims;
 	const unsigned char *entry, *dim, *name;
@@ -412,7 +412,7 @@ schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
 		return err_set(e, ERR_DATA, "limit: the schema has %llu elements, at "
 		    "most %llu: raise --max-elements", (unsigned long long)total,
 		    (unsigned long long)max);
-	/* each tensor adds at most one group that is not full */
+	/* at most one group of each tensor is not full */
 	if (groups > most)
 		return err_set(e, ERR_DATA, "limit: the schema has %llu groups of %lu "
 		    "values in %zu bytes, at most %llu groups: raise --max-elements",

@@ -26,7 +26,7 @@ enum shard_kind {
 #define SHARD_KEY_MODEL "model.digest"	/* digest of the model of the gradient */
 #define SHARD_KEY_COMPUTE "compute.seconds"	/* time to compute the step's gradient */
 
-/* keys of differences to a history: how to restore the values; digest of the history */
+/* keys of shards with SHARD_PREDICTED: how to restore the values; the history's digest */
 #define SHARD_KEY_PREDICT "predict"
 #define SHARD_KEY_HISTORY "history"
 #define SHARD_PREDICT_PATCH "patch"	/* a patch of a model (mODL) */
@@ -55,16 +55,15 @@ void shard_init(struct shard *s);
 int shard_copy(struct shard *to, const struct shard *from, struct err *e);
 void shard_release(struct shard *s);
 
-/* Set the run's or device's id, which is the hash of its name, and the shard's key with
- * the name. */
+/* Set the run or device: its id (shard_id) and the key that holds its name. */
 int shard_set_run(struct shard *s, const char *name, struct err *e);
 int shard_set_device(struct shard *s, const char *name, struct err *e);
-/* Return 1 if s has these ids. */
+/* Return 1 if s is of this run and this device. */
 int shard_is_of(const struct shard *s, const unsigned char *run,
     const unsigned char *device);
 /* Set the run and device of s to those of `from'. */
 int shard_same(struct shard *s, const struct shard *from, struct err *e);
-const char *shard_run(const struct shard *s);		/* "?" if it has no name */
+const char *shard_run(const struct shard *s);		/* the name; "?" if there is none */
 const char *shard_device(const struct shard *s);
 /* Return 1 if the shard turns one model into another (mODL). */
 int shard_is_patch(const struct shard *s);
@@ -80,15 +79,15 @@ extern const char *const shard_kinds[];	/* names of the kinds, for num_choice */
 int shard_encode(const struct shard *s, struct buf *out, struct err *e);
 int shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e);
 
-/* Sums over the decoded values that were sent. Groups are added in order. */
+/* Sums over the decoded values that were sent. Add the groups in rising order. */
 struct shard_sums {
 	uint64_t nonzero, dropped;	/* dropped: non-finite values set to zero */
 	double sum, sumsq;
 	float max_abs;
 };
 
-/* Add the next group's values x f32[n]. shard_sums_put: the same, from statistics of the
- * values. */
+/* shard_sums_add: add the next group's values x f32[n]. shard_sums_put: add a group by
+ * the statistics of its values. */
 struct kern;
 struct kern_stat;
 void shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
@@ -110,13 +109,13 @@ void shard_end_encode(const struct shard_end *s, unsigned char out[80]);
 int shard_end_decode(struct shard_end *s, const unsigned char *p, size_t n,
     struct err *e);
 
-/* Compute the id of a run's or device's name, which is its XXH3-128. */
+/* Set id to the XXH3-128 of the name of a run or device. */
 void shard_id(const char *name, unsigned char id[SHARD_ID]);
-/* Write the 32 hexadecimal digits and a closing NUL. */
+/* Write the digest as 32 hexadecimal digits and a NUL. */
 void shard_hex(const unsigned char digest[16], char out[33]);
 
 /* Return 1 if the gradient was computed on the model of the shard's own step. The device
- * then has all earlier averages, though it may have skipped some of those steps. */
+ * then has received all earlier averages, though it may not have sent a shard for each. */
 static inline int
 shard_is_abreast(const struct shard *s)
 {
