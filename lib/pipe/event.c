@@ -18,8 +18,8 @@
 
 enum { EVENT_FIELDS = 9 };
 
-/* The schema. r: a round, from 1, which callers pass as a step; u: a count; f: a number;
- * s: a text. */
+/* The fields of each event. r: a round, from 1, which callers pass as a step, from 0;
+ * u: a count; f: a number; s: a text. */
 static const struct event_row {
 	const char *name;
 	struct { char type; const char *name; } field[EVENT_FIELDS + 1];
@@ -49,7 +49,7 @@ event_name(enum event ev)
 	return event_rows[ev].name;
 }
 
-/* Parse the number of an open descriptor, at least 2, or a file to append events to. */
+/* Set *own to the descriptor val, at least 2, or to the file val, opened to append. */
 static int
 event_open(void *own, const struct opt *row, const char *val, struct err *e)
 {

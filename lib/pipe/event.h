@@ -11,7 +11,8 @@
 struct err;
 struct filter;
 
-/* The row of --events, which sets an int, and the same row for the table of a filter. */
+/* The option --events, which sets an int to the descriptor. FILTER_OPT_EVENTS: the row for
+ * the table of a program whose struct filter gets it. */
 extern const struct opt event_opts[];
 #define FILTER_OPT_EVENTS { .type = OPT_IS_ROWS, .rows = event_opts, .shared = 1, \
 	.at = offsetof(struct filter, events) }

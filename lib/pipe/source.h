@@ -1,11 +1,11 @@
 /*
- * An operand of a program: a file of streams, standard input, a folder of such files
- * (spool, run, state), an archive of them, or a packed file (gzip, xz, zstd, ...). Its
- * files are returned one by one: those of a folder in the order of their names, with
- * numbers by value, so that a spool's files come by step and device; those of an archive
- * in the archive's order. From folders and archives, only files that begin or are named
- * as streams are returned, without hidden files and files that are still being received.
- * Links inside a folder are not followed.
+ * An operand of a program: a file of streams, standard input, a compressed file (gzip, xz,
+ * zstd, ...), or a folder (spool, run, state) or an archive of such files. source_next
+ * returns the files one by one. It returns the files of a folder in the order of their
+ * names, comparing numbers by value, and the entries of an archive in the archive's order.
+ * In folders and archives it skips hidden files, files that are still being received, and
+ * files that have neither the name nor the beginning of a stream. It does not follow links
+ * inside a folder.
  */
 #ifndef ACE_SOURCE_H
 #define ACE_SOURCE_H
@@ -16,17 +16,17 @@ struct err;
 struct io;
 struct source;
 
-/* Open an operand; NULL or "-" is standard input. In a folder without streams source_next
+/* Open an operand; NULL or "-" is standard input. If a folder has no streams, source_next
  * returns -ERR_DATA. */
 int source_open(struct source **out, const char *path, struct err *e);
 /* Return 1 and the next file, or 0. The caller frees the file before the next call. */
 int source_next(struct source *s, struct io **io, struct err *e);
-/* Return the last file's name, "spool/1/a.aceg" or, in an archive,
- * "run.tar:1/a.aceg". */
+/* Return the name of the file that source_next returned last: "spool/1/a.aceg", or
+ * "run.tar:1/a.aceg" in an archive. */
 const char *source_name(const struct source *s);
 /* Return 1 for folders and archives. */
 int source_many(const struct source *s);
-/* Return 1 if a folder has more files, also after one that failed. */
+/* Return 1 if a folder has more files; source_next may be called again after an error. */
 int source_left(const struct source *s);
 void source_free(struct source *s);
 
