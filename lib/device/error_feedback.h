@@ -3,15 +3,15 @@
  * arithmetic is in sync/compensate.h.
  *
  * The rename of the file `residual' commits a step.  With cache the history is a file
- * `history.STEP'.  It is written and synced before the rename, and the residual names its
- * step.
+ * `history.STEP', written and synced before the rename.  The residual has the step of its
+ * history.
  *
- * A shard whose receipt says rejected is undone, as if it had never been sent: its decoded
- * values are added to the next target, and with cache the previous history is used again.
+ * When a receipt says that a shard was rejected, the shard is undone: its decoded values
+ * are added to the next target, and with cache the previous history is used again.
  *
- * A state that was restored from a backup does not know which shards were sent since the
- * backup, so its residual could deliver values twice.  It begins again, empty, with a new
- * incarnation (feedback_restart); so does a lost state.  The method is ours.
+ * A state restored from a backup does not know which shards were sent after the backup, so
+ * its residual could deliver values twice.  After a restore or a loss, feedback_restart
+ * empties the state and begins a new incarnation.  The method is ours.
  */
 #ifndef ACE_ERROR_FEEDBACK_H
 #define ACE_ERROR_FEEDBACK_H
@@ -23,21 +23,21 @@
 
 struct err;
 
-enum feedback_kind { FEEDBACK_EF, FEEDBACK_CACHE };	/* see sync/compensate.h */
+enum feedback_kind { FEEDBACK_EF, FEEDBACK_CACHE };	/* the equations of compensate.h */
 extern const char *const feedback_names[];	/* names of the kinds, for num_choice */
 
 struct feedback_opts {
 	enum feedback_kind kind;
 	double gamma;		/* gamma of equation (7), if the residual is added here */
 	double decay;		/* rho of sync/compensate.h */
-	int gap;		/* 1: steps may be missing */
+	int gap;		/* 1: accept a step that is not the next one */
 	int raw;		/* 1: keep unbiased codes unbiased (feedback_raw) */
-	/* limit on the pending shards without a receipt; 0: sent shards count as
-	 * delivered until the state has a receipt */
+	/* limit on shards without a receipt; 0: count sent shards as delivered until the
+	 * first receipt */
 	unsigned window;
-	/* seconds to wait for a receipt when the window is full */
+	/* seconds to wait for a receipt when `window' shards have none */
 	double wait;
-	/* 1: shards go to standard output; stop waiting once nobody reads it any more */
+	/* 1: shards go to standard output; stop waiting when it has no reader */
 	int piped;
 	enum io_sync sync;
 };
@@ -53,15 +53,15 @@ void feedback_free(struct feedback *f);
 int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
     struct err *e);
 
-/* Begin the step of shard sh. Return 0 to continue with its groups; 1 if the step is
- * committed already, and only feedback_send remains; -ERR_REFUSED if a step is missing,
- * if this step is older than the state's, or if an earlier program added another
- * residual; -ERR_DATA "mismatch: ..."  for another run, device or model. */
+/* Begin the step of shard sh. Return 0: continue with its groups; 1: the step is committed
+ * already, call feedback_send; -ERR_REFUSED if a step is missing, if this step is older
+ * than the state's, or if an earlier program has added another residual; -ERR_DATA
+ * "mismatch: ..." for another run, device or model. */
 int feedback_begin(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e);
-/* Return the residual and the coded shard in progress. Values that wait may be stored in
- * the residual's file: a group's values have the same size as its residual, which is later
- * written over them. */
+/* Return the residual and the coded shard in progress. The caller may keep a group's values
+ * in the residual's file until the group is coded: its residual, of the same size, then
+ * overwrites them. */
 struct residual_new *feedback_next(const struct feedback *f);
 /* Return the state directory, for memories that are saved with a step. */
 const struct statedir *feedback_state(const struct feedback *f);
@@ -71,22 +71,22 @@ const struct statedir *feedback_state(const struct feedback *f);
 int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e);
 
-/* Return 1 if nothing is added to the input before coding. */
+/* Return 1 if the input is the target: an earlier program has added the residual, and no
+ * shard was rejected. */
 int feedback_plain(const struct feedback *f);
 
-/* feedback_raw: return 0 if unbiased codes are made contracting (codec_contracting), or 1
- * if not: then the residual grows without bound if a code's relative variance is above 1.
- * feedback_growing: after feedback_commit, return the number of consecutive shards,
- * including this one, that sent something while the residual did not become smaller
- * than the target. */
+/* feedback_raw: return 0 if unbiased codes are made contracting (codec_contracting), 1 if
+ * they stay unbiased: then the residual grows without bound if a code's relative variance
+ * is above 1.
+ * feedback_growing: after feedback_commit, return the number of consecutive shards up to
+ * this one that sent values but left a residual with a norm not below the target's. */
 int feedback_raw(const struct feedback *f);
 unsigned feedback_growing(const struct feedback *f);
 
-/* Compute the target of group g; call it in rising order of g. v f32[n]: the input's values, or
- * NULL if the group is absent.  Set a f32[n] to the values to code.  Nothing is added to
- * exact types (schema_exact).  Return 1 if there is nothing to code or keep.  Otherwise
- * return 0; then call feedback_settle for the group once it is coded, again in rising
- * order. */
+/* Set a f32[n] to the target of group g.  v f32[n]: the input's values; NULL: the group is
+ * absent.  Nothing is added to exact types (schema_exact).  Return 1 if there is nothing to
+ * code or keep.  Return 0 if the caller must code the group and then call feedback_settle.
+ * Call both functions in rising order of g. */
 int feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
     float *a, struct err *e);
 
@@ -96,7 +96,7 @@ struct feedback_code {
 	uint32_t codec;
 	uint8_t param;
 	const struct buf *body;
-	float *dec;		/* f32[n]; overwritten if the group is not sent */
+	float *dec;		/* f32[n] decoded values; overwritten if sent is 0 */
 };
 /* Store the error of code c in the residual, and write c to the coded shard.  seen:
  * statistics of a, or NULL.  Overwrites a. */
@@ -104,14 +104,13 @@ struct kern_stat;
 int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
     const struct kern_stat *seen, const struct feedback_code *c, struct err *e);
 
-/* Commit the step to the state, and only then write the rest of the coded shard with
- * its end to w. */
+/* Commit the step to the state.  After that, write the rest of the coded shard to w. */
 int feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
     struct err *e);
 /* Write the committed shard of the given step to w. */
 int feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e);
 
-/* The contents that feedback_restart removed. */
+/* What feedback_restart has removed. */
 struct feedback_lost {
 	enum { LOST_NOTHING_THERE, LOST_UNREADABLE, LOST_RESIDUAL, LOST_BEFORE } what;
 	uint64_t step;		/* step of the residual */
@@ -119,17 +118,16 @@ struct feedback_lost {
 	size_t pending;		/* shards not known to be delivered */
 };
 
-/* Remove the residual, the pending shards, and the history; the next shard is the first
- * of incarnation n. Return -ERR_REFUSED if the state has this incarnation or a later one.
- * After a failure the state is unchanged, or the same call completes the restart; l->what
- * is LOST_BEFORE if the restart was complete already. The caller holds statedir_lock. */
+/* Remove the residual, the pending shards and the history; the next shard is the first of
+ * incarnation n. -ERR_REFUSED if the state has this incarnation or a later one. After any
+ * other failure, call it again with the same n. l->what is LOST_BEFORE if the restart was
+ * complete already. The caller holds statedir_lock. */
 int feedback_restart(const struct statedir *s, uint64_t n,
     struct feedback_lost *l, struct err *e);
 
 /* ---- cache ---- */
 
-/* Keys of the residual: the kind of feedback, as in "cache:0.9"; the step of the previous
- * history. */
+/* Keys of the residual: the kind of feedback ("cache:0.9"); the previous history's step. */
 #define FEEDBACK_KEY_STATE "feedback"
 #define FEEDBACK_KEY_BEFORE "before"
 #define FEEDBACK_KEY_KEEPS "keeps"	/* shards stay until their receipts come */
@@ -142,34 +140,34 @@ struct feedback_history {
 	struct writer *next;
 	float rho;		/* see sync/compensate.h */
 };
-/* Reconstruct group g of a shard of schema sc, and write it to the next history.  x f32[n]:
- * the decoded values, or room for the reconstruction if the group was not sent. */
+/* Reconstruct group g of a shard of schema sc in x f32[n], and write it to the next history.
+ * If the group was sent, x has its decoded values on entry. */
 int feedback_history_group(struct feedback_history *q, const struct schema *sc,
     uint32_t g, int sent, float *x, size_t n, struct err *e);
 void feedback_history_close(struct feedback_history *q);
 
-/* Set *rho to the factor of sh, a difference, and *base to the stamp of the history that
- * this difference needs; "none" stands for zeros. */
+/* sh is a difference: set *rho to its factor and *base to the stamp of the history that it
+ * needs ("none": zeros). */
 int feedback_cache_how(float *rho, const struct shard *sh, const char **base,
     struct err *e);
 
 /* The receiver's side. */
 struct feedback_cache;
-/* Open the receiver's directory dir for one device. lock = 1: create and lock it, and store
- * reconstructions there. lock = 0: only read it; it need not exist. */
+/* Open the receiver's directory dir for one device. lock 1: create and lock it, and store
+ * reconstructions in it. lock 0: only read it; it need not exist. */
 int feedback_cache_open(struct feedback_cache **out, const char *dir, int lock,
     struct err *e);
 void feedback_cache_free(struct feedback_cache *c);
-/* Return 0 if the shard is not a difference; 1 if it is a difference to a history in dir, or
- * to zeros; -ERR_REFUSED if it is a difference to another history. The reconstruction is
- * written to `to', which c then owns, or if `to' is NULL to a file in dir. */
+/* Return 0 if the shard is not a difference, 1 if it is a difference to zeros or to a
+ * history in dir; -ERR_REFUSED if it needs another history. Write the reconstruction to
+ * `to', which c then owns, or to a file in dir if `to' is NULL. */
 int feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
     const struct schema *sc, struct io *to, struct err *e);
 /* Call feedback_history_group if the shard is a difference. */
 int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);
-/* Call before the shard's end is written: make the reconstruction the history for the
- * next shard, or, with `to', end what was written there. */
+/* Make the reconstruction the history for the next shard or, with `to', end that file.
+ * Call this before the shard's end is written. */
 int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e);
 /* Return the file name of the history to which the shard was a difference; "": none. */
 const char *feedback_cache_was(const struct feedback_cache *c);

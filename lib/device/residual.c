@@ -70,7 +70,7 @@ struct residual_new {
 	struct reader *early;	/* reads `c' to send it before the commit; or NULL */
 };
 
-/* Empty the scratch file, which costs less than to create another one. */
+/* Empty the scratch file for the next shard: this is faster than creating another. */
 static int
 residual_empty(int fd, struct err *e)
 {
@@ -78,8 +78,8 @@ residual_empty(int fd, struct err *e)
 	    err_sys(e, TEMP_UNNAMED);
 }
 
-/* Create the next residual file. If the state allows it, overwrite the file `spare' for
- * this. */
+/* Create the next residual file. If s->again is set, write it over the spare, the file of
+ * an earlier residual. */
 static int
 residual_create(struct residual_new *n, const struct statedir *s,
     const struct shard *sh, const struct text_kv *kv, const struct schema *sc,
@@ -144,7 +144,7 @@ residual_io(const struct residual_new *n)
 	return writer_io(n->w);
 }
 
-/* Open a reader of the scratch file.  Return 1, with *r at the READER_SHARD. */
+/* Open a reader of the scratch file and read up to the shard's head.  Return 1. */
 static int
 residual_read(const struct residual_new *n, struct reader **r, struct err *e)
 {
