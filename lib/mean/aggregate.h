@@ -1,11 +1,11 @@
 /*
  * The work of ace-aggregate: G = sum_k w_k * g~_k (ACE-Sync, equation 8), group by group.
- * Values are added in f64 in the order of the devices' ids, so the order of arrival changes
- * nothing.
+ * Values are added in f64 in the order of the devices' ids, so the result does not depend
+ * on the order of arrival.
  *
- * It has many inputs, so it is not a struct stage.  The shards come from streams, or step
- * after step from a spool.  The shards of a step become one shard, with its own
- * annotations (weight, contributors, policy).
+ * The program has many inputs, so it is not a struct stage.  It reads the shards of a step
+ * from streams or from a spool, and writes one shard with its own annotations (weight,
+ * contributors, policy).
  */
 #ifndef ACE_AGGREGATE_H
 #define ACE_AGGREGATE_H
@@ -33,12 +33,13 @@ struct aggregate_opts {
 	double deadline;
 	const char *spool;	/* NULL: streams */
 	int published, create;		/* see spool/closing.h */
-	uint64_t steps, keep;		/* steps: how many, 0: no end; keep 0: remove nothing */
+	/* number of steps to aggregate, 0: no limit; of newest steps to keep, 0: all */
+	uint64_t steps, keep;
 	const volatile sig_atomic_t *asked;	/* see spool/waiting.h */
 };
 
-/* aggregate_run(o, paths, n, e): aggregate every step of the spool, or of the n inputs
- * (0: standard input), and write the output of o->f to its end. */
+/* aggregate_run(o, paths, n, e): aggregate every step of the spool or of the n inputs (0:
+ * standard input), and write the shards to o->f's output, which is complete on return. */
 int aggregate_run(const struct aggregate_opts *o, char **paths,
     size_t n, struct err *e);
 

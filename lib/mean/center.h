@@ -1,35 +1,33 @@
 /*
- * The memory of the rule `center'.  It has the center, from which distances are measured,
- * and for each device a mean of its shards over the last steps: a device can hide in the
- * noise of one step, but not in the mean of many.
+ * The memory of the rule `center': the center c, from which distances are measured, and for
+ * each device k a decaying mean u_k / m_k of its shards.  A device can hide in the noise of
+ * one step, but not in the mean of many.
  *
- * The center is the aggregate of the step before.  It takes 4 bytes per value in memory,
- * and so does the aggregate that is being made.
+ * The center is the aggregate of the previous step.  It takes 4 bytes per value in memory,
+ * and so does the aggregate that is being computed.
  *
  *   u_k = B u_k + (1 - B) S g~_k     m_k = B m_k + (1 - B)    if k counts in the step
  *   u_k = B u_k                      m_k = B m_k              if not
  *   far2_k = || u_k / m_k - u_c / m_c ||^2,   B = 0.9
  *
- * g~_k is c + min(1, 3 s) (g_k - c), with s the scale of the center rule, so that one
- * step adds no more than three radii.  u_c and m_c are the same means of the centers, the
- * aggregates of earlier steps.  S is the count-sketch of sync/sketch.h: 1 KiB per device,
- * whatever the size of the model.  A device that is new, or was away for long, has little
- * mass m_k and much noise, so it counts less at first.  Karimireddy, He and Jaggi (ICML
- * 2021) show that robust rules need history, and use the momentum of honest devices.
- * Keeping the history at the aggregator, in sketches, is ours.
+ * g~_k = c + min(1, 3 s) (g_k - c), with s the scale of the center rule, so that one step
+ * adds at most three radii.  u_c and m_c are computed so from the centers.  S is the
+ * count-sketch of sync/sketch.h: 1 KiB per device for a model of any size.  A device that
+ * is new or was away for long has little mass m_k and much noise, so its weight is small at
+ * first.  Karimireddy, He and Jaggi (ICML 2021) show that robust rules need history; they
+ * use the momentum of honest devices.  Sketches at the aggregator are our method.
  *
- * A device that knew the places of the sketch could send values that cancel in it.  The places
- * depend on the norms of all shards of the first step, and on nothing else: so the same
- * input gives the same bytes, and a device that does not see the others' shards cannot
- * know them.
+ * A device that knew the sketch's places (its hash functions) could send values that cancel
+ * in it.  The places depend only on the norms of all shards of the first step.  So a device
+ * that cannot see the other shards cannot know the places, and the same input gives the
+ * same bytes.
  *
  *	center_begin -> center_device for each -> center_group, center_add for each group
  *	-> robust_judge -> center_judge -> center_make for each group -> center_commit
  *
- * For a spool the memory is stored in two files, so that a restarted program continues
- * with it: one of the last step, and one of the step before, since a step that is made
- * again after a kill must begin from the same memory.  The first shard of a file is the
- * center, the second the array of struct center_row.
+ * For a spool, two files store the memory after the last step and after the previous step,
+ * since a step that is repeated after a kill must begin with the same memory.  The first
+ * shard of a file is the center, the second the array of struct center_row.
  */
 #ifndef ACE_CENTER_H
 #define ACE_CENTER_H
@@ -66,8 +64,8 @@ struct center {
 	enum io_sync sync;
 	int newest;			/* the file that was written last, 0 or 1 */
 	int bad;			/* 1: the error is in a file, not in a shard */
-	int begun;			/* a step of `model' has begun */
-	int known;			/* center and places are known */
+	int begun;			/* 1: a step of `model' has begun */
+	int known;			/* 1: center and places are known */
 	float *values;			/* one allocation for `center' and `made' */
 	float *center, *made;		/* f32[]: aggregates of the step before, of this step */
 	size_t cap;
@@ -80,7 +78,7 @@ struct center {
 };
 #define CENTER_INIT { .dir = STATE_INIT, .newest = 1 }
 
-/* center_keep(p, dir, sync, e): keep the files in the directory dir. */
+/* center_keep(p, dir, sync, e): store the memory in files in the directory dir. */
 int center_keep(struct center *p, const char *dir, enum io_sync sync, struct err *e);
 /* center_begin(p, sh, sc, k, e): begin the step of shard sh, with k contributions to the
  * model sc.  In the first step, and after a step of another model, p->known becomes 0 if no

@@ -15,10 +15,10 @@
 /* The numbers that contributors state under one key. */
 struct asked {
 	double *v;
-	size_t *who;		/* the contributor of each */
+	size_t *who;		/* [n] index of the contributor that states v[i] */
 	size_t n;
 	double *sorted;		/* the same numbers, sorted */
-	double low, high;	/* the middle two of an even number; else the middle one */
+	double low, high;	/* the two middle numbers; equal for odd n */
 };
 
 static void
@@ -38,9 +38,9 @@ policy_merge_begin(struct asked *a, size_t n, struct err *e)
 	return a->v != NULL && a->who != NULL && a->sorted != NULL ? 0 : -ERR_SYS;
 }
 
-/* Collect a key from the policies, or else from the heads of the shards.  With `of', only
- * contributors that also have that key count; NULL: all.  Return 1, or 0 unless more than
- * half of the contributors state a number. */
+/* Collect the numbers under a key of the shards' policies (policy 1) or heads (0).  Unless
+ * `of' is NULL, use only contributors that also have the key `of'.  Return 1 if more than
+ * half of all contributors have given a number, else 0. */
 static int
 policy_merge_collect(struct asked *a, struct gather *g, int policy, const char *key,
     const char *of, struct err *e)
@@ -71,8 +71,8 @@ policy_merge_collect(struct asked *a, struct gather *g, int policy, const char *
 	return 1;
 }
 
-/* Half of the devices may be bad.  So of two middle values the functions below take the one
- * that cannot harm the model: the smaller one, or for KEYS_FORCE the larger one. */
+/* Up to half of the devices may be bad.  So the functions below use the less harmful of two
+ * middle values: the smaller, or the larger for KEYS_FORCE. */
 
 static int
 policy_merge_delay(const struct asked *a, struct text_kv *kv, struct err *e)
@@ -81,7 +81,7 @@ policy_merge_delay(const struct asked *a, struct text_kv *kv, struct err *e)
 	    fmax(a->low, 1) * (double)POLICY_MERGE_FACTOR));
 }
 
-/* Return the least interval of a policy: smaller ones that are asked for count as this. */
+/* Return the lower limit on intervals; smaller requests are raised to it. */
 static double
 policy_merge_least(const struct asked *a)
 {
@@ -95,8 +95,8 @@ policy_merge_interval(const struct asked *a, struct text_kv *kv, struct err *e)
 	    fmax(a->sorted[0], policy_merge_least(a)));
 }
 
-/* Put the interval of each device that asks for another one than the common interval; put
- * none if they take more than POLICY_MERGE_TEXT bytes. */
+/* Set a key with the interval of each device whose interval is not the common one.  Set no
+ * key if all of them exceed POLICY_MERGE_TEXT bytes. */
 static int
 policy_merge_own(const struct asked *a, const struct gather *g, struct text_kv *kv,
     struct err *e)
@@ -127,8 +127,8 @@ policy_merge_own(const struct asked *a, const struct gather *g, struct text_kv *
 	return r;
 }
 
-/* Put the cuts of the slowest contributor within the bounds; of equally slow ones, the
- * first by name. */
+/* Set the key with the cuts of the slowest contributor within the bounds; if several are
+ * equally slow, of the first by name. */
 static int
 policy_merge_cuts(const struct asked *a, const struct gather *g, struct text_kv *kv,
     struct err *e)
@@ -140,7 +140,7 @@ policy_merge_cuts(const struct asked *a, const struct gather *g, struct text_kv 
 	size_t i;
 	int r;
 
-	/* no value suits two halves of the devices that are so far apart */
+	/* no cuts suit two halves of the devices that differ so much */
 	if (a->high > bound)
 		return 0;
 	for (i = 0; i < a->n; i++) {
