@@ -17,8 +17,8 @@
 #include "stage/coding.h"
 #include "stage/stage_compress.h"
 
-/* Read a word like "cache" or "cache:0.9".  The number is gamma for ef and rho for cache.
- * For a trailing ":raw" see feedback_raw. */
+/* Parse "ef", "cache:0.9" or "ef:0.9:raw".  The number is gamma for ef and rho for cache.
+ * ":raw" is explained at feedback_raw. */
 static int
 stage_compress_feedback(void *arg, const struct opt *row, const char *val,
     struct err *e)
@@ -82,7 +82,7 @@ struct stage_compress {
 	const struct stage_compress_opts *o;
 	const struct kern *kern;
 	struct writer *out;
-	struct writer *to;		/* writer of this shard: out, or the state's */
+	struct writer *to;		/* writer of this shard: `out' or one of the state */
 	struct feedback *fb;		/* NULL: no error feedback */
 	int resumed;
 	struct stage_shard sh;		/* the current shard */
@@ -91,18 +91,18 @@ struct stage_compress {
 	uint64_t budget;		/* the plan's, in bytes; 0: no limit */
 	float *weight;			/* [groups] importance, if it is in the stream */
 	size_t weight_cap;
-	uint32_t done;			/* groups below this number have arrived */
+	uint32_t done;			/* number of groups that have arrived */
 	float *v;
 	size_t cap;
 	struct pool *pool;
 	struct coding coding;		/* current groups */
 	struct shares shares;		/* shares of the budget, if there are cuts */
-	uint32_t left;			/* groups below this number were sent in segments */
+	uint32_t left;			/* number of groups that were sent in segments */
 	uint64_t sent, none;
 	/* for -v: coding errors of the shard, of the current tensor and of the tensor
 	 * with the largest relative error */
 	struct stage_compress_lost {
-		double lost, all;	/* sums of squares: errors, values */
+		double lost, all;	/* sums of squared errors; of squared values */
 		uint32_t tensor;
 	} whole, one, worst;
 	uint64_t at;			/* position of the shard in out */
@@ -114,7 +114,7 @@ stage_compress_rms(const struct stage_compress_lost *q)
 	return q->all > 0 ? sqrt(q->lost / q->all) : 0;
 }
 
-/* End the sums of the current tensor; `next' is the next tensor. */
+/* Add x->one to x->whole, keep the worse tensor in x->worst, and begin tensor `next'. */
 static void
 stage_compress_worst(struct stage_compress *x, uint32_t next)
 {
@@ -125,7 +125,7 @@ stage_compress_worst(struct stage_compress *x, uint32_t next)
 	x->one = (struct stage_compress_lost){ 0, 0, next };
 }
 
-/* Add the coding error of a group.  Skip tensors that are sent without loss. */
+/* Add a group's coding error to x->one.  Skip tensors that are sent without loss. */
 static void
 stage_compress_lost(struct stage_compress *x, const struct coding_slot *w)
 {
@@ -145,7 +145,7 @@ stage_compress_lost(struct stage_compress *x, const struct coding_slot *w)
 	}
 }
 
-/* Settle a group that was coded or left out: store its coding error in the residual and
+/* Finish a group that was coded or left out: store its coding error in the residual and
  * write its code. */
 static int
 stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
@@ -168,14 +168,14 @@ stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 	    w->param, w->body.p, w->body.n, w->dec, w->n, e);
 }
 
-/* Code and settle the groups that were added so far. */
+/* Code the groups that were added, and call stage_compress_settle for each. */
 static int
 stage_compress_work(struct stage_compress *x, struct err *e)
 {
 	return coding_run(&x->coding, stage_compress_settle, x, e);
 }
 
-/* Add the group in the next slot, w, to be coded by plan p. */
+/* Add the group in slot w, to be coded by plan p; when all slots are full, code them. */
 static int
 stage_compress_add(struct stage_compress *x, struct coding_slot *w,
     const struct codec_plan *p, struct err *e)
@@ -207,7 +207,7 @@ stage_compress_known(const struct stage_compress *x, uint32_t g)
 	return x->o->have_codec || (x->budget == 0 && note_wait_has(&x->plan, g));
 }
 
-/* Return the plan of a group, or an empty one if it has none. */
+/* Return the plan of group g; its codec is CODEC_NONE if there is none. */
 static struct codec_plan
 stage_compress_plan(struct stage_compress *x, uint32_t g)
 {
@@ -219,7 +219,7 @@ stage_compress_plan(struct stage_compress *x, uint32_t g)
 	return p;
 }
 
-/* Code, settle and drop the first k waiting groups. */
+/* Code and write the first k waiting groups, and remove them from the queue. */
 static int
 stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 {
@@ -247,8 +247,8 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 	return r;
 }
 
-/* Code the waiting groups whose plan is known.  A group that is absent from the input
- * is coded together with the next one that is present. */
+/* Code the waiting groups up to the first one whose plan is not known.  A group that is
+ * absent from the input is coded with the next present group. */
 static int
 stage_compress_flush(struct stage_compress *x, struct err *e)
 {
@@ -264,8 +264,8 @@ stage_compress_flush(struct stage_compress *x, struct err *e)
 	return stage_compress_first(x, k, e);
 }
 
-/* Code group g, or let it wait.  v is NULL when the input does not have the group: then
- * only its residual is coded. */
+/* Code group g, or queue it if its plan is not known.  v NULL: the input does not have the
+ * group, so code only its residual. */
 static int
 stage_compress_group(struct stage_compress *x, uint32_t g,
     const struct stage_seen *v, struct err *e)
@@ -299,7 +299,7 @@ stage_compress_group(struct stage_compress *x, uint32_t g,
 	return stage_compress_add(x, w, &p, e);
 }
 
-/* Code, or let wait, the absent groups before g, and then g unless v is NULL. */
+/* Code or queue all groups before g as absent; then g itself, unless v is NULL. */
 static int
 stage_compress_upto(struct stage_compress *x, uint32_t g,
     const struct stage_seen *v, struct err *e)
@@ -316,12 +316,12 @@ stage_compress_upto(struct stage_compress *x, uint32_t g,
 /* ---- segments of a budget ---- */
 
 enum {
-	STAGE_COMPRESS_LATE = 256,	/* bytes kept for annotations at the end */
+	STAGE_COMPRESS_LATE = 256,	/* bytes reserved for annotations at the end */
 	STAGE_COMPRESS_LEAST = 1024	/* a smaller segment is sent with the next one,
-					 * since a frame takes about 100 bytes besides */
+					 * since the frame itself takes about 100 bytes */
 };
 
-/* Settle all waiting groups with the codes that coding_fit found. */
+/* Write all waiting groups with the codes that coding_fit has chosen. */
 static int
 stage_compress_fitted(struct stage_compress *x, struct err *e)
 {
@@ -354,7 +354,7 @@ stage_compress_exact(const struct stage_compress *x)
 	return most;
 }
 
-/* Return the waiting groups' share of the remaining budget in bytes.  Set *bytes to the
+/* Return the bytes of the remaining budget that the waiting groups get.  Set *bytes to the
  * sum of their bytes in x->shares. */
 static uint64_t
 stage_compress_share(const struct stage_compress *x, uint64_t spent, double *bytes)
@@ -369,8 +369,8 @@ stage_compress_share(const struct stage_compress *x, uint64_t spent, double *byt
 	    x->budget - spent) : 0;
 }
 
-/* End a segment of a shard whose budget is known but whose plan is not: code it by the plan
- * of the previous shard, if the state has one and the segment's share is large enough. */
+/* End a segment of a shard whose budget is known but whose plan is not.  If the state has
+ * the plan of the previous shard and the segment gets enough bytes, code it by that plan. */
 static int
 stage_compress_land(struct stage_compress *x, struct err *e)
 {
@@ -489,7 +489,7 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 	return stage_compress_flush(x, e);
 }
 
-/* Read the groups' importance, which decides what to drop if not all of the plan fits. */
+/* Read the groups' importance: the least important groups are dropped if not all fit. */
 static int
 stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
     struct err *e)
@@ -510,8 +510,8 @@ stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
 	    reader_place(x->sh.in, r, e) : 0;
 }
 
-/* Plans and scores are used here and not passed on; other annotations are passed on if
- * they stay true. */
+/* Use plans and scores, and do not pass them on.  Pass on other annotations if they stay
+ * valid for the coded shard. */
 static int
 stage_compress_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
@@ -544,7 +544,7 @@ stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
 	    "mismatch: the stream has no plan for group %lu", (unsigned long)g), e);
 }
 
-/* At the end of the shard, give all waiting groups their plan. */
+/* At the end of the shard, set the plan of each waiting group. */
 static int
 stage_compress_plans(struct stage_compress *x, struct err *e)
 {
@@ -573,7 +573,7 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* Warn about groups that got fewer bytes than planned, or were not sent, to fit the budget. */
+/* Warn of groups that the budget has made coarser than planned or kept from being sent. */
 static void
 stage_compress_short(const struct stage_compress *x)
 {
@@ -591,8 +591,8 @@ stage_compress_short(const struct stage_compress *x)
 		    budget, x->coding.dropped, lost);
 }
 
-/* Code the groups that wait at the end of the shard.  With a budget all groups wait,
- * since every group must be known before any is coded. */
+/* Code the groups that wait at the end of the shard.  With a budget these are all groups:
+ * coding_fit needs every group before it codes the first. */
 static int
 stage_compress_rest(struct stage_compress *x, struct err *e)
 {
@@ -670,8 +670,7 @@ stage_compress_finish(struct stage *s, struct err *e)
 	struct stage_compress *x = (struct stage_compress *)s;
 	int r = 0;
 
-	/* if the trainer has ended and no shard came, the state's pending shards must
-	 * still be sent */
+	/* no shard has come: send the state's pending shards now */
 	if (x->fb != NULL && !x->resumed)
 		r = feedback_resume(x->fb, UINT64_MAX, x->out, e);
 	return filter_end(x->out, r, e);
@@ -682,7 +681,7 @@ stage_compress_abort(struct stage *s, struct err *e)
 {
 	struct stage_compress *x = (struct stage_compress *)s;
 
-	/* wait for the threads that code, since they use the shard */
+	/* wait for the coding threads, which use the shard */
 	(void)pool_end(x->pool, NULL);
 	filter_abort(x->out, e);
 }

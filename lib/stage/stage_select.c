@@ -20,12 +20,11 @@ enum {
 	STAGE_SELECT_PART = 65536,	/* most groups per annotation */
 	/* shards of at most this many groups fill their budget to the last byte */
 	STAGE_SELECT_FEW = 64,
-	/* a budget is announced if it has this many bytes beyond an empty shard */
+	/* announce a budget only if it exceeds an empty shard by this many bytes */
 	STAGE_SELECT_SPARE = 1024
 };
 
-/* Read a list of codecs separated by commas; "ecq" or "tcq" without a step allows any
- * step. */
+/* Parse codecs separated by commas.  "ecq" or "tcq" without a step: with any step. */
 static int
 stage_select_levels(void *arg, const struct opt *row, const char *list, struct err *e)
 {
@@ -58,8 +57,8 @@ stage_select_levels(void *arg, const struct opt *row, const char *list, struct e
 	    "name one or more besides none, such as q8");
 }
 
-/* Read "0.9=qsgd:4@4" or "0.9": a share, the codec for groups up to it (default f16), and
- * after '@' the number of steps from one sending of a group to the next. */
+/* Parse "SHARE=CODEC@EVERY": the codec of groups up to the share (default f16), each of
+ * which is sent once in EVERY steps (default 1). */
 static int
 stage_select_level(struct stage_select_upto *u, char *word, struct err *e)
 {
@@ -79,9 +78,8 @@ stage_select_level(struct stage_select_upto *u, char *word, struct err *e)
 	return num_f64(&u->share, word, 0, 1, "-p", e);
 }
 
-/* Read "0.5=f32,0.9=qsgd:4": rising shares, each with the codec for the groups up to
- * it.  After a leading "count:" the shares are of the values instead of the
- * importance. */
+/* Parse "0.5=f32,0.9=qsgd:4": items of stage_select_level in order of rising shares.  With
+ * a leading "count:" these are shares of the values, not of the importance. */
 static int
 stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e)
 {
@@ -107,7 +105,7 @@ stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e
 	return r;
 }
 
-/* Set the mode, and refuse it if an earlier option has set it. */
+/* Set the mode; -ERR_USAGE if another option has set it. */
 static int
 stage_select_mode(struct stage_select_opts *o, const struct opt *row,
     enum stage_select_mode mode, struct err *e)
@@ -186,10 +184,10 @@ struct stage_select {
 	const struct stage_select_opts *o;
 	struct codec_plan level[STAGE_SELECT_MOST + 1];
 	size_t m;
-	uint32_t shared;		/* as in stage_select_opts */
+	uint32_t shared;		/* codec of the groups with a common step */
 	struct stage_shard sh;		/* the current shard */
 	struct survey survey;
-	uint64_t announced;		/* budget announced before the plan, or 0 */
+	uint64_t announced;		/* budget in bytes, announced before the plan, or 0 */
 	uint8_t *dense;			/* [groups] */
 	struct codec_plan *plan;	/* [groups] */
 	size_t dense_cap, plan_cap;
@@ -225,7 +223,7 @@ stage_select_put(struct stage_select *x, const struct note_terms *terms,
 	return r;
 }
 
-/* Write the plan that --plan gave. It precedes the values. */
+/* Write the plan of --plan, before the values. */
 static int
 stage_select_given(struct stage_select *x, struct err *e)
 {
@@ -312,8 +310,8 @@ stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 	return 0;
 }
 
-/* Set *bytes to the budget of the shard that s surveys.  If a policy gives it, take
- * budget_bytes, or else ratio; -ERR_USAGE if the policy has neither. */
+/* Set *bytes to the budget of the current shard.  If the policy gives the budget, use its
+ * key budget_bytes, else its key ratio; -ERR_USAGE if it has neither. */
 static int
 stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
     uint64_t *bytes, struct err *e)
@@ -331,8 +329,8 @@ stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
 }
 
 /* Announce the budget by a plan without groups, so that segments can be coded before the
- * plan is made.  A budget that hardly holds an empty shard is not announced, since it may
- * be dropped when the plan is made. */
+ * plan exists.  Do not announce a budget that hardly exceeds an empty shard: planning may
+ * drop it. */
 static int
 stage_select_announce(struct stage_select *x, struct err *e)
 {
@@ -370,7 +368,7 @@ stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
 	return r;
 }
 
-/* Do not pass on plans and signatures of earlier stages. */
+/* Pass on annotations except plans and signatures of earlier programs. */
 static int
 stage_select_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
@@ -420,7 +418,7 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 /* ---- a list of codecs without a free step: the knapsack ---- */
 
 /* Return the bytes of group g's body: exact if the codec's size is fixed, else an
- * estimate or an upper bound.  Set *error, < 0 if it is unknown. */
+ * estimate or an upper bound.  Set *error to the squared error, < 0 if unknown. */
 static size_t
 stage_select_body(const struct stage_select *x, uint32_t g,
     const struct estimate *m, const struct codec_plan *p, double *error)
@@ -431,8 +429,8 @@ stage_select_body(const struct stage_select *x, uint32_t g,
 	return body >= 0 ? (size_t)body : codec_bound(p, x->survey.stat[g].n);
 }
 
-/* Fill in the levels of each group: not sent, and each codec.  floor 1: norms and biases
- * stay dense. */
+/* Set level[n][m]: for each group the bytes and error if it is not sent, and with each
+ * codec.  floor 1: only dense codecs for norms and biases. */
 static void
 stage_select_choices(struct stage_select *x, int floor, struct select_level *level)
 {
@@ -465,7 +463,7 @@ stage_select_choices(struct stage_select *x, int floor, struct select_level *lev
 	}
 }
 
-/* Estimate the bytes of the whole coded shard, counted as ace-compress counts them. */
+/* Estimate the bytes of the coded shard as ace-compress counts them. */
 static uint64_t
 stage_select_size(struct stage_select *x, const struct size *empty)
 {
@@ -489,8 +487,8 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 	return size_send(&z) + x->survey.notes;
 }
 
-/* Choose levels for at most a->budget bytes of records, and put the totals into a.
- * Return 1 if even the cheapest levels take more. */
+/* Choose levels for at most a->budget bytes of records, and set the totals in a.  Return 1
+ * if the smallest levels exceed that. */
 static int
 stage_select_choose(struct stage_select *x, struct allot *a,
     const struct select_level *level, uint8_t *choice, struct err *e)
@@ -517,9 +515,9 @@ stage_select_choose(struct stage_select *x, struct allot *a,
 /* In a shard of one frame, padding adds fewer bytes than this to the records. */
 enum { STAGE_SELECT_PAD = 16 };
 
-/* Find the plan with the least error within the budget. The shard's size also depends on
- * frames, gaps and padding. So reduce the bytes for records until the shard fits, in
- * shards of few groups byte by byte. */
+/* Find the plan with the least error within the budget. The shard's size includes frames,
+ * gaps and padding. So reduce the bytes for records until the shard fits; if it has few
+ * groups, byte by byte. */
 static int
 stage_select_list(struct stage_select *x, struct allot *a,
     const struct size *empty, uint64_t budget, struct err *e)
@@ -654,7 +652,7 @@ stage_select_share(struct stage_select *x, struct err *e)
 				size[g] = 0;
 		}
 	}
-	/* the largest share first; smaller shares overwrite their part of it */
+	/* begin with the largest share; the plans of smaller shares overwrite it */
 	for (u = o->upto + o->shares; u-- > o->upto && r == 0; ) {
 		r = select_share(x->survey.score, x->survey.stat, size, n,
 		    u->share, chosen, e);
