@@ -15,15 +15,16 @@ enum {
 };
 #define ALLOT_LN2 0.69314718055994530942
 #define ALLOT_DEAD 0.6		/* |x| / step below which a value becomes 0 */
-/* Estimated bytes are a few per cent off, more in small groups.  So an exception must be
- * better by this share of D + lambda R (sync/allot.h) plus this number of bytes. */
+/* Estimated bytes are wrong by a few per cent, by more in small groups.  So a group becomes
+ * an exception (gets a codec of its own) only if its D + lambda R (sync/allot.h) is less
+ * than that of the shared codec by ALLOT_MARGIN of it plus lambda ALLOT_BYTES. */
 #define ALLOT_MARGIN 0.06
 #define ALLOT_BYTES 8
 
 struct allot_work {
 	struct allot *a;
 	double *weight;			/* [n] */
-	uint8_t *fixed;			/* [n] 1: the group is an exception, or not sent */
+	uint8_t *fixed;			/* [n] 1: an exception, or not sent */
 	struct estimate *model;		/* [looks] models of the evaluated groups */
 	size_t looks;
 	double taken;			/* bytes of the exceptions */
@@ -58,7 +59,7 @@ allot_estimate(const struct allot_work *w, size_t g, const struct estimate *m,
 	return (double)w->a->cost(p->codec, (size_t)body, 1);
 }
 
-/* Return the i-th group that the search evaluates; a hash picks some of many groups. */
+/* Return the i-th group that the search evaluates: every group, or a sample by a hash. */
 static size_t
 allot_look(const struct allot_work *w, size_t i)
 {
@@ -75,9 +76,8 @@ allot_model(const struct allot_work *w, size_t g, struct estimate *m)
 	estimate_init(m, &w->a->stat[g], &ctx);
 }
 
-/* Estimate the bytes and, in *dist, the error of all groups that share a step, for the
- * step 2^lstep: add up those of the evaluated groups and scale the sums to `all'
- * values. */
+/* Estimate the bytes and, in *dist, the error of all groups with the shared step, if it is
+ * 2^lstep: sum over the evaluated groups and scale the sums to `all' values. */
 static double
 allot_sum(const struct allot_work *w, double lstep, double all, double *dist)
 {
@@ -100,8 +100,8 @@ allot_sum(const struct allot_work *w, double lstep, double all, double *dist)
 	return bytes * all / seen;
 }
 
-/* Find the step at which the groups that share it fill the budget that the exceptions
- * leave, and lambda at that step (a->price). */
+/* Set a->step to the step at which all groups but the exceptions take the bytes that the
+ * exceptions leave of the budget, and a->price to lambda at that step. */
 static void
 allot_search(struct allot_work *w)
 {
@@ -139,9 +139,10 @@ allot_search(struct allot_work *w)
 		a->price = (d0 - d1) / (r1 - r0);
 }
 
-/* Rate control may halve the shared step, because the estimates ignore what contexts
- * save. Return the cost that an exception must beat at that step. Lambda is a quarter
- * there, since the error is proportional to the square of the step. */
+/* Coded groups may take fewer bytes than estimated, since estimates ignore contexts; rate
+ * control then halves the shared step at most. Return the D + lambda R below which group g
+ * is an exception at half the step. The error is proportional to step^2, so lambda is a
+ * quarter. */
 static double
 allot_finer(const struct allot_work *w, size_t g, const struct estimate *m)
 {
@@ -152,8 +153,8 @@ allot_finer(const struct allot_work *w, size_t g, const struct estimate *m)
 	return (dist + price * bytes) * (1 - ALLOT_MARGIN) - price * ALLOT_BYTES;
 }
 
-/* Plan group g: with the shared step, or with another codec whose D + lambda R is
- * lower.  Return its estimated bytes and set *lost to its weighted error. */
+/* Plan group g: the shared step, or another codec if its D + lambda R is lower.  Return
+ * the estimated bytes and set *lost to the weighted error. */
 static double
 allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lost)
 {
@@ -170,7 +171,7 @@ allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lo
 		best = (*lost + price * took) * (1 - ALLOT_MARGIN) -
 		    price * ALLOT_BYTES;
 	if ((took == 0 && !floor) || w->plain)
-		return took;		/* 0: all values are 0 and the group is not sent */
+		return took;		/* 0: every value becomes 0, so the group is not sent */
 	for (p = a->other; p < a->other + a->m; p++) {
 		if (floor && !codec_dense(p))
 			continue;

@@ -6,49 +6,49 @@
 #include "sync/rate_control.h"
 
 /*
- * The limits of the search.  They only affect how often groups are coded, which
- * tests/bench-planner.c counts.
+ * The limits of the search.  They affect only how often groups are coded;
+ * tests/bench-planner.c counts it.
  */
 enum {
-	/* always near enough to the budget: frames are padded to multiples of this */
+	/* the search ends with fewer unused bytes: frames are padded to multiples of this */
 	RATE_CONTROL_PAD = 8,
-	/* with at most this many groups, each is a large part of the whole and may be
-	 * coded twice as often */
+	/* with at most this many groups, a group may be coded twice as often, since it is
+	 * a large part of the shard */
 	RATE_CONTROL_FEW = 8,
 	/* with more groups than this, an eighth of them is a good sample of all */
 	RATE_CONTROL_MANY = 256,
-	/* with more groups than this, sizes of coded ones replace the estimates */
+	/* with more groups than this, the sizes of coded groups correct the estimates */
 	RATE_CONTROL_SEVERAL = 64,
-	RATE_CONTROL_ENTRY = 4,	/* approximate bytes of a coded group beside its body */
+	RATE_CONTROL_ENTRY = 4,	/* approximate bytes of a directory entry */
 	/* least number of groups coded in a pass, if there are more than RATE_CONTROL_MANY */
 	RATE_CONTROL_SOME = 12,
 	RATE_CONTROL_SOLVES = 6,
 	/* the slope is learned from at least one in this many of the given groups */
 	RATE_CONTROL_TELLING = 8,
-	/* after this many passes, none is made that only codes groups again */
+	/* most passes that code no new group */
 	RATE_CONTROL_PASSES = 16,
-	/* most rounds that code some groups again; most rounds in a row without a gain */
+	/* most rounds that code some groups again; most consecutive rounds without a gain */
 	RATE_CONTROL_ROUNDS = 40,
 	RATE_CONTROL_STUCK = 4,
-	/* most times that one group is coded again to fill the remaining room */
+	/* most times that one group is coded again to fill the budget */
 	RATE_CONTROL_TRIES = 3,
-	/* most times that all groups are coded coarser until they fit, or finer to
-	 * fill the budget */
+	/* most times that all groups are coded again: coarser to fit the budget; finer to
+	 * fill it */
 	RATE_CONTROL_COARSER = 40,
 	RATE_CONTROL_FINER = 4
 };
-/* This share of the budget may be left unused: RATE_CONTROL_BAND divided by the number of
- * groups plus one, but at most RATE_CONTROL_WIDEST and at least RATE_CONTROL_LEAST. */
+/* The share of the budget that may stay unused is RATE_CONTROL_BAND / (groups + 1), limited
+ * to RATE_CONTROL_LEAST .. RATE_CONTROL_WIDEST. */
 #define RATE_CONTROL_BAND 0.012
 #define RATE_CONTROL_WIDEST 0.002
 #define RATE_CONTROL_LEAST 0.0002
 #define RATE_CONTROL_WIDE 0.0045	/* share accepted at the end: sizes may jump */
-/* Differences of t. A group's t differs from r->all by at most RATE_CONTROL_APART, and by at
- * most RATE_CONTROL_APART_OF_E times the slope: where bytes respond least to t, errors
- * respond most. */
+/* Limits on differences of t (rate_control.h). A group's t differs from r->all by at most
+ * RATE_CONTROL_APART and at most RATE_CONTROL_APART_OF_E times the slope: where the bytes
+ * change least with t, the error changes most. */
 #define RATE_CONTROL_APART 0.035
 #define RATE_CONTROL_APART_OF_E 0.07
-#define RATE_CONTROL_FAR 1.4	/* the largest move of t at once */
+#define RATE_CONTROL_FAR 1.4	/* the largest single change of t */
 #define RATE_CONTROL_TRUST 0.5	/* the largest |all - start| while groups are uncoded */
 #define RATE_CONTROL_TELLS 0.02	/* two codes give a slope if their t differ by more */
 /* The slope -d log bytes / d t of a group is about this number divided by its bits per
@@ -93,8 +93,8 @@ rate_control_steep(double bytes, double n)
 	    0.05, RATE_CONTROL_STEEP) : 0;
 }
 
-/* Return the slope of a coded group: measured from its two codes if they are far enough
- * apart, otherwise the assumed one. */
+/* Return the slope -d log bytes / d t of a coded group: measured from its two codes if
+ * their t differ enough, else rate_control_steep. */
 static double
 rate_control_slope(const struct rate_control *r, const struct rate_control_group *g)
 {
@@ -137,9 +137,9 @@ rate_control_rough(const struct rate_control_group *g)
 	    (arg > 0 ? fmin(g->seen.sumsq / n / (arg * arg), 1e12) : 1));
 }
 
-/* Estimate each group's bytes: its share of the aim, less what contexts save.  Contexts
- * save more where values have fewer bits (measured on gradients, with and without a
- * residual: 0.6 of the bytes are left at a quarter of a bit, 0.9 at four). */
+/* Estimate each group's bytes: its share of the aim, less the bytes that contexts save.
+ * Contexts save more at fewer bits per value: on gradients, with and without a residual,
+ * we measured 0.6 of the bytes at a quarter of a bit and 0.9 at four bits. */
 static void
 rate_control_guess(struct rate_control *r)
 {
@@ -151,7 +151,7 @@ rate_control_guess(struct rate_control *r)
 		rough += rate_control_rough(&r->g[r->order[j]]);
 		n += r->g[r->order[j]].n;
 	}
-	/* above two bits per value, halving the step takes one more bit */
+	/* above two bits per value, halving the step adds one bit per value */
 	if (r->k > RATE_CONTROL_SEVERAL)
 		r->bend = rate_control_clamp(0.8 + 0.8 * aim / n, 1, 1.15);
 	share = rate_control_clamp(0.72 + 0.115 * detmath_log(8 * aim / n), 0.45, 1);
@@ -165,8 +165,8 @@ rate_control_guess(struct rate_control *r)
 
 /* ---- all groups together ---- */
 
-/* Add up the bytes of all groups at t = r->all, estimated for coded groups by their
- * slopes and for uncoded ones in proportion to their weights. */
+/* Sum the bytes that all groups take at t = r->all.  Estimate them by the slope for coded
+ * groups and by the weight for uncoded groups. */
 static void
 rate_control_sums(struct rate_control *r)
 {
@@ -201,7 +201,7 @@ rate_control_sums(struct rate_control *r)
 	r->sent += r->open;
 }
 
-/* Set r->all to the t at which all groups together take as many bytes as the aim. */
+/* Set r->all to the t at which all groups together take rate_control_aim bytes. */
 static void
 rate_control_solve(struct rate_control *r)
 {
@@ -281,8 +281,8 @@ rate_control_fresh(const struct rate_control *r, double *weight)
 	return n;
 }
 
-/* Return the t for the groups to code next, so that they and the groups that keep their
- * codes add up to the aim. */
+/* Return the t for the groups to code next at which the shard, with the other groups' codes
+ * as they are, reaches the aim. */
 static double
 rate_control_beside(const struct rate_control *r)
 {
@@ -332,8 +332,8 @@ rate_control_pass(struct rate_control *r)
 		rate_control_inside(r);
 	rate_control_sums(r);
 	t = rate_control_beside(r);
-	/* first code an eighth of the groups (`several': in two halves), then half of the
-	 * rest or all; recode groups far off while uncoded ones can make up for it */
+	/* First code an eighth of the groups (in two passes if `several'), then half or all
+	 * of the rest. Recode groups far from r->all while uncoded groups can balance it. */
 	left /= several && r->passes <= 2 ? 16 : fresh == r->k ? 8 :
 	    r->k > RATE_CONTROL_MANY && fresh < r->k / 2 ? 1 : 2;
 	again = fresh == 0 || (several && r->passes == 3) ||
@@ -367,8 +367,8 @@ rate_control_swap(struct rate_control_group *g)
 	g->other = c;
 }
 
-/* Return how many more bytes a group's other code takes.  Return 0 if there is no other
- * code, or if its factor is too far from the common one to be worth its bytes. */
+/* Return how many more bytes a group's other code takes than its chosen code.  Return 0 if
+ * there is no other code or its t is too far from r->all. */
 static double
 rate_control_gain(const struct rate_control *r, const struct rate_control_group *g)
 {
@@ -412,8 +412,9 @@ rate_control_choose(struct rate_control *r)
 
 /* ---- filling the remaining room ---- */
 
-/* Set *t to the t at which group g grows by *by bytes (shrinks if *by < 0).  If g may not move
- * that far, set *t to the limit and *by to the change there.  Return 0 if g cannot help. */
+/* Set *t to the t at which group g grows by *by bytes (shrinks if *by < 0).  If that t is
+ * out of bounds, set *t to the bound and *by to the change there.  Return 0 if g cannot
+ * change. */
 static int
 rate_control_move(const struct rate_control *r, const struct rate_control_group *g,
     double *t, double *by)
@@ -427,7 +428,7 @@ rate_control_move(const struct rate_control *r, const struct rate_control_group 
 	    2 * RATE_CONTROL_TRIES : RATE_CONTROL_TRIES))
 		return 0;
 	gain = rate_control_gain(r, g);
-	if (gain * want > 0) {		/* between its two codes */
+	if (gain * want > 0) {		/* t is between those of the two codes */
 		if (fabs(gain) < fabs(want))
 			return 0;
 		*t = g->code.t + (g->other.t - g->code.t) *
@@ -445,8 +446,8 @@ rate_control_move(const struct rate_control *r, const struct rate_control_group 
 	return 1;
 }
 
-/* Queue for coding again the smallest group that can take all `need' bytes, or else as
- * many groups as are needed. Return 0 if all groups together cannot take half of `need'. */
+/* Queue for coding again the smallest group that can change by `need' bytes, or else several
+ * groups that together can. Return 0 if all groups cannot change by half of `need'. */
 static int
 rate_control_settle(struct rate_control *r, double need)
 {
@@ -477,7 +478,7 @@ rate_control_settle(struct rate_control *r, double need)
 	}
 	if (fabs(sum) >= fabs(need) / 2)
 		return 1;
-	while (r->many > 0) {		/* not enough: undo these moves */
+	while (r->many > 0) {		/* too small a change: restore these groups */
 		g = &r->g[r->which[--r->many]];
 		g->code = g->other;
 		g->other.t = HUGE_VAL;
@@ -485,8 +486,8 @@ rate_control_settle(struct rate_control *r, double need)
 	return 0;
 }
 
-/* Queue all groups for coding again: at a t between r->over and r->within while these are
- * far apart, otherwise at distances from r->all that double. Return 0 at the end. */
+/* Queue all groups for coding again: at a t between r->over and r->within if these are far
+ * apart, else at a t whose distance from r->all doubles each time. Return 0 at the end. */
 static int
 rate_control_whole(struct rate_control *r, int fits)
 {
@@ -506,7 +507,8 @@ rate_control_whole(struct rate_control *r, int fits)
 	return r->k > 0;
 }
 
-/* Do one round.  Return 0 when the size is good enough or improves no further. */
+/* Queue groups for one round.  Return 0 if the size is near enough to the budget or cannot
+ * be improved. */
 static int
 rate_control_round(struct rate_control *r)
 {
@@ -535,9 +537,8 @@ rate_control_round(struct rate_control *r)
 
 /* ---- the whole search ---- */
 
-/* Learn from the groups that were coded twice how much steeper slopes are than
- * assumed.  Learn nothing from a few of many given groups: one group whose size hardly
- * changed would move all others. */
+/* Set r->bend from the groups that were coded twice.  Do nothing if these are few of many
+ * given groups: one group whose size hardly changed would affect all others. */
 static void
 rate_control_learn(struct rate_control *r)
 {
@@ -592,7 +593,7 @@ rate_control_next(struct rate_control *r, uint64_t bytes)
 		r->slack = 0;
 		r->chosen = rate_control_choose(r);
 		return 1;
-	default:			/* the choice ignores the bytes of frames */
+	default:			/* rate_control_choose ignores the bytes of frames */
 		if (r->bytes > r->budget && r->chosen > 0) {
 			r->slack += 2;
 			r->chosen = rate_control_choose(r);
@@ -602,8 +603,8 @@ rate_control_next(struct rate_control *r, uint64_t bytes)
 	}
 }
 
-/* Order the groups with a rate parameter so that the first few, however many, are
- * spread evenly over the model: step by the golden ratio. */
+/* Order the groups with a rate parameter by steps of the golden ratio, so that the first k
+ * groups are spread evenly over the model for any k. */
 static void
 rate_control_spread(struct rate_control *r)
 {
@@ -645,7 +646,7 @@ rate_control_open(struct rate_control *r, struct err *e)
 		}
 		r->k += (size_t)(codec_rate(&g->plan) != 0);
 	}
-	if (bytes > 0)		/* the given rates fit the last shard; the plan's may not */
+	if (bytes > 0)		/* the given codes fitted the budget of the last shard */
 		r->all = r->start = sum / bytes;
 	r->band = fmax((double)r->budget * rate_control_clamp(RATE_CONTROL_BAND /
 	    (double)(r->k + 1), RATE_CONTROL_LEAST, RATE_CONTROL_WIDEST), RATE_CONTROL_PAD);

@@ -10,17 +10,17 @@
  *   clip          g~ = g * min(1, X / ||g||)
  *   trim          per element, the mean without the F largest and the F
  *                 smallest (Yin et al., ICML 2018, definition 2), 2F < K
- *   median        per element (ibid., definition 1); of an even number the
- *                 mean of the middle two
- *   center        with c the aggregate of the step before, c + the mean of
+ *   median        per element (ibid., definition 1); for even K the mean of
+ *                 the two middle values
+ *   center        with c the aggregate of the previous step, c + the mean of
  *                 (g - c) min(1, tau / ||g - c||): centered clipping
  *                 (Karimireddy, He and Jaggi, ICML 2021, algorithm 2, one
  *                 iteration a step); then the same clipping by the device's
  *                 distance over many steps (mean/center.h)
  *
- * Norm-ratio is ours, and so is the choice of tau: the median of the ||g - c||, so that
- * nobody has to know how far apart honest devices are.  Trim and median may be limited to the
- * devices that sent a value, as DeMo and SparseLoCo limit the mean.
+ * Norm-ratio is ours.  So is tau, the median of ||g - c||: users need not know how far apart
+ * honest devices are.  Trim and median may be limited to the devices that sent a value, as
+ * DeMo and SparseLoCo limit the mean.
  */
 #ifndef ACE_ROBUST_H
 #define ACE_ROBUST_H
@@ -54,10 +54,10 @@ int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 
 /* Return 1 if the rule has to judge contributions before their values are summed. */
 int robust_active(const struct robust_rule *q);
-/* Return 1 if the rule needs distances from the aggregate of the step before.  The aggregate's
- * share in the result is (W - sum of w * scale) / W, with W the sum of the weights w. */
+/* Return 1 for the rule center, which needs far2.  The caller then adds c (above) with the
+ * weight W - sum of w * scale, where W is the sum of the weights w. */
 int robust_centered(const struct robust_rule *q);
-/* Return 1 if robust_combine combines the values. */
+/* Return 1 if robust_combine computes the result, not a weighted sum. */
 int robust_elements(const struct robust_rule *q);
 
 enum robust_fate {
@@ -73,8 +73,8 @@ struct robust_one {
 	uint64_t nonzero;	/* values that are not zero */
 	int nonfinite;		/* 1: leave the contribution out */
 	/* in and out */
-	double share;		/* factor on the weight that the shard states, 0 to 1;
-				 * robust_judge lowers it if all must have the same weight */
+	double share;		/* factor on the shard's own weight, 0 to 1; robust_judge
+				 * lowers it if all contributions must have one weight */
 	/* out */
 	enum robust_fate fate;
 	double scale;		/* factor on its values */
@@ -89,8 +89,8 @@ struct robust_step {
 	double *sorted;		/* [k] scratch */
 	double median;		/* out: the median norm, bad devices included */
 	int none;		/* out: 1 if the limits leave no contribution */
-	size_t f;		/* out: the rule's F, or less where the limits leave too
-				 * few contributions for it */
+	size_t f;		/* out: the rule's F, or less if the limits leave too few
+				 * contributions */
 };
 
 /* Begin a step of k contributions: set all members of t->one to 0 except share and scale,
@@ -106,10 +106,10 @@ int robust_counts(const struct robust_one *o);
  * rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
-/* Clip to the median distance, by this step's distances or by those over many steps; far2
- * has their squares. Multiply scale by min(1, tau / far), with tau the median far. These
- * factors are the weights of one Weiszfeld step for the geometric median
- * (Pillutla, Kakade and Harchaoui 2022), except that within tau all are equal. */
+/* Multiply each scale by min(1, tau / far), where far is the root of far2, the distance in
+ * this step or over many steps, and tau the median of far. Outside tau, the factors are the
+ * weights of one Weiszfeld step for the geometric median (Pillutla, Kakade and Harchaoui
+ * 2022); inside they are 1. */
 void robust_past(struct robust_step *t);
 
 /* Return why a contribution is left out: "norm-ratio", "nonfinite", ... */
@@ -135,14 +135,14 @@ struct robust_sum {
 	size_t n, cap;
 };
 
-/* Make room for groups of up to cap values.  Before the first call c is zeroed except
- * for c->kern.  Return 0 or -ERR_SYS. */
+/* Allocate for groups of up to cap values.  Before the first call set all of c but c->kern
+ * to zeros.  Return 0 or -ERR_SYS. */
 int robust_sum_room(struct robust_sum *c, size_t cap, struct err *e);
 void robust_sum_release(struct robust_sum *c);
 
-/* begin: start a group of n values with zeros.  add: add f * x[n].  add_some: add
- * f * x[i] at pos[i], for i below k.  add_some gives the same bits as add with zeros
- * elsewhere, since sums begin as +0 and never become -0. */
+/* begin: start a group of n values with zeros.  add: add f * x[n].  add_some: add f * x[i]
+ * at pos[i] for i < k; this gives the same bits as add with zeros at all other positions,
+ * since sums begin as +0 and never become -0. */
 void robust_sum_begin(struct robust_sum *c, size_t n);
 void robust_sum_add(struct robust_sum *c, double f, const float *x);
 void robust_sum_add_some(struct robust_sum *c, double f, const uint32_t *pos,
