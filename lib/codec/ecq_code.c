@@ -28,15 +28,16 @@ enum {
 	MANY = 49152,		/* larger groups choose the mode by a sample */
 	TRIAL = 16384,		/* number of sampled values for larger groups */
 	DENSE = 12,		/* at lower levels, the sample is larger */
-	SPARSE_TRIAL = 32768,	/* size of that larger sample */
+	SPARSE_TRIAL = 32768,	/* number of sampled values at levels below DENSE */
 	BANKS = 4,		/* tables of counts; several are faster than one */
-	PIECES = 8,		/* the sample is taken from this many places */
+	PIECES = 8,		/* number of pieces of the sample */
 	LEARN = 3 << 16,	/* cost of learning a symbol, in 2^-16 bits */
-	/* added to LEARN for each n / sample size: counts of a sample fit it too well */
+	/* added to LEARN times n / sample size, since the sample's own counts fit it better
+	 * than the other values */
 	FIT = 47000,
 	FIRST = 4096,		/* number of first values that decide the level */
-	RICH = 22,		/* least level at which lower ones are tried */
-	LOWER = 4		/* how much lower the level tried is */
+	RICH = 22,		/* lower levels are tried from this level on */
+	LOWER = 4		/* difference of the levels tried */
 };
 
 /* Return 1 if a chunk's codes contain an escape. */
@@ -54,8 +55,7 @@ escapes(const uint16_t code[KERN_ECQ_LANES], unsigned two)
 	return most >= 1024;
 }
 
-/* Return how many low bits of an escape are about equally likely 0 and 1, given the mean
- * escape. */
+/* Return the number of low bits of escapes to store plainly, from the mean escape. */
 static unsigned
 fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
 {
@@ -75,7 +75,7 @@ fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
 	return sum > k ? bits_length((uint32_t)(sum / k)) - 1 : 0;
 }
 
-/* Count how often each code occurs; no symbol is above top. */
+/* Set count[c] to how often code c occurs; no symbol is above top. */
 static void
 counts(const uint16_t *code, size_t n, unsigned top,
     uint32_t count[KERN_ECQ_SYMBOLS << 6])
@@ -100,9 +100,9 @@ counts(const uint16_t *code, size_t n, unsigned top,
 		count[i] = bank[0][i] + bank[1][i] + bank[2][i] + bank[3][i];
 }
 
-/* Estimate the cost of n values in units of 2^-16 bits from a sample of their codes,
- * whose greatest symbol is top: the entropy of each context, the plain bits, and the
- * cost of learning. */
+/* Estimate the cost of n values in units of 2^-16 bits from a sample of `some' codes, whose
+ * greatest symbol is top: the entropy in each context, the plain bits, and the cost of
+ * learning the frequencies. */
 static uint64_t
 cost(const uint16_t *code, const int16_t *q, size_t some, size_t n, unsigned top)
 {
@@ -155,8 +155,7 @@ level(const int16_t *q, size_t n)
 	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
 }
 
-/* Copy a sample of n values, made of whole rows from all over the group, from in->q to
- * q. */
+/* Copy PIECES pieces of in->q, which begin at rows, to q: n values in all. */
 static void
 sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 {
@@ -171,7 +170,7 @@ sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 	}
 }
 
-/* Compute the codes of q in each mode (if rows are too short, in all but the last).
+/* Compute the codes of q in each mode; if rows are too short, without KERN_ECQ_ABOVE.
  * Return the number of modes. */
 static unsigned
 trials(struct work *w, const struct ecq_in *in, unsigned level,
@@ -194,10 +193,10 @@ trials(struct work *w, const struct ecq_in *in, unsigned level,
 	return modes;
 }
 
-/* Try levels below that of the values. The level's mean is added to the mean of each
- * column. If the level is high, columns that differ then get nearly the same level. So a
- * lower level may take fewer bits (up to 7 % fewer at 4 bits per value of a real
- * gradient). *bits and t[KERN_ECQ_ABOVE] belong to s->level; the rest of t is scratch. */
+/* Lower s->level while this takes fewer bits. The mean of s->level is added to each column's
+ * mean, so at a high level different columns get nearly the same level. On a gradient at 4
+ * bits per value we measured up to 7 % fewer bits. On entry and return *bits and
+ * t[KERN_ECQ_ABOVE] are those of s->level; the rest of t is scratch. */
 static void
 lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
     const int16_t *q, size_t n, struct kern_ecq_sorted t[KERN_ECQ_MODES],
@@ -225,9 +224,9 @@ lower(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 	}
 }
 
-/* Choose the number of states, and the mode and level with the fewest bits for a sample.
- * w has room. *best becomes the chosen mode's codes and greatest symbol. Return the
- * sample's size. */
+/* Set s->states, and set s->mode and s->level to those with the fewest bits for a sample. Set
+ * *best to the sample's codes, which are in the memory of w. Return the sample's size in
+ * values. */
 static size_t
 pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
     struct kern_ecq_sorted *best)
@@ -263,7 +262,8 @@ pick(struct work *w, const struct ecq_in *in, struct ecq_side *s,
 	return n;
 }
 
-/* Call pick, then code all values: set w->code, and s except `delta' and `fine'. */
+/* Call pick, then compute the codes of all values: set w->code and all of s except `delta'
+ * and `fine'. */
 static void
 choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 {
@@ -281,7 +281,7 @@ choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 	s->top = (uint8_t)(all.top > 0 ? all.top : 1);
 }
 
-/* Write the bits that are not in the symbol, and the sign if the symbol is 0. */
+/* Write the bits of |q| that the symbol leaves out, and the sign if the symbol is 0. */
 ECQ_BITS_INLINE void
 put_rest(struct bits *b, int16_t q, unsigned code, float x, unsigned two)
 {
@@ -341,7 +341,7 @@ ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j)
 static void
 centroids(const struct ecq_in *in, int8_t delta[ECQ_CENTROIDS])
 {
-	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integers: the order does not matter */
+	int64_t sum[ECQ_CENTROIDS] = { 0 };	/* integers: the same sum in any order */
 	uint32_t count[ECQ_CENTROIDS] = { 0 };
 	unsigned j;
 
@@ -361,7 +361,7 @@ ecq_code_delta(const struct ecq_side *s, unsigned two, float of[2][ECQ_CENTROIDS
 			    (float)((j == 0 ? 256 : 32) >> two);
 }
 
-/* Start the model, with its tables in their initial state. */
+/* Initialise the model and its tables. */
 static void
 start(struct kern_tcq *m, const struct codec_ctx *ctx, const struct ecq_side *s,
     int32_t *above, unsigned two)
@@ -403,7 +403,7 @@ ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code
 	bytes_set32(b.p, (uint32_t)b.v);
 	for (j = 0; j < states; j++)
 		state[j] = KERN_ECQ_LOW | bytes_le16(raw + 2 * j);
-	/* levels are already in the codes: the row above is not needed */
+	/* the codes have the levels, so the model needs no row above */
 	start(&m, in->ctx, s, NULL, two);
 	if (two)
 		in->kern->tcq_spans(&m, code, in->n, span);
@@ -424,7 +424,7 @@ ecq_code_write(const struct ecq_in *in, struct ecq_side *s, const uint16_t *code
 	return k + (size_t)(end - back);
 }
 
-/* Memory in bytes per value, from p on, for choosing the mode. */
+/* Bytes per value of the memory that room() divides: the row above and codes per mode. */
 enum { ROOM = sizeof(int32_t) + KERN_ECQ_MODES * sizeof(uint16_t) };
 
 static void
@@ -480,8 +480,7 @@ ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
 	return 0;
 }
 
-/* Return |q| from a code and its plain bits; set *neg to the sign if the plain bits have
- * it. */
+/* Return |q| from a code and its plain bits. If the plain bits have the sign, set *neg. */
 ECQ_BITS_INLINE uint32_t
 get_rest(struct plain *b, unsigned code, uint32_t *neg, unsigned two)
 {

@@ -4,15 +4,14 @@
  *
  *   Q from the step before;  twice:  P = orthonormal(M Q),  Q = M^T P
  *
- * PowerSGD keeps Q and iterates once. Here Q is decoded from the last body sent
- * (codec_encode_after), which the sender's state has anyway. Without such a body, or if
- * another codec wrote it, Q is random (seeded), and the second iteration makes up for
- * that.
+ * PowerSGD keeps Q and iterates once. Here Q is decoded from the last body that was sent
+ * (codec_encode_after), which the sender's state already has. If there is none, or another
+ * codec wrote it, Q is random (seeded); the second iteration compensates for this.
  *
- * The matrix has the tensor's rows: C columns (the last dimension), and the group's
- * first value is in column offset mod C.  Values missing from the first and last row
- * are 0 and not decoded.  If C is 1 or above n / 2, then C = floor(sqrt n) and the
- * first column is 0 (ours).
+ * The matrix has the tensor's rows: C columns (the last dimension), and the group's first
+ * value is in column offset mod C.  Values missing from the first and last row are 0 and
+ * not decoded.  If C is 1 or above n / 2, then C = floor(sqrt n) and the first value is in
+ * column 0 (ours).
  *
  *   body := nothing                             all values are 0
  *         | i16 e  P columns  Q columns         of 2^-e times the values
@@ -53,7 +52,7 @@ format(const struct codec_plan *plan, char buf[CODEC_ARG])
 	arg_print((float)plan->param, buf);
 }
 
-/* The group's position in its matrix. */
+/* The matrix of a group of n values. */
 struct shape {
 	size_t n, cols, rows, first;	/* first: column of value 0 */
 	unsigned rank;
@@ -87,7 +86,8 @@ shape_of(struct shape *s, const struct codec_ctx *c, unsigned rank, size_t n)
 	s->rank = rank < s->cols ? rank : (unsigned)s->cols;
 }
 
-/* Return the number of values in row i. The first one is x[*at], in column *col. */
+/* Return the number of values in row i. Set *at to the index of its first value and *col to
+ * the column of that value. */
 static size_t
 row_of(const struct shape *s, size_t i, size_t *at, size_t *col)
 {
@@ -156,7 +156,7 @@ add(float *restrict y, float f, const float *restrict x, size_t n)
 		y[i] += f * x[i];
 }
 
-/* P = M Q, column after column. */
+/* Compute P = M Q; P and Q are stored by columns. */
 static void
 times(const struct shape *s, const float *m, const float *q, float *p)
 {
@@ -186,7 +186,7 @@ times_back(const struct shape *s, const float *m, const float *p, float *q)
 	}
 }
 
-/* Modified Gram-Schmidt; a column that depends on the earlier ones becomes 0. */
+/* Orthonormalise p by modified Gram-Schmidt; columns that depend on earlier ones become 0. */
 static void
 orthonormal(float *p, size_t rows, unsigned rank)
 {
@@ -208,7 +208,7 @@ orthonormal(float *p, size_t rows, unsigned rank)
 	}
 }
 
-/* Round the n factors to bf16 and write them. */
+/* Round c[n] to bf16, in place, and write it to out. Return the end. */
 static unsigned char *
 put_factors(unsigned char *out, float *c, size_t n)
 {
@@ -239,8 +239,7 @@ get_factors(const unsigned char *p, float *c, size_t n)
 	return 0;
 }
 
-/* Read up to s->rank columns of Q from the last body into q. Return how many were
- * read. */
+/* Read up to s->rank columns of Q from the last body into q. Return their number. */
 static unsigned
 warm(const struct codec_in *in, const struct shape *s, float *q)
 {
@@ -361,7 +360,7 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	if (p == NULL)
 		return -ERR_SYS;
 	q = p + s.rank * s.rows;
-	/* P and Q lie side by side in both */
+	/* Q follows P, both in the body and in p */
 	r = get_factors(body, p, s.rank * (s.rows + s.cols));
 	if (r < 0)
 		r = codec_corrupt("lowrank", "a factor is not finite", e);
@@ -371,10 +370,10 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r;
 }
 
-/* Estimate the error. From a random v, the two rounds capture one direction of an R x C
- * matrix of independent values. Its share of the energy is |M^T M M^T M v|^2 / |M M^T M
- * v|^2 = R m4 / m3, where m3 and m4 are moments of M^T M / R for C / R = g (Marchenko,
- * Pastur 1967). Rounding the columns adds an error. */
+/* Estimate the error on an R x C matrix M of independent values. From a random v, the two
+ * iterations find one direction per column of Q. The share of the energy in this direction
+ * is |M^T M M^T M v|^2 / |M M^T M v|^2 = R m4 / m3, where m3 and m4 are moments of M^T M / R
+ * for C / R = g (Marchenko, Pastur 1967). Rounding to bf16 adds an error. */
 static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
@@ -389,7 +388,7 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 	g = c * c / m->n;
 	rank = fmin(rank, fmin(c, m->n / c));
 	held = rank / c * (1 + 6 * g + 6 * g * g + g * g * g) / (1 + 3 * g + g * g);
-	/* all directions together have all of the energy */
+	/* all min(R, C) directions together have all of the energy */
 	held = fmax(fmin(held, 1), rank / fmin(c, m->n / c));
 	*error = m->sumsq * (1 - held * (1 - 0x1p-16));
 }

@@ -10,9 +10,9 @@
  *   body := f32 norm  codes s + sign * l, a byte each, or (if shorter) their rANS code,
  *                     rans.h; no codes if the norm is 0
  *
- * With error feedback (codec_contracting) the norm is the one that has the least error, s
- * <g, l> / <l, l>, not ||g||_2 (ours). It is biased, but makes the residual of error
- * feedback smaller for any number of levels.
+ * With error feedback (codec_contracting) the norm is not ||g||_2 but s <g, l> / <l, l>,
+ * which has the least error (ours). The code is then biased, but for any number of levels
+ * it makes the residual smaller.
  *
  * The paper codes the levels with Elias's code for integers. rANS takes fewer bytes,
  * close to the entropy of the levels.
@@ -33,7 +33,8 @@
 enum { NOISE = 1024,	/* random numbers per batch */
 	MOST = 127,		/* levels: codes fit a byte */
 	LANES = 8 };
-/* The plan's argument for the least error; a plan in a stream cannot have it. */
+/* Argument of a plan made by codec_contracting: use the norm with the least error. Streams
+ * cannot hold it. */
 #define MSE INFINITY
 
 static int
@@ -85,8 +86,8 @@ values(float *x, const unsigned char *code, size_t n, unsigned s, double unit)
 	return most <= 2 * s ? 0 : -1;
 }
 
-/* Quantise n <= NOISE values to s + l or, for x < 0, s - l, where l is a rounded randomly
- * up or down. a = s cannot be rounded up. */
+/* Quantise n <= NOISE values to s + l or, for x < 0, s - l, where l is a (above) rounded
+ * randomly up or down. a = s cannot be rounded up. */
 static void
 some_levels(unsigned char *q, const float *x, const uint32_t *noise, size_t n,
     double inv, int s)
@@ -121,7 +122,7 @@ levels(const struct codec_in *in, unsigned char *q, double inv)
 	}
 }
 
-/* Return the norm with the least error for codes q. */
+/* Return the norm at which decoding codes q has the least squared error. */
 static float
 least(const struct codec_in *in, const unsigned char *q)
 {
@@ -141,8 +142,8 @@ least(const struct codec_in *in, const unsigned char *q)
 	return ll > 0 && xl > 0 ? (float)fmin(s * (xl / ll), 0x1.fffffep127) : 0;
 }
 
-/* Write n codes, or their rANS code if it is shorter; rc has room for it. Return the
- * length in bytes. */
+/* Write n codes, or their rANS code if that is shorter. rc: room for rans_bound(n) bytes.
+ * Return the length in bytes. */
 static size_t
 put_codes(unsigned char *p, const unsigned char *c, size_t n, unsigned char *rc)
 {
@@ -157,7 +158,7 @@ put_codes(unsigned char *p, const unsigned char *c, size_t n, unsigned char *rc)
 	return len;
 }
 
-/* Write the body of values whose norm is above 0; c has room for their codes and the rANS
+/* Write the body of values whose norm is above 0. c: room for n codes and their rANS
  * code. */
 static void
 encode_codes(const struct codec_in *in, float norm, unsigned char *c, struct buf *out)
