@@ -31,7 +31,7 @@ struct kern_stat {
 	double sumabs;		/* f64 lanes */
 	float max_abs;
 	uint64_t nonzero;
-	uint64_t nonfinite;	/* values that are not finite; not counted above */
+	uint64_t nonfinite;	/* values that are not finite, which all above leave out */
 };
 
 struct kern {
@@ -44,8 +44,8 @@ struct kern {
 	uint32_t (*max_bits)(const float *x, size_t n);
 	/* return the index of the first value that is not finite, or n */
 	size_t (*first_nonfinite)(const float *x, size_t n);
-	/* store in `at' the rising positions of values whose bits without the sign are at
-	 * least t, and return their number; `at' has room for n + 1 */
+	/* store in `at' the rising positions i with (bits of x[i] without the sign) >= t;
+	 * return their number; `at' has room for n + 1 */
 	size_t (*at_least)(uint32_t *at, const float *x, size_t n, uint32_t t);
 	/* acc[i] += w * x[i] in f64, the product rounded before the sum */
 	void (*axpy64)(double *acc, double w, const float *x, size_t n);
@@ -53,27 +53,27 @@ struct kern {
 	void (*narrow)(float *y, const double *acc, size_t n);
 	/* y[i] = a[i] + g * b[i] in f32, the product rounded before the sum */
 	void (*add_scaled)(float *y, const float *a, float g, const float *b, size_t n);
-	/* convert n values from f32 to f16, to nearest even, overflow to infinity; and
-	 * back, exactly */
+	/* convert n values from f32 to f16, to nearest even, overflow to infinity;
+	 * from_f16: the inverse, exact */
 	void (*to_f16)(uint16_t *h, const float *x, size_t n);
 	void (*from_f16)(float *x, const uint16_t *h, size_t n);
 
 	/*
-	 * Blocks of 32: a scale s, then codes c of 8 bits, x ~ s * c.
-	 * m is the value of largest magnitude (the negative one of two):
+	 * q8: code blocks of 32 values as a scale s and codes c of 8 bits, x ~ s * c.  With m
+	 * the value of largest magnitude (of x and -x, the negative one):
 	 *
 	 *   s = bf16(m / -128), at most KERN_Q8_TOP
 	 *   c = x / s, to nearest even, limited to -128..127
 	 *
-	 * so that m gets the most negative code, which has no positive counterpart (as in
-	 * ggml's q4_0); s = 0: all codes are 0.  A block is s little-endian and the
-	 * codes.  The last block may be short: n values, KERN_Q8_SIZE(n) bytes.  x is
-	 * finite; scales to decode are at most KERN_Q8_TOP in magnitude.
+	 * So m gets the code -128, which has no positive counterpart (as in ggml's q4_0).
+	 * If s = 0, all codes are 0.  A block is s, little-endian, and the codes; the last
+	 * block may be short.  p has KERN_Q8_SIZE(n) bytes.  x must be finite; unq8 needs
+	 * scales of at most KERN_Q8_TOP in magnitude.
 	 */
 	void (*q8)(unsigned char *p, const float *x, size_t n);
 	void (*unq8)(float *x, const unsigned char *p, size_t n);
-	/* Blocks of 256: bf16 of the mean magnitude (f64 lanes), at most the largest
-	 * finite one, then the sign bits, least significant first. */
+	/* sign: code blocks of 256 values as the bf16 of the mean magnitude (f64 lanes), at
+	 * most KERN_SIGN_TOP, and the sign bits, least significant first. */
 	void (*sign)(unsigned char *p, const float *x, size_t n);
 	void (*unsign)(float *x, const unsigned char *p, size_t n);
 	/* A uniform quantiser with a dead zone.  With a = |x| * inv in f32, q = sign(x) *
@@ -82,56 +82,56 @@ struct kern {
 	void (*deadzone)(int16_t *q, const float *x, size_t n, float inv,
 	    float dead, float r);
 
-	/* rotate the bits of each x left by one and split them into four planes of n
-	 * bytes, the most significant first; and back */
+	/* rotate the bits of each x left by one and store its four bytes in four planes of
+	 * n bytes, the most significant first; join: the inverse */
 	void (*split)(unsigned char *p, const float *x, size_t n);
 	void (*join)(float *x, const unsigned char *p, size_t n);
 
-	/* mark the values of x[n] equal to v: bit i % 64 of mark[i / 64].  before[j] is
-	 * the number of marks before word j; the last of before[(n + 63) / 64 + 1] is the
-	 * number of all marks */
+	/* mark each x[i] equal to v: set bit i % 64 of mark[i / 64].  Set before[j] to the
+	 * number of marks in the words before mark[j]; before[(n + 63) / 64] is the number
+	 * of all marks */
 	void (*marks)(uint64_t *mark, uint32_t *before, const unsigned char *x,
 	    size_t n, unsigned char v);
 
-	/* ranked: replace each place[c] by the number of marks before it.  marked:
-	 * replace each of the rising rank[c] by the place, below n, of the mark that has
-	 * so many marks before it; there is such a mark */
+	/* ranked: replace each of c places by the number of marks before it.  marked: the
+	 * inverse: replace each of c rising numbers k by the place, below n, of mark k,
+	 * which must exist */
 	void (*ranked)(uint32_t *place, size_t c, const uint64_t *mark,
 	    const uint32_t *before);
 	void (*marked)(uint32_t *rank, size_t c, const uint64_t *mark,
 	    const uint32_t *before, size_t n);
 
-	/* Passes of ECQ; kern_ecq.h explains the terms. m has been started
-	 * (kern_ecq_start) and, except for ecq_sort, has tables (kern_ecq_tables). */
-	/* compute the code of each q[n] and the greatest symbol, for each of k = 1 to 3
-	 * models, which are independent of each other */
+	/* Passes of ECQ; kern_ecq.h explains the terms. The caller has called kern_ecq_start
+	 * and, except for ecq_sort, kern_ecq_tables. */
+	/* compute the codes of q[n] and the greatest symbol by each of k = 1 to 3
+	 * independent models */
 	void (*ecq_sort)(struct kern_ecq_sorted *t, unsigned k,
 	    const int16_t *q, size_t n);
 	/* set span[i] to the first slot of code[i]'s symbol, plus its number of slots << 16 */
 	void (*ecq_spans)(struct kern_ecq *m, const uint16_t *code, size_t n,
 	    uint32_t *span);
-	/* encode the values from the last to the first, value i into state[i % states];
-	 * words are written downwards from w; return where they begin */
+	/* encode the values from the last to the first, value i into state[i % states].
+	 * Write words downwards from w; return the address of the first word */
 	unsigned char *(*ecq_put)(uint32_t *state, unsigned states,
 	    const uint32_t *span, size_t n, unsigned char *w);
 	/* decode all n codes from what ecq_put wrote; return -1 if words are missing */
 	int (*ecq_get)(struct kern_ecq *m, struct kern_ecq_get *g,
 	    uint16_t *code, size_t n);
-	/* set mark[i] for each chunk i of ECQ or TCQ: the signs of its non-zero symbols
-	 * (0 if q is NULL), plus their number << 16, plus 1 << 24 if a value needs more
-	 * bits than its code. Symbols from `escape' on always do */
+	/* for each chunk i of ECQ or TCQ set mark[i] to the signs of its non-zero symbols (0
+	 * if q is NULL), plus their number << 16, plus 1 << 24 if a value has plain bits
+	 * besides the sign, as all symbols >= escape have */
 	void (*ecq_marks)(const uint16_t *code, const int16_t *q, size_t n,
 	    uint32_t *mark, unsigned escape);
-	/* for each four values of a chunk without escapes, set low to the plain bits that
-	 * their codes leave out (codec/ecq_code.h) and bits to the number of these bits;
-	 * two: 1 for TCQ */
+	/* for each four values of a chunk without escapes, set low[] to their plain bits
+	 * (codec/ecq_code.h), which the codes leave out, and bits[] to the number of these
+	 * bits; two: 1 for TCQ */
 	void (*ecq_low)(const int16_t q[16], const uint16_t code[16], unsigned two,
 	    uint64_t low[4], uint64_t bits[4]);
-	/* x[i] = of[symbol of code[i]], with the sign from the mark */
+	/* x[i] = of[symbol of code[i]], with the sign from mark[i / 16] */
 	void (*ecq_values)(float *x, const uint16_t *code,
 	    const uint32_t *mark, size_t n, const float of[16]);
-	/* add the integer part of 2^16 (|x| * inv - |q|) to sum[0, 1, 2] for |q| = 1,
-	 * 2, and 3 or more except KERN_QMAX, and 1 to the count */
+	/* with j = min(|q|, 3) - 1, for 0 < |q| < KERN_QMAX: add the integer part of
+	 * 2^16 (|x| * inv - |q|) to sum[j] and 1 to count[j] */
 	void (*ecq_centers)(const int16_t *q, const float *x, size_t n,
 	    float inv, int64_t sum[3], uint32_t count[3]);
 	/* compute the decoded values of q[n]: y[i] = (|q[i]| + delta[min(|q[i]|, 3)]) *
@@ -166,8 +166,8 @@ enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
 #define KERN_Q8_SIZE(n) (((n) + 31) / 32 * 2 + (n))
 #define KERN_SIGN_SIZE(n) (((n) + 255) / 256 * 2 + ((n) + 7) / 8)
 
-/* Return the fastest table that this machine can run, or the one named by ACE_KERNEL in
- * the environment.  Return NULL with ERR_USAGE if that name is unknown or its table
+/* Return the fastest table that this machine can run, or the table that the environment
+ * names in ACE_KERNEL.  Return NULL with ERR_USAGE if that name is unknown or its table
  * cannot run here. */
 const struct kern *kern_get(struct err *e);
 

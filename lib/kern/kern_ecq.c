@@ -5,9 +5,9 @@
 #include "kern/kern_ecq.h"
 #include "kern/kern_ecq_impl.h"
 
-enum { TRUST = 256 };		/* number of symbols that a context's prior counts as */
+enum { TRUST = 256 };		/* weight of a context's initial counts, in symbols */
 
-/* Computed for geometric values, on the assumption that low means are underestimates. */
+/* For geometric values; assumes that low means are underestimates. */
 const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS] = {
 	353, 437, 542, 678, 852, 1077, 1369, 1752, 2254,
 	2914, 3783, 4923, 6410, 8331, 10779, 13833, 17540, 21889,
@@ -149,11 +149,11 @@ kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *spa
 	}
 }
 
-/* x' = x / f * 2^15 + x % f + first = x + x / f * (2^15 - f) + first. x / f is the
- * integer part of x * v / 2^47, v = floor(2^47 / f) + 1: x is below 2^17 f and f below
- * 2^15, so the product is below 2^64, and the quotient is too large by less than 1 / f
- * (Granlund and Montgomery 1994). v does not depend on x; 2^47 / f in f64 is exact
- * enough. */
+/* Encode a symbol of f slots from `first' on: return the next state x / f * 2^15 + x % f +
+ * first = x + x / f * (2^15 - f) + first, after writing a word if x is too large. x / f is
+ * the integer part of x * v / 2^47, v = floor(2^47 / f) + 1: x is below 2^17 f and f below
+ * 2^15, so the product is below 2^64, and x * v / 2^47 exceeds x / f by less than 1 / f
+ * (Granlund and Montgomery 1994). v does not depend on x; f64 holds 2^47 / f exactly enough. */
 static inline __attribute__((always_inline)) uint32_t
 put_one(uint32_t x, uint32_t span, unsigned char **w)
 {
@@ -339,7 +339,7 @@ get_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x, struct kern_ecq_g
 	uint32_t next = m->first[1][c];
 	int32_t s = 0;
 
-	while (slot >= next) {		/* predictable: most symbols are 0 */
+	while (slot >= next) {		/* branches well predicted: most symbols are 0 */
 		from = next;
 		next = m->first[++s + 1][c];
 	}
@@ -354,7 +354,7 @@ get_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x, struct kern_ecq_g
 }
 
 /* Decode whole chunks with up to four states, kept in registers. Return the number of
- * decoded values, n + 1 if words are missing. */
+ * decoded values, or n + 1 if words are missing. */
 static inline __attribute__((always_inline)) size_t
 get_few(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code,
     size_t n, unsigned states)

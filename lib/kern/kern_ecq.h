@@ -1,11 +1,11 @@
 /*
  * The context model of ECQ's magnitudes (codec/ecq_code.h), and their rANS code.
  *
- * Values are coded in chunks of 16, one per lane.  The magnitudes expected for a chunk
- * depend only on earlier chunks (two decaying means, near and far) and, per column, on
- * the rows above (decaying means), so that its lanes are independent.  The expectation
- * gives each value a level: a mean magnitude in half octaves.  Each level has a table of
- * frequencies, which adapts between chunks only.  All arithmetic is on integers.
+ * Values are coded in chunks of 16, one per lane.  Each value has a level: its expected
+ * magnitude in half octaves.  The expectation depends on two decaying means over earlier
+ * chunks (near and far) and on a decaying mean of its column in the rows above, so that
+ * the lanes of a chunk are independent.  Each level has a table of frequencies, which
+ * changes only between chunks.  All arithmetic is on integers.
  *
  * A magnitude a of level l is the symbol s = a >> shift(l), at most top, coded with the table
  * of context(l).
@@ -23,25 +23,25 @@ enum {
 	KERN_ECQ_ESCAPE = 15,	/* the last symbol, after which extra bits follow */
 	KERN_ECQ_CONTEXTS = 24,	/* levels that have their own table */
 	KERN_ECQ_LEVELS = 43,	/* half octaves of a mean, from 2^-10 */
-	KERN_ECQ_WIDTH = 32,	/* width of a row of tables, for vectors */
-	KERN_ECQ_SHORTEST = 64,	/* row starts are ignored in rows with fewer columns */
-	KERN_ECQ_STEP = 10,	/* what a symbol adds to its count */
+	KERN_ECQ_WIDTH = 32,	/* KERN_ECQ_CONTEXTS, rounded up for vectors */
+	KERN_ECQ_SHORTEST = 64,	/* with fewer columns, row starts are not special */
+	KERN_ECQ_STEP = 10,	/* increment of a symbol's count */
 	KERN_ECQ_FULL = 1 << 18,	/* total at which counts are halved */
 	KERN_ECQ_BITS = 15,	/* frequencies sum to 2^15 */
 	KERN_ECQ_CAP = 2047	/* a larger magnitude counts as this in the means */
 };
 #define KERN_ECQ_LOW 0x10000u	/* states lie in [LOW, 2^32) */
 
-/* What determines the level: only the header; also the values to the left; also the row
- * above. */
+/* Inputs of the level.  PLAIN: only the header; LEFT: also the values to the left; ABOVE:
+ * also the rows above. */
 enum kern_ecq_mode { KERN_ECQ_PLAIN, KERN_ECQ_LEFT, KERN_ECQ_ABOVE,
 	KERN_ECQ_MODES };
 
-/* What is known before a chunk, and the chunk's position. */
+/* The expectation for a chunk, and the chunk's position. */
 struct kern_ecq_expect {
-	/* means of magnitudes, and of what the columns had predicted */
+	/* means of magnitudes; means of the magnitudes that the columns had predicted */
 	uint32_t near, far, near_above, far_above;	/* in units of 2^-16 */
-	int32_t *above;		/* [n] means, in 2^-12; NULL: no rows */
+	int32_t *above;		/* [n] means, in units of 2^-12; NULL: no rows */
 	int32_t base;		/* added to each column's mean */
 	size_t stride;		/* distance to the value above */
 	size_t cols, col;	/* columns of the tensor; column of the chunk */
@@ -59,12 +59,12 @@ struct kern_ecq {
 	unsigned top;
 };
 
-/* Initial probability of a non-zero symbol for each context, times 2^16.  It is v / (1 +
- * v), with v = u + sqrt(u) / 8 and u = 2^(l / 2 - 39 / 4) the middle of level l (checked
- * by tests/unit/codec/test_ecq.c). */
+/* Initial probability of a non-zero symbol for each context, times 2^16: v / (1 + v), with
+ * v = u + sqrt(u) / 8 and u = 2^(l / 2 - 39 / 4) the middle of level l.
+ * tests/unit/codec/test_ecq.c checks the table. */
 extern const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS];
 
-/* The code of a value: its level and symbol; the bits above are TCQ's. */
+/* The code of a value: its level and symbol; TCQ uses the higher bits. */
 #define KERN_ECQ_CODE(l, s) ((uint16_t)((l) | (s) << 6))
 #define KERN_ECQ_LEVEL(c) ((c) & 63u)
 #define KERN_ECQ_SYMBOL(c) ((c) >> 6 & 15u)
@@ -110,9 +110,9 @@ kern_ecq_level(int eighth)
 	    (unsigned)eighth / 4 : KERN_ECQ_LEVELS - 1;
 }
 
-/* If the whole chunk has one level, return 1 with the level in *gain. Otherwise return 0;
- * then (bits of a column's mean as f32 >> 20) + *gain is four times the column's
- * level. */
+/* If all columns of the chunk have the same level, set *gain to it and return 1. Otherwise
+ * return 0 and set *gain so that the level of a column is a quarter of (the bits of its mean
+ * as f32, >> 20) + *gain. */
 static inline int
 kern_ecq_gain(const struct kern_ecq_expect *e, int *gain)
 {
@@ -149,7 +149,7 @@ kern_ecq_follow(struct kern_ecq_expect *e, uint32_t sum, uint32_t expected, size
 	e->row += e->at >= (e->row + 1) * e->stride;
 }
 
-/* Return the weight of a new magnitude in a column's mean, in 2^-8. */
+/* Return the weight of a new magnitude in a column's mean, in units of 2^-8. */
 static inline int32_t
 kern_ecq_pace(size_t row)
 {
@@ -172,10 +172,10 @@ kern_ecq_halve(struct kern_ecq *m, int32_t sum[KERN_ECQ_WIDTH])
 	}
 }
 
-/* Compute new tables of frequencies from the counts.  It is in the header so that it is
- * vectorised for each table of kernels: sums and quotients are below 2^31, which vectors
- * convert in one instruction, and quotients are exact.  It is not inline, because it is
- * called rarely. */
+/* Compute new tables of frequencies from the counts.  The function is in the header so that
+ * it is vectorised for each instruction set: sums and quotients are below 2^31, which vectors
+ * convert in one instruction, and quotients are exact.  It is called rarely, so it is not
+ * inline. */
 static __attribute__((noinline, unused)) void
 kern_ecq_change(struct kern_ecq *m)
 {
@@ -223,14 +223,14 @@ kern_ecq_learn(struct kern_ecq *m)
 	return due;
 }
 
-/* Codes of values by one model, and the greatest symbol. */
+/* A model, the codes of values by this model, and the greatest symbol. */
 struct kern_ecq_sorted {
 	struct kern_ecq *m;
 	uint16_t *code;
 	unsigned top;
 };
 
-/* The words from which a code is decoded, and the states. */
+/* Input of decoding: the states and the words. */
 struct kern_ecq_get {
 	uint32_t *x;		/* [states] */
 	unsigned states;	/* 1, 2, 4, 8 or 16 */
@@ -267,13 +267,12 @@ kern_ecq_symbol(struct kern_ecq *m, struct kern_ecq_get *g, uint32_t *x, unsigne
 	return (int)s;
 }
 
-/* Reset m to its initial state. above has room for n means; NULL if no levels are
- * computed or the mode is not ABOVE. */
+/* Reset m to its initial state. above: room for n means; NULL if the caller computes no
+ * levels or the mode is not ABOVE. */
 void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 
-/* Return 1 if n values in rows of `cols' columns are enough to predict a row from the
- * rows above it; else 0. */
+/* Return 1 if n values in rows of `cols' columns have enough rows for mode ABOVE, else 0. */
 int kern_ecq_rows(size_t cols, size_t n);
 
 /* Initialise the tables for symbols from 0 to top, 1 to 15. */
@@ -285,14 +284,15 @@ void kern_ecq_levels(const struct kern_ecq_expect *e, uint8_t l[KERN_ECQ_LANES])
 void kern_ecq_done(struct kern_ecq_expect *e, const int32_t mag[KERN_ECQ_LANES],
     size_t k);
 
-/* Reference definitions of two passes of kern.h, value by value.  kern_ecq_sort_some codes
- * the values from `from' to n by one model; on entry t->top is the greatest symbol before. */
+/* Reference definitions of ecq_sort and ecq_get of kern.h, value by value.
+ * kern_ecq_sort_some: code values `from' to n - 1 by one model; on entry t->top is the
+ * greatest symbol of the values before. */
 void kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q,
     size_t from, size_t n);
 int kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
     size_t n);
 
-/* The other passes, as ref and neon use them. */
+/* The passes in plain C, for the tables ref and neon. */
 void kern_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n);
 void kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span);
 unsigned char *kern_ecq_put(uint32_t *state, unsigned states,

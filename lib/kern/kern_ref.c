@@ -14,7 +14,7 @@ _Static_assert(FLT_EVAL_METHOD == 0, "f32 is not computed in f32");
 
 #define MAG 0x7fffffffu			/* all bits but the sign */
 #define INF 0x7f800000u
-#define NAN_BITS 0x7fc00000u		/* the NaN that arithmetic returns */
+#define NAN_BITS 0x7fc00000u		/* the canonical NaN (kern.h) */
 
 static float
 canonical(float y)
@@ -223,7 +223,7 @@ kern_ref_scale(float m)
 	return s;
 }
 
-/* Return the value with the largest magnitude; of two equal ones, the negative one. */
+/* Return the value with the largest magnitude; of x and -x, the negative one. */
 static float
 extreme(const float *x, size_t n)
 {
