@@ -1,7 +1,7 @@
 /*
- * ace-cloud: the machine that averages.  Without a command it averages the rounds of a
- * run in one folder; its commands let devices into that run and out of it, answer them,
- * and show the progress of the run.
+ * ace-cloud: the machine that averages.  Without a command it averages the rounds of a run
+ * in one folder; its commands add and remove devices, answer them, and show the progress of
+ * the run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 
 struct opts {
 	struct cli cli;
-	struct agreement said;	/* agreement as given on the command line */
+	struct agreement said;	/* the run's options, as given on the command line */
 	struct agreement add;	/* options of add and relay */
 	const char *name;	/* a relay's name as a device of its cloud */
 	struct cloud above;	/* the relay's cloud */
@@ -35,8 +35,8 @@ struct opts {
 
 /* ---- the spool ---- */
 
-/* Create the contents of a cloud's folder, or of a relay's if relay is 1.  A device
- * counts as one, with weight 1, unless its limits allow more.  A connection may be silent
+/* Create the contents of the folder of a cloud or (relay 1) a relay.  A shard counts as one
+ * contributor, with weight 1, unless spool/limits allows more.  A connection may be silent
  * for weeks: a round may take hours, and other devices may be away for days. */
 static int
 furnish(struct opts *x, int relay, struct err *e)
@@ -65,9 +65,9 @@ add_line(void *lines, const char *path, const char *name, struct err *e)
 	return r == 0 && whole ? buf_puts(lines, "\n", e) : r;
 }
 
-/* Return 1 if as many devices as the run has were added or have said hello, else 0.  From
- * then on rounds wait for these devices: make their list, if the spool has none.  Until
- * then rounds wait for that number of devices.  See spool/roster.h. */
+/* Return 1 if the folder has as many devices as the run, else 0.  If the run is full and the
+ * spool has no list of devices, write the list: rounds then wait for these devices, not only
+ * for their number (spool/roster.h). */
 static int
 full(const struct opts *x, struct err *e)
 {
@@ -87,7 +87,7 @@ full(const struct opts *x, struct err *e)
 	return r;
 }
 
-/* Build the words of ace-recv for one device of this spool. */
+/* Build the command line of ace-recv for one device of this spool. */
 static int
 receiver(const struct opts *x, const char *name, const char *how,
     const char *what, struct children *c)
@@ -119,8 +119,8 @@ operate(const struct opts *x, const char *name, const char *how,
 
 /* ---- the cloud itself ---- */
 
-/* Merge the options into the agreement.  The bits per value of a run that has begun cannot
- * change. */
+/* Merge the command line into the agreement, which is the run's options, kept in its folder.
+ * -ERR_USAGE if the bits per value of a run would change after its beginning. */
 static int
 agree(struct opts *x, struct err *e)
 {
@@ -165,7 +165,7 @@ word_u64(struct children *c, const char *name, uint64_t v)
 }
 
 /* Build the pipeline: ace-aggregate averages, ace-step codes the averages and ace-recv
- * publishes them. A relay sends them to its cloud as a device and publishes the answers. */
+ * publishes them. A relay sends its averages to its cloud and publishes the answers. */
 static void
 pipeline(const struct opts *x, struct children *c)
 {
@@ -203,8 +203,8 @@ pipeline(const struct opts *x, struct children *c)
 	alloc_free(state);
 }
 
-/* Run the pipeline until it succeeds.  Failures caused by the data or by a rule are
- * final, because they would recur. */
+/* Run the pipeline until it succeeds.  Return after a failure that the data or a rule has
+ * caused, because it would recur. */
 static int
 keep_running(struct opts *x, struct err *e)
 {
@@ -282,8 +282,8 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 
 /* ---- a relay: a cloud for its devices, and a device of the cloud above ---- */
 
-/* Ask the cloud above for the agreement.  The relay sets its own number of devices, and
- * neither quorum nor bad devices to tolerate. */
+/* Get the run's agreement from the relay's cloud, and set where[n] to the cloud's place.
+ * Replace the number of devices by the relay's own, and set quorum and tolerate to 0. */
 static int
 relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 {
@@ -360,7 +360,7 @@ authorize(const struct opts *x, const char *name, const char *key,
 	return 0;
 }
 
-/* Set the number of devices that a relay may count as. */
+/* Let the shards of relay `name' count for up to n devices. */
 static int
 allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
 {
@@ -380,7 +380,7 @@ allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
 	return place_put(&x->folder, "spool/limits", text, e);
 }
 
-/* Look up a device. Returns 1 and its id, which is empty until its hello, or 0. */
+/* Return 1 if the run has this device, else 0. Set id, which is empty until its hello. */
 static int
 member(const struct opts *x, const char *name, char id[PLACE_ID + 2],
     struct err *e)
@@ -391,7 +391,7 @@ member(const struct opts *x, const char *name, char id[PLACE_ID + 2],
 	return place_get(&x->folder, in, id, PLACE_ID + 2, e);
 }
 
-/* Admit a device: create its file and, when it is new, add it to the list. */
+/* Admit a device: write its file and, unless there is 1, add it to the list. */
 static int
 let_in(struct opts *x, const char *name, const char *id, int there,
     struct err *e)
@@ -420,7 +420,7 @@ run_add(void *own, char **path, size_t n, struct err *e)
 		r = member(x, path[1], id, e);
 	if (r == 0)
 		r = let_in(x, path[1], "", 0, e);
-	else if (r > 0)		/* a killed `ace add' may not have put it on the list */
+	else if (r > 0)		/* a killed `ace add' may have left the list unchanged */
 		r = place_has(&x->folder, "spool/devices") ?
 		    operate(x, path[1], "--join", e) : 0;
 	if (r == 0 && x->add.devices > 1)
@@ -449,7 +449,7 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	    (file = place_path(&x->folder, in, e)) != NULL && unlinkat(AT(file), 0) < 0)
 		r = errno != ENOENT ? err_sys(e, "cannot remove '%s'", file) : err_set(e,
 		    ERR_NO, "'%s' is not a device of the run in %s", path[1], x->folder.where);
-	/* without a list --leave makes one, if the device has sent a shard */
+	/* if there is no list and the device has sent a shard, --leave writes the list */
 	(void)snprintf(in, sizeof(in), "spool/device/%s.open", path[1]);
 	if (r == 0 && (place_has(&x->folder, "spool/devices") || place_has(&x->folder, in)))
 		r = operate(x, path[1], "--leave", e);
@@ -464,8 +464,8 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 
 /* ---- requests of devices ---- */
 
-/* Check that the cloud knows this device under this name.  The first device to use a free
- * name gets that name, up to the run's number of devices. */
+/* Check that the device `name' has this id.  If the name has no id, store this one; if it is
+ * new, add it, unless the run is full. */
 static int
 introduce(struct opts *x, const char *name, const char *id, struct err *e)
 {
@@ -513,9 +513,8 @@ sync_with(struct opts *x, const char *name, const char *run, struct err *e)
 	return r;
 }
 
-/* Read a device's request when the command line has none: from SSH_ORIGINAL_COMMAND
- * for a key with a forced command, or else from the first line of the input.  No byte
- * after this line is read. */
+/* Read a device's request into words[n]: from SSH_ORIGINAL_COMMAND (a key with a forced
+ * command) or else from the first line of the input.  Read no byte after this line. */
 static void
 asked(char *words, size_t n)
 {
@@ -531,7 +530,7 @@ asked(char *words, size_t n)
 	words[at < n ? at : 0] = '\0';
 }
 
-/* Find the last words of the request: WHAT and ID, or WHAT. */
+/* Set *what to the last "hello" or "sync" in the request, *id to the last word after it. */
 static void
 asked_for(char *words, const char **what, const char **id)
 {
@@ -549,8 +548,8 @@ asked_for(char *words, const char **what, const char **id)
 	}
 }
 
-/* Wait some seconds for the run to appear: cloud and device may be started in either
- * order. */
+/* Wait up to 5 seconds until the folder dir has a run, since a device may be started before
+ * its cloud. */
 static void
 await_run(const char *dir)
 {
@@ -625,7 +624,7 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 
 /* ---- examples ---- */
 
-/* Print a file from share/ace/trainers, or from the sources. */
+/* Print an example from share/ace/trainers or, before installation, from the sources. */
 static int
 run_example(void *own, char **path, size_t n, struct err *e)
 {

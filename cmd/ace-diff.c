@@ -1,7 +1,7 @@
 /*
- * ace-diff: writes a patch that makes one model of another, exactly: a shard of kind model
- * whose groups are coded given the old values.  With a directory (-S) it keeps its patches,
- * and sends each receiver those that lead from the receiver's model to the newest.
+ * ace-diff: writes a patch that turns one model into another, exactly: a shard of kind model
+ * whose groups are coded given the old values.  With a directory (-S) it stores its patches,
+ * and sends each receiver the patches from the receiver's model to the newest.
  */
 #include <stddef.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 #include "pipe/program.h"
 
 struct opts {
-	struct filter *f;	/* output, threads */
+	struct filter *f;	/* the program's output and threads */
 	struct shard sh;
 	const char *state;	/* directory of stored patches, or NULL */
 	const char *to;		/* receiver, or NULL */
@@ -105,7 +105,7 @@ put_group(struct diff *d, const struct slot *s, struct err *e)
 	    (uint64_t)s->changed, e)) < 0))
 		return r;
 	d->changed += (uint64_t)s->changed;
-	/* the shard's sums have only the values that any reader can decode */
+	/* the shard's sums include only values that a reader without the old model has */
 	if (codec_values(CODEC_EXACT, s->param)) {
 		if ((x = alloc_raw(span.n, sizeof(*x), e)) == NULL)
 			return -ERR_SYS;
@@ -140,7 +140,7 @@ put_groups(struct diff *d, struct err *e)
 	return r;
 }
 
-/* Write the hashes of both models, which are known only at the end. */
+/* Write the hashes of both models after all groups: before, they are unknown. */
 static int
 put_note(struct diff *d, struct err *e)
 {
@@ -192,7 +192,7 @@ release(struct diff *d)
 	shard_release(&d->sh);
 }
 
-/* Open NEW as a directory of changes to OLD. */
+/* Open path[0] as OLD and path[1], a directory of changes, as NEW. */
 static int
 open_delta(struct diff *d, char **path, struct err *e)
 {
@@ -211,7 +211,7 @@ open_delta(struct diff *d, char **path, struct err *e)
 	return delta_open(&d->new, &d->old, path[1], &d->head, e);
 }
 
-/* Check that both models have the same tensors; warn if their metadata differ. */
+/* Return 0 if both models have the same tensors; warn if their metadata differ. */
 static int
 alike(const struct diff *d, char **path, struct err *e)
 {
@@ -250,8 +250,8 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 	return 0;
 }
 
-/* Begin the shard. The flag of a difference to a history makes readers that do not know
- * patches refuse it. */
+/* Begin the shard. Set SHARD_PREDICTED, so that readers that do not know patches refuse the
+ * shard. */
 static int
 begin(struct diff *d, struct err *e)
 {
@@ -302,7 +302,7 @@ tell(const struct diff *d)
 	    (unsigned long long)model_bytes(&d->new));
 }
 
-/* Write a patch or, with one path, a whole model, and set *w to describe it. */
+/* Write a patch or, if n is 1, a whole model, and describe it in *w. */
 static int
 make(const struct opts *o, char **path, size_t n, struct route *w, struct err *e)
 {
@@ -331,7 +331,7 @@ make(const struct opts *o, char **path, size_t n, struct route *w, struct err *e
 
 /* ---- the stored patches ---- */
 
-/* Store a patch, unless nothing changed, or with one path a whole model. */
+/* Store a patch, unless nothing changed, or a whole model if n is 1. */
 static int
 keep(struct opts *o, struct store *st, char **path, size_t n, struct err *e)
 {
@@ -350,8 +350,8 @@ keep(struct opts *o, struct store *st, char **path, size_t n, struct err *e)
 	return r;
 }
 
-/* Store the patch and, when due, a whole model. Then remove the oldest files, once no
- * reader has the lock. */
+/* Store the patch and, when due, a whole model. Then remove the oldest files, waiting for
+ * readers to release the lock. */
 static int
 publish(struct opts *o, char **path, size_t n, struct err *e)
 {
@@ -378,14 +378,14 @@ publish(struct opts *o, char **path, size_t n, struct err *e)
 
 /* ---- to a receiver ---- */
 
-/* Files to send; they are open, so that their removal does no harm. */
+/* Files to send; open, so that another process may remove them. */
 struct sending {
 	int *fd;
 	size_t n;
 };
 
-/* Open the files that the receiver needs, or none if its model is unknown: an empty
- * stream then asks for a receipt. */
+/* Open the files that the receiver needs.  If its model is unknown, open none: an empty
+ * stream asks for a receipt. */
 static int
 gather(struct sending *x, struct store *st, const struct receivers_line *l,
     struct err *e)
@@ -415,7 +415,7 @@ gather(struct sending *x, struct store *st, const struct receivers_line *l,
 	return fd < 0 ? -ERR_SYS : 0;
 }
 
-/* Choose what to send and record it before anything is sent. */
+/* Choose the files to send, and record this before sending. */
 static int
 prepare(const struct opts *o, struct sending *x, struct store *st, struct err *e)
 {

@@ -35,7 +35,7 @@ struct opts {
 /* A group that is being processed.  There are as many slots as threads. */
 struct slot {
 	uint32_t group;
-	struct series_part *part;	/* the patches' records of the group */
+	struct series_part *part;	/* [n] records of the group in the patches */
 	size_t n, cap;
 	struct buf body;
 	unsigned char *old, *new;
@@ -85,8 +85,8 @@ open_model(struct patch *x, struct err *e)
 	return x->touched != NULL ? 0 : -ERR_SYS;
 }
 
-/* Read all patches to their verified end.  Other processes may still change the model, so
- * only its tensor table is used here. */
+/* Read and verify all patches.  Other processes may still change the model, so use only its
+ * tensor table. */
 static int
 receive(struct patch *x, struct err *e)
 {
@@ -116,8 +116,8 @@ receive(struct patch *x, struct err *e)
 
 /* ---- the model's groups ---- */
 
-/* Record the error of a group instead of reporting it: the patch may be for another
- * model. */
+/* Decode the group in slot i.  Record an error instead of returning it, since the patch may
+ * be for another model. */
 static int
 decode_group(void *arg, unsigned who, size_t i, struct err *e)
 {
@@ -151,7 +151,7 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 
 	if (s->bad.code != ERR_OK && x->bad.code == ERR_OK)
 		x->bad = s->bad;
-	/* without a patch the model is read only for its hash */
+	/* if there is no patch, the model is read only for its hash */
 	if (x->bad.code != ERR_OK || x->s.from == x->s.n)
 		return 0;
 	model_span(&x->m, s->group, &span);
@@ -222,7 +222,7 @@ room(struct patch *x, struct err *e)
 
 enum is { BASE, LATER, TARGET };
 
-/* Return the error for a patch for another model. */
+/* Set and return the error for a patch that is for another model. */
 static int
 other_model(const struct patch *x, struct err *e)
 {
@@ -256,7 +256,7 @@ step_of(const struct patch *x)
 	    p[0].base : 0;
 }
 
-/* Return the last patch whose base is the model that the whole series makes, or s.n. */
+/* Return the last patch whose base is the result of the whole series; s.n: none. */
 static size_t
 idle(const struct patch *x)
 {
@@ -268,8 +268,8 @@ idle(const struct patch *x)
 	return i > 0 ? i - 1 : x->s.n;
 }
 
-/* Find out which model this is: the one that the patches change (BASE), the one that they
- * make (TARGET), or one in between (LATER), which needs fewer patches. */
+/* Return which model x->m is: the base of the patches (BASE), their result (TARGET), or one
+ * in between (LATER), which needs fewer patches.  -ERR_DATA for any other model. */
 static int
 judge(struct patch *x, struct err *e)
 {
@@ -311,8 +311,8 @@ judge(struct patch *x, struct err *e)
 	return BASE;
 }
 
-/* Return the first patch to apply: the one after the model in the marker, if no file has
- * changed since the marker was written, or a later whole model. */
+/* Return the index of the first patch to apply: the one that follows the marker's model, if
+ * no file has changed since the marker was written, or a later whole model. */
 static size_t
 needed(struct patch *x)
 {
@@ -355,7 +355,7 @@ begin_delta(struct patch *x, struct err *e)
 	return r < 0 ? r : delta_create(&x->delta, &x->m, fd, e);
 }
 
-/* Write the next model beside the present one, or the journal. */
+/* Write the next model or the journal; if the model is LATER, again with fewer patches. */
 static int
 make_next(struct patch *x, struct err *e)
 {
@@ -374,7 +374,7 @@ make_next(struct patch *x, struct err *e)
 	return r;
 }
 
-/* Remember in the marker that the model is already the one that the patches make. */
+/* The model is already the result of the patches: record this in the marker. */
 static int
 already(struct patch *x)
 {
@@ -387,7 +387,7 @@ already(struct patch *x)
 	return 0;
 }
 
-/* Apply all patches together: afterwards the model is either the old or the last one. */
+/* Apply all patches as one change: no model in between is ever in place. */
 static int
 make(struct patch *x, struct err *e)
 {
@@ -398,7 +398,7 @@ make(struct patch *x, struct err *e)
 
 	if ((r = room(x, e)) < 0 || (r = is = make_next(x, e)) < 0)
 		return r;
-	/* place the delta first: if the process is killed in between, it is written again */
+	/* place the delta first: after a kill in between, the next call writes it again */
 	if (x->delta != NULL &&
 	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0 &&
 	    (r = delta_place(x->delta, o->delta, last->step,
@@ -439,7 +439,7 @@ close_model(struct patch *x)
 	model_close(&x->m);
 }
 
-/* Read the model again, now that no other process changes it. */
+/* Open the model again, since we now hold the lock; -ERR_REFUSED if its tensors differ. */
 static int
 look_again(struct patch *x, struct err *e)
 {
@@ -463,7 +463,7 @@ look_again(struct patch *x, struct err *e)
 	return r;
 }
 
-/* Add to an error in one of several patches which model is still in place. */
+/* Add to the error of a patch which model stays in place. */
 static int
 still(const struct patch *x, struct err *e)
 {
@@ -472,7 +472,7 @@ still(const struct patch *x, struct err *e)
 	    x->m.path, (unsigned long long)x->is_step);
 }
 
-/* Apply or stage the patches of the input, unless their model is staged already. */
+/* Apply or stage the patches of the input, unless their result is staged already. */
 static int
 from_input(struct patch *x, struct err *e)
 {
@@ -521,7 +521,7 @@ commit(struct patch *x, struct err *e)
 
 /* ---- the receipt ---- */
 
-/* Find the hash of the model on disk: as computed, from the marker or from its bytes. */
+/* Set x->is to the hash of the model on disk, from the marker or from its bytes. */
 static int
 measure(struct patch *x, struct err *e)
 {
@@ -554,8 +554,8 @@ measure(struct patch *x, struct err *e)
 	return 0;
 }
 
-/* Write the receipt, also after a refused patch.  After a system error there is no
- * receipt, and the sender tries again. */
+/* Write the receipt, also after a refused patch.  After a system error write none, so that
+ * the sender tries again. */
 static int
 answer(struct patch *x, struct writer *w, int r, struct err *e)
 {
