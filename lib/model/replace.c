@@ -56,12 +56,12 @@ replace_open(struct replace *s, const char *path, const struct cli *cli,
 	for (i = 0; i < REPLACE_NAMES; i++)
 		if ((s->at[i] = alloc_path(s->home, names[i], e)) == NULL)
 			return -ERR_SYS;
-	/* as for a device's state, refuse a directory in which others may write, or a
-	 * link in its place */
+	/* as for a device's state, refuse a link, or a directory in which others may
+	 * write */
 	return statedir_open_here(&s->dir, s->home, s->home, e);
 }
 
-/* Prepare the descriptors of the files that will change; none is open yet. */
+/* Allocate the descriptors of the files that will change, and set them to -1. */
 static int
 replace_fds(struct replace *s, const struct model *m, struct err *e)
 {
@@ -127,15 +127,14 @@ replace_known(struct replace *s, const struct model *m,
 
 /* ---- the state of files ---- */
 
-/* Checksums of files' states, added up because the order in a directory does not
- * matter. */
+/* Sums of checksums of files' states: they do not depend on the order in a directory. */
 struct looks {
-	uint64_t all, was;	/* with and without times of last change */
+	uint64_t all, was;	/* with the ctimes; without them */
 	uint64_t to;		/* checksum for the targets of symbolic links */
 	int dir;
 };
 
-/* Add a file and, for a symbolic link, its target. */
+/* Add the state of a file to l; if the file is a symbolic link, also of its target. */
 static int
 looks_add(void *arg, const char *path, const char *name, struct err *e)
 {
@@ -151,7 +150,7 @@ looks_add(void *arg, const char *path, const char *name, struct err *e)
 	return 0;
 }
 
-/* Add up the state of a file, or of a directory and all that is in it. */
+/* Set *l to the state of a file, or of a directory and all files in it. */
 static int
 replace_looks(const char *path, struct looks *l, struct err *e)
 {
@@ -207,7 +206,7 @@ replace_discard(struct replace *s)
 {
 	replace_drop(s);
 	journal_drop(&s->redo);
-	if (s->placed)		/* replace_lock of the next call checks it again */
+	if (s->placed)		/* the next process's replace_lock checks the old model */
 		return;
 	(void)unlinkat(AT(s->at[READY]), 0);
 	replace_remove(s, s->at[NEW]);
@@ -218,7 +217,7 @@ replace_discard(struct replace *s)
 
 /* ---- the next model, beside the old one ---- */
 
-/* Copy a file's bytes from `at' up to `end' or, if it is shorter, up to its end. */
+/* Copy bytes `at' to end - 1 of the file `from' to `to', or up to the file's end. */
 static int
 replace_fill(const char *path, int from, int to, uint64_t at, uint64_t end, struct err *e)
 {
@@ -234,7 +233,7 @@ replace_fill(const char *path, int from, int to, uint64_t at, uint64_t end, stru
 	return r;
 }
 
-/* Give the next model the owner, group, mode and ACL of the file at path, or fail. */
+/* Give fd the owner, group and mode in *was and the ACL of path. */
 static int
 replace_owned(int fd, const struct stat *was, const char *path, const char *to,
     struct err *e)
@@ -249,8 +248,8 @@ replace_owned(int fd, const struct stat *was, const char *path, const char *to,
 	return 0;
 }
 
-/* Make a new file like the one at path, which is open as `from'; *fd stays open.  With a
- * reflink the new file shares its bytes. */
+/* Create the file `to' with the rights of path, which is open as `from'; *fd stays open.
+ * With REPLACE_REFLINK, `to' is a reflink of path. */
 static int
 replace_like(const struct replace *s, int from, const char *path, const char *to, int *fd,
     struct err *e)
@@ -269,7 +268,7 @@ replace_like(const struct replace *s, int from, const char *path, const char *to
 	return r;
 }
 
-/* Refuse files that the next directory cannot have. */
+/* Refuse a subdirectory, which the next directory could not contain. */
 static int
 replace_plain(void *arg, const char *path, const char *name, struct err *e)
 {
@@ -282,7 +281,7 @@ replace_plain(void *arg, const char *path, const char *name, struct err *e)
 	    "directory inside the model: use --way in-place", path);
 }
 
-/* Link, or else copy, a file that does not change into the next directory. */
+/* Link or, if that fails, copy a file that does not change into the next directory. */
 static int
 replace_both(const struct replace *s, const char *path, const char *to, struct err *e)
 {
@@ -316,8 +315,8 @@ replace_link(void *arg, const char *path, const char *name, struct err *e)
 	return r;
 }
 
-/* Give the next directory the owner and mode of the model's.  last 0: then let
- * the owner write in it; 1: first link or copy into it all files that it lacks. */
+/* Give the next directory the owner and mode of the model's directory.  last 0: also let the
+ * owner write in it; 1: before this, link or copy the missing files into it. */
 static int
 replace_folder(struct replace *s, int last, struct err *e)
 {
@@ -360,9 +359,9 @@ replace_unable(const struct replace *s, struct err *e)
 	    "directory (%s): use --way in-place", s->path, strerror(errno));
 }
 
-/* Before anything is copied, find out whether the directory may be renamed and two
- * directories can be exchanged.  Renaming the model onto home always fails, since home
- * has its lock and so is not empty; errno tells why. */
+/* Before copying, check that we may rename the directory and can exchange two directories.
+ * Renaming the model to home always fails, since home has its lock and so is not empty;
+ * errno says whether the rename was allowed. */
 static int
 replace_try(const struct replace *s, struct err *e)
 {
@@ -433,8 +432,8 @@ replace_changed(const struct replace *s, struct err *e)
 	    "staged: stage the patch again", s->path);
 }
 
-/* Finish once the next model is in place: remove the old one and, unless the model
- * changed meanwhile, write the marker. */
+/* The next model is in place: remove the old one and, unless the model has changed since,
+ * write the marker. */
 static int
 replace_finish(struct replace *s, struct err *e)
 {
@@ -451,7 +450,7 @@ replace_finish(struct replace *s, struct err *e)
 	    .stamp = model_stamp(&m) };
 	memcpy(s->mark.hash, s->ready.hash, MODEL_HASH);
 	s->marked = s->fd == NULL || s->m->nfiles == m.nfiles;
-	/* changed in place: check that these are the files that we wrote */
+	/* after a change in place: check that these are the files that we wrote */
 	for (i = 0; s->fd != NULL && s->marked && i < m.nfiles; i++)
 		s->marked = m.file[i].inode == s->m->file[i].inode;
 	model_close(&m);
@@ -470,8 +469,8 @@ replace_finish(struct replace *s, struct err *e)
 	return 0;
 }
 
-/* Apply redo, again if it was applied in part.  read 0: first check that it makes the model
- * that it names; 1: we just wrote it.  Return 0 also if there is no redo. */
+/* Set the values in redo; some may be set already.  read 0: first check that the result is
+ * the model that redo names; 1: we have just written redo.  Return 0 if redo is absent. */
 static int
 replace_redo(struct replace *s, int read, struct err *e)
 {
@@ -501,9 +500,8 @@ replace_inode(const char *path)
 	return fstatat(AT(path), &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
-/* Return 1 if the old model, which the exchange has moved to `new', changed after
- * replace_ready looked at it, else 0.  The exchange itself changes the time of last change of
- * a single file. */
+/* Return 1 if the old model, which is now at `new', has changed since replace_ready, else 0.
+ * The exchange itself changes the ctime of a single file. */
 static int
 replace_changing(const struct replace *s, const char *new, struct err *e)
 {
@@ -513,8 +511,8 @@ replace_changing(const struct replace *s, const char *new, struct err *e)
 	return r < 0 ? r : (was.dir ? was.all : was.was) != s->ready.was;
 }
 
-/* The exchange is done: the next model is at path and the old one in `new'.  If the old
- * one changed after replace_ready, exchange them back. */
+/* The next model is now at path and the old one at `new'.  If the old one has changed since
+ * replace_ready, exchange them back. */
 static int
 replace_placed(struct replace *s, struct err *e)
 {
@@ -552,8 +550,8 @@ replace_placed(struct replace *s, struct err *e)
 	    (r = io_sync_file(s->home, e)) < 0 ? r : replace_finish(s, e);
 }
 
-/* Refuse a file in the directory beside the model, which has no lock of ours, so somebody
- * else made it; accept a temporary file of a killed ace-patch. */
+/* The directory beside the model has no lock, so it is not ours: refuse a file in it, except
+ * a temporary file of a killed ace-patch. */
 static int
 replace_strange(void *arg, const char *path, const char *name, struct err *e)
 {
@@ -564,7 +562,7 @@ replace_strange(void *arg, const char *path, const char *name, struct err *e)
 	    "move that directory away", path, s->home);
 }
 
-/* Wait for the process that holds the lock. */
+/* Take the lock, waiting for the process that holds it. */
 static int
 replace_alone(struct replace *s, struct err *e)
 {
@@ -604,8 +602,8 @@ replace_lock(struct replace *s, struct err *e)
 	if ((r = replace_redo(s, 0, e)) < 0 ||
 	    (r = journal_mark_read(s->at[READY], &s->ready, e)) < 0)
 		return r;
-	/* either the staged model is still there, or a killed process put it in place, or
-	 * somebody replaced the model and the staged one is removed */
+	/* The staged model is at `new'; or it is at path, put there by a process that was
+	 * killed; or it is invalid, and is removed. */
 	s->staged = r > 0 && replace_inode(s->at[NEW]) == s->ready.inode;
 	if (r > 0 && !s->staged && replace_inode(s->path) == s->ready.inode)
 		return replace_placed(s, e);
@@ -616,8 +614,8 @@ replace_lock(struct replace *s, struct err *e)
 
 /* ---- the steps of a change ---- */
 
-/* Return 1 if a file that changes has another hard link or is behind a symbolic link, so
- * that a change in place could change another model. */
+/* Return 1 if a file that changes has a second hard link or is a symbolic link: a change in
+ * place could then change another model. */
 static int
 replace_shared(const struct model *m, const unsigned char *touched)
 {
@@ -665,7 +663,7 @@ out:
 	return r;
 }
 
-/* Copy the bytes before `at' that the next file lacks; note that it has all up to `end'. */
+/* Copy to the next file the missing bytes before `at'; the caller then writes up to `end'. */
 static int
 replace_made(struct replace *s, size_t i, uint64_t at, uint64_t end, struct err *e)
 {
@@ -695,7 +693,7 @@ replace_group(struct replace *s, const struct model_span *span,
 	    s->m->file[span->file].path, e);
 }
 
-/* Complete the next model and sync its files; check that its source is unchanged. */
+/* Complete the next model, sync its files, and check that the old model is unchanged. */
 static int
 replace_whole(struct replace *s, struct err *e)
 {
@@ -771,7 +769,7 @@ replace_commit(struct replace *s, struct err *e)
 	if ((r = replace_still(s, e)) < 0)
 		return r;
 	if (!s->staged)
-		/* sync the parent, so that a power cut cannot remove the directory */
+		/* sync the parent, so that home survives a power cut */
 		return (r = io_sync_path(s->home, e)) < 0 ||
 		    (r = journal_end(&s->redo, &s->ready, e)) < 0 ? r :
 		    replace_redo(s, 1, e);

@@ -1,7 +1,6 @@
 /*
- * Replace a model by the next one as a whole.  If the process is killed or the machine
- * fails, the model is the old one or the new one, at the latest after the next ace-patch
- * has examined it.
+ * Replace a model by the next one as a whole.  After a kill or a power cut the model is
+ * either the old or the new one, at the latest when the next ace-patch has run.
  *
  * The directory MODEL.ace-patch, beside the model, has these files:
  *
@@ -11,14 +10,13 @@
  *	ready	says that new is complete and on disk, and which model it is
  *	redo	a journal of the values to set in place (model/journal.h).  When it is
  *		complete and on disk, the model counts as replaced.  A process that finds
- *		redo sets the values again, provided that this makes the model that redo
- *		names
+ *		redo sets the values again, if the result is the model with redo's hash
  *	marker	which model is in place, if we made it
  *
- * With `new', the commit is one rename that exchanges it with the model.  Then the old
- * model is checked, and exchanged back if it changed in the last moment; a write of a
- * single file then is not noticed if its mtime was set back.  If the file system cannot
- * exchange two files, the rename replaces the old one.
+ * With `new', the commit is one rename that exchanges new and the model.  After it we check
+ * whether the old model changed just before the exchange, and if so exchange them back; a
+ * change of a single file whose mtime was set back is not detected.  If the file system
+ * cannot exchange two files, the rename replaces the old one.
  */
 #ifndef ACE_REPLACE_H
 #define ACE_REPLACE_H
@@ -42,7 +40,7 @@ struct replace {
 	const struct cli *cli;	/* for messages */
 	char *path, *home, *at[REPLACE_NAMES];	/* at: paths of the files in home */
 	struct statedir dir;	/* home, with its lock */
-	int marked, staged;	/* marked: there is a marker; staged: a next model is ready */
+	int marked, staged;	/* 1: the marker exists; 1: a next model is ready */
 	struct journal_mark mark, ready;
 	/* set while the next model is written */
 	enum replace_way way;
@@ -63,26 +61,26 @@ void replace_close(struct replace *s);
  * interrupted.  Set marked and staged. */
 int replace_lock(struct replace *s, struct err *e);
 
-/* Begin the next model, which differs from m in the files with touched[i] = 1.
- * staging: it is committed later, so REPLACE_ANY does not choose REPLACE_PLACE. */
+/* Begin the next model, which differs from m in the files with touched[i] = 1.  staging 1:
+ * a later process will commit, so REPLACE_ANY does not choose REPLACE_PLACE. */
 int replace_begin(struct replace *s, struct model *m,
     const unsigned char *touched, enum replace_way way, int staging,
     struct err *e);
-/* Write the next group; call it for every group in turn.  after: the hash of the new
- * bytes.  Pass new == old if nothing changes. */
+/* Write the next group.  Call this for every group in turn, with new == old if the group
+ * does not change.  after: the hash of the new bytes. */
 int replace_group(struct replace *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e);
 /* Make the next model durable, except for words to be set in place.  hash: its hash. */
 int replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t step,
     struct err *e);
-/* Return 0 if the old model, with all files in its directory, is as it was when the next
- * one was made from it; otherwise -ERR_REFUSED. */
+/* Return 0 if no file of the old model or in its directory has changed since
+ * replace_begin, otherwise -ERR_REFUSED. */
 int replace_still(const struct replace *s, struct err *e);
-/* Replace the model by the next one, unless the model changed since the next one was made. */
+/* Replace the model by the next one; -ERR_REFUSED as replace_still. */
 int replace_commit(struct replace *s, struct err *e);
-/* Record in the marker that the model has this hash, with this step, or with the marker's
- * step if that is later.  Errors are ignored. */
+/* Record in the marker that the model has this hash and this step, or the marker's step if
+ * that is later.  Ignore errors. */
 void replace_known(struct replace *s, const struct model *m,
     const unsigned char hash[MODEL_HASH], uint64_t step);
 /* Remove the next model. */

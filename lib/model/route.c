@@ -21,7 +21,7 @@ route_release(struct routes *x)
 	memset(x, 0, sizeof(*x));
 }
 
-/* Let the way to i go through k if this takes fewer bytes.  Return 1 if it does. */
+/* If the path to i through k takes fewer bytes, use it and return 1; else return 0. */
 static int
 route_shorter(struct routes *x, size_t i, size_t k)
 {
@@ -37,9 +37,8 @@ route_shorter(struct routes *x, size_t i, size_t k)
 	return 1;
 }
 
-/* Bellman-Ford. One pass is enough if each patch comes after those that it continues.
- * Each patch costs bytes, so none occurs twice on a way and a way is at most x->n
- * long. */
+/* Bellman-Ford. One pass is enough if each patch follows in x->p the patches that it
+ * continues. All costs are positive, so a shortest path has at most x->n items. */
 void
 route_find(struct routes *x, const unsigned char *from)
 {

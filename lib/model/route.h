@@ -19,8 +19,8 @@ struct route {
 	uint64_t nth;		/* number given by the caller */
 	int whole;		/* 1: a whole model; before is zeros */
 	/* set by route_find: */
-	uint64_t cost;		/* bytes of the way to this item; UINT64_MAX: no way */
-	size_t prior;		/* index of the previous item on that way, or ROUTE_FIRST */
+	uint64_t cost;		/* bytes of the path to this item; UINT64_MAX: no path */
+	size_t prior;		/* index of the previous item on the path; ROUTE_FIRST: none */
 };
 #define ROUTE_FIRST SIZE_MAX
 
@@ -32,11 +32,11 @@ struct routes {
 int route_add(struct routes *x, const struct route *w, struct err *e);
 void route_release(struct routes *x);
 
-/* Find the cheapest way to each item, beginning at the model with hash `from' or at
- * nothing. from NULL: begin only at nothing. */
+/* Find the path of fewest bytes to each item. A path begins with a whole model or, unless
+ * from is NULL, with a patch to the model with hash `from'. */
 void route_find(struct routes *x, const unsigned char *from);
-/* List the indices on the way that ends with `last', in order; its cost must not be
- * UINT64_MAX.  The caller frees the list. */
+/* Set *list to the indices of the path to `last', in order; its cost must not be
+ * UINT64_MAX.  The caller frees the list (alloc_free). */
 int route_list(const struct routes *x, size_t last, size_t **list, size_t *n,
     struct err *e);
 
