@@ -1,14 +1,14 @@
 /*
- * Check that nothing that a device had to send was lost or sent twice.  From the device's
- * state, its receiver's spool and all inputs of its ace-compress, the check computes for
- * each element, in exact arithmetic:
+ * Check that no value of a device was lost or delivered twice.  From the device's state, its
+ * receiver's spool and all inputs of its ace-compress, compute for each element, in exact
+ * arithmetic:
  *
  *   sum of the inputs up to step t
  *     =  e_t  +  sum over accepted shards of dec(C)
  *             +  sum over pending shards not accepted of dec(C)
  *
- * where e_t is the residual, t its step and dec(C) a decoded shard.  Sums are in fixed
- * point, wide enough for any f32, so that they are exact.
+ * where e_t is the residual, t its step and dec(C) a decoded shard.  The sums are fixed-point
+ * numbers wide enough for any f32.
  */
 #ifndef ACE_CONSERVE_H
 #define ACE_CONSERVE_H
@@ -24,7 +24,7 @@ struct conserve_in {
 	const char *spool;	/* its receiver's directory */
 	char *const *input;	/* files; shards of other devices are skipped */
 	size_t n;
-	const struct reader_opts *in;	/* how inputs are read */
+	const struct reader_opts *in;	/* options for reading the inputs */
 };
 
 struct conserve {
@@ -35,7 +35,7 @@ struct conserve {
 	uint64_t elements;
 	uint64_t off;		/* number of elements that are not bit-identical */
 	uint64_t violated;	/* number of elements beyond the bound */
-	double worst;		/* largest |difference| */
+	double worst;		/* largest |left side - right side| of an element */
 	/* first element beyond the bound: */
 	char tensor[256];
 	uint64_t index;
@@ -44,13 +44,14 @@ struct conserve {
 };
 
 /*
- * Return 0 if both sides are equal to the bit (off == 0), or differ in every element by
- * at most 2^-23 * steps * the sum of the added magnitudes (each step rounds at most
- * twice, and no intermediate sum is larger).  Otherwise: -ERR_DATA, "mismatch: ...", and
- * c->violated is not 0.  Other errors mean that the check was impossible, for example
- * -ERR_REFUSED because shards were removed from the spool or the state changed meanwhile.
+ * Return 0 if both sides have the same bits (off == 0) or differ in every element by at
+ * most 2^-23 * steps * the sum of the added magnitudes (each step rounds at most twice, and
+ * no intermediate sum is larger).  Otherwise return -ERR_DATA, "mismatch: ...", with
+ * c->violated > 0.  Another error means that the check was impossible, such as -ERR_REFUSED
+ * if shards were removed from the spool or the state changed during the check.
  *
- * Memory: 64 MiB; larger models are read several times, so that no input may be a pipe.
+ * This uses 64 MiB of memory and reads the inputs of larger models several times, so no
+ * input may be a pipe.
  */
 int conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e);
 

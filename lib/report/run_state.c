@@ -55,15 +55,15 @@ run_state_disk(const char *dir)
 
 /* ---- devices ---- */
 
-/* Compare two ids, or devices, which begin with their id. */
+/* Compare ids; a struct run_state_device begins with its id. */
 static int
 run_state_by_id(const void *a, const void *b)
 {
 	return memcmp(a, b, SHARD_ID);
 }
 
-/* Return the device with this hash; add it if it is new.  In a hash table a device could
- * choose names that collide. */
+/* Return the device with this id; add it if it is new.  NULL: error.  A tree, not a hash
+ * table, so that devices cannot slow the search by names that collide. */
 static struct run_state_device *
 run_state_device(struct run_state *s, const unsigned char id[SHARD_ID], struct err *e)
 {
@@ -87,7 +87,7 @@ run_state_device(struct run_state *s, const unsigned char id[SHARD_ID], struct e
 	return d;
 }
 
-/* Return the device of a file in a step's directory. */
+/* Return the device whose shard or receipts are in this file of a step's directory. */
 static struct run_state_device *
 run_state_of(struct run_state *s, const char *file, struct err *e)
 {
@@ -112,8 +112,8 @@ run_state_step(struct run_state_device *d, uint64_t step)
 	d->any = 1;
 }
 
-/* Count the receipts in a step's manifest, which has one per device and step.  Receipts of an
- * earlier step are left out if its directory exists: then the files in it are counted. */
+/* Count the receipts in a step's manifest, one per device and step.  Leave out receipts of an
+ * earlier step whose directory exists, since the files in that directory are counted. */
 static int
 run_state_count(struct run_state *s, const struct spool *in, uint64_t step,
     const struct receipt_list *l, struct err *e)
@@ -177,8 +177,8 @@ run_state_shard(struct run_state_dir *x, const char *name,
 	return 0;
 }
 
-/* Count the receipts of a device's rejected shards.  If the step was closed without the
- * device, they are its answer in this step. */
+/* Count the receipts of a device's rejected shards.  If the manifest has no receipt of the
+ * device for this step, they also count as one answer. */
 static int
 run_state_refused(struct run_state_dir *x, const char *name, const struct receipt_list *no,
     struct err *e)
@@ -216,8 +216,8 @@ run_state_each_shard(void *arg, const char *path, const char *name, struct err *
 	return k;
 }
 
-/* Read one step: its manifest, if it has one of its own, its shards and its receipts. If
- * it is the current step, set s->now and s->step. */
+/* Read a step: its shards, its receipts and, if it has one, its manifest. If it is the
+ * current step, set s->now and s->step. */
 static int
 run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struct err *e)
 {
@@ -242,7 +242,7 @@ run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struc
 
 /* ---- all steps ---- */
 
-/* Return the number of steps before `end'. */
+/* Return the number of steps in x below `end'. */
 static size_t
 run_state_before(const struct steps *x, uint64_t end)
 {
@@ -308,8 +308,8 @@ run_state_roster(struct run_state *s, const struct spool *in, struct err *e)
 
 /* ---- links ---- */
 
-/* Read the bandwidth that the device's newest shard states.  If the shard is damaged or
- * the device's name is unknown, there is no bandwidth; this is not an error. */
+/* Read the bandwidth from the device's newest shard.  Leave it unset if the shard is damaged
+ * or the device's whole name is unknown. */
 static void
 run_state_link(const struct spool *in, struct run_state_device *d)
 {
@@ -342,7 +342,7 @@ run_state_order(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
-/* missing 1: the current step has no shard of the device, but needs one. */
+/* Return the word for the device's state.  missing 1: the current step waits for it. */
 static const char *
 run_state_where(const struct run_state *r, const struct run_state_device *d, int missing)
 {
@@ -355,8 +355,8 @@ run_state_where(const struct run_state *r, const struct run_state_device *d, int
 	return missing ? "missing" : "left";
 }
 
-/* Set the members that are derived from the others.  The current step needs the devices on
- * the list or, without one, those of the last average. */
+/* Compute the derived members.  The current step waits for the devices on the list or, if
+ * there is no list, for the devices of the last average. */
 static void
 run_state_derive(struct run_state *s, double now)
 {
