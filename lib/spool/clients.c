@@ -8,11 +8,12 @@
 #include "spool/clients.h"
 #include "spool/spool.h"
 
-/* Bytes of the file that are locked and never written.  The spool's places begin at byte
- * 0, a device's at CLIENTS_DEVICES plus an offset made from the hash of its name. */
+/* Each connection locks bytes of the file, which are never written: one of the bytes from 0
+ * on for the spool, and one from CLIENTS_DEVICES + CLIENTS_LIMIT * (32 bits of the id) on
+ * for its device. */
 #define CLIENTS_DEVICES ((off_t)1 << 40)
 
-/* Lock one of the n bytes from `at' on.  Return 1, or 0 if all are taken. */
+/* Lock a free one of the n bytes from `at' on.  Return 1, or 0 if all are locked. */
 static int
 clients_place(int fd, off_t at, uint64_t n, struct err *e)
 {

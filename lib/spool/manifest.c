@@ -12,7 +12,7 @@
 
 #define MANIFEST_CLOSED "closed"
 
-/* Write into `name' the name that a step's manifest has once its average was made. */
+/* Set name to the file name that a step's manifest gets when the average is made. */
 static const char *
 manifest_name(uint64_t step, char name[48])
 {
@@ -44,8 +44,9 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 	    "lists no shard", path) : k;
 }
 
-/* The newest manifest, at path, is damaged: add to the error how to go on with the newest
- * manifest that can be read.  The steps after it are closed again, with the same shards. */
+/* The newest manifest, at path, is damaged: add to the error how the user can continue with
+ * the newest manifest that can be read.  Later steps are then closed again, with the same
+ * shards. */
 static int
 manifest_remedy(const struct spool *s, const char *path, struct err *e)
 {
@@ -71,7 +72,7 @@ manifest_remedy(const struct spool *s, const char *path, struct err *e)
 	return -ERR_DATA;
 }
 
-/* There is no newest manifest: fail if the average of a step was made. */
+/* The newest manifest is absent: -ERR_DATA if the average of a step was made. */
 static int
 manifest_none(const struct spool *s, const char *path, struct err *e)
 {
@@ -118,7 +119,8 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* Replace *step, a closed step, by the step whose manifest lists the shards of *step. */
+/* Set *step, a closed step, to the step whose manifest has its shards: the same step, or a
+ * later one if it was passed over. */
 static int
 manifest_into(const struct spool *s, const struct closed *d, uint64_t *step,
     struct err *e)
@@ -169,17 +171,17 @@ manifest_average(const struct spool *s, uint64_t step, struct err *e)
 	size_t i;
 	int k = spool_has(s, &step, SPOOL_AVERAGE, e), counts = 0;
 
-	/* the process that stored the average may have died before a sync */
+	/* the process that stored the average may have died before syncing it */
 	if (k > 0 && (k = spool_durable(s, &step, e)) == 0)
 		return MANIFEST_HERE;
 	if (k < 0 || (k = manifest_of(s, step, &l, e)) <= 0)
 		return k < 0 ? k : MANIFEST_COMING;
 	for (i = 0; i < l.n; i++)
 		counts |= l.line[i].r.verdict == RECEIPT_ACCEPTED;
-	/* otherwise the step was passed over */
+	/* if not, the step was passed over */
 	counts &= l.line[l.n - 1].r.step == step;
 	receipt_list_release(&l);
-	/* ace-aggregate --keep removes the average with its step */
+	/* ace-aggregate --keep removes a step's directory with the average */
 	if (counts && (k = spool_has(s, &step, "", e)) < 0)
 		return k;
 	return counts && k > 0 ? MANIFEST_COMING : MANIFEST_NEVER;
@@ -197,8 +199,8 @@ manifest_close(const struct spool *s, const struct closed *d, struct receipt_lis
 
 	for (i = 0; i < l->n; i++)
 		l->line[i].r.version = d->has_last ? d->last : 0;
-	/* a process that linked a shard may have died before the name was durable; and
-	 * the second name of the manifest that is replaced must be durable */
+	/* a process that linked a shard may have died before the name was durable; the
+	 * manifest to be replaced must have a durable second name */
 	for (i = 0; i < l->n && k == 0; i++)
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
 			k = spool_durable(s, &l->line[i].r.step, e);

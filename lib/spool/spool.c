@@ -59,11 +59,11 @@ spool_name(const char *name, char out[SPOOL_NAME])
 			    (unsigned char)*name);
 	}
 	if (n == 0)
-		out[n++] = '%';		/* a run or device without a name */
+		out[n++] = '%';		/* the name is empty */
 	out[n] = '\0';
 	if (*name != '\0') {
-		/* too long for a file name: the rest is replaced by the hash of
-		 * the whole, by which receipts name a device */
+		/* too long for a file name: replace the rest by the id, which is the
+		 * hash of the whole name */
 		shard_id(whole, id);
 		out[n++] = '%';
 		shard_hex(id, out + n);
@@ -90,7 +90,7 @@ spool_file(const char *device, const char *end, char out[SPOOL_FILE])
 	char name[SPOOL_NAME];
 
 	spool_name(device, name);
-	/* aggregate.aceg is the step's average */
+	/* a device `aggregate': aggregate.aceg is the name of the step's average */
 	if (strcmp(name, "aggregate") == 0)
 		(void)snprintf(name, sizeof(name), "%%61ggregate");
 	(void)snprintf(out, SPOOL_FILE, "%.200s.%s", name, end);
@@ -210,8 +210,8 @@ spool_schema_error(const char *path, int k, struct err *e)
 
 /* ---- receiving ---- */
 
-/* Make the name of a directory durable, and make the file .synced in it, unless it
- * exists. */
+/* Make the name of a directory durable.  The file .synced in the directory records this, so
+ * that it happens once. */
 static int
 spool_settle(const struct spool *s, const char *dir, int top, struct err *e)
 {
@@ -225,7 +225,7 @@ spool_settle(const struct spool *s, const char *dir, int top, struct err *e)
 	mark[slash] = '\0';
 	r = top ? statedir_durable(&s->state, e) : io_sync_path(mark, e);
 	mark[slash] = '/';
-	/* if it cannot be made, the next process syncs again */
+	/* ignore errors: without the file, the next process syncs again */
 	if (r == 0 && (fd = openat(AT(mark), O_WRONLY | O_CREAT | O_NOFOLLOW |
 	    O_CLOEXEC, 0600)) >= 0)
 		(void)close(fd);

@@ -17,20 +17,19 @@ struct steps {
 #define STEPS_INIT { NULL, 0, 0, 0 }
 
 int steps_add(struct steps *x, uint64_t step, struct err *e);
-/* steps_list(x, s, below, from, e): add the steps >= `from' of a run: with below ""
- * those that have a directory, with STEPS_DONE those whose average was made.  Call
- * steps_release(x) also after a failure. */
+/* steps_list(x, s, below, from, e): add the steps >= `from' that have a directory (below
+ * "") or an average (below STEPS_DONE).  Call steps_release(x), also after a failure. */
 int steps_list(struct steps *x, const struct spool *s, const char *below,
     uint64_t from, struct err *e);
 void steps_release(struct steps *x);
 
 /* steps_files(l, s, step, e): append the names of the files of the step's accepted
  * shards, in no order.
- * steps_devices(l, s, step, e): append the names of their devices, except names that are
- * empty or too long for a file name.
- * steps_shards(l, s, step, have, e): append the shards to the list l.  Files whose
- * receipts are in the list `have' (or NULL) are not read again.  A shard whose file is
- * damaged has the verdict `late' and the reason, and no run and digest. */
+ * steps_devices(l, s, step, e): append the names of the devices of these shards, except
+ * names that are empty or too long for a file name.
+ * steps_shards(l, s, step, have, e): append a receipt per shard to l.  Take it from `have',
+ * if that is not NULL and has it, else read the file.  For a damaged file the receipt has
+ * the verdict `late' and the reason, and no run and digest. */
 int steps_files(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e);
 int steps_devices(struct array_names *l, const struct spool *s, uint64_t step,
@@ -38,8 +37,8 @@ int steps_devices(struct array_names *l, const struct spool *s, uint64_t step,
 int steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
     const struct receipt_list *have, struct err *e);
 
-/* steps_remove(s, before, e): remove the directories of the steps before this one, all of
- * which are closed. */
+/* steps_remove(s, before, e): remove the directories of all steps < before, which must be
+ * closed. */
 int steps_remove(const struct spool *s, uint64_t before, struct err *e);
 
 #endif
