@@ -120,8 +120,8 @@ arc_in_ahead(struct arc *a, size_t got)
 
 	a->ahead = place == a->place ? a->ahead + got : got;
 	a->place = place;
-	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: the head "
-	    "of compressed file %s has more than %d bytes", a->what, ARC_AHEAD);
+	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: the header "
+	    "of compressed file %s exceeds %d bytes: unpack it first", a->what, ARC_AHEAD);
 }
 
 /* Used instead of libarchive's reader of descriptors, which would report a failed read
@@ -243,8 +243,8 @@ arc_passed(struct io *io, uint64_t *n, struct err *e)
 			r = io_read(io, p, k < sizeof(p) ? k : sizeof(p), &got, e);
 			if (r < 0 || got == 0)
 				return r < 0 ? r : err_data(e, io_bytes(io),
-				    "truncated: '%s' ends inside a skippable zstd "
-				    "frame", io_name(io));
+				    "truncated: '%s' ends inside a skippable frame "
+				    "of zstd or lz4", io_name(io));
 		}
 	return r;
 }
@@ -420,8 +420,8 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 		    io_name(a->io), path);
 	memcpy(a->what, en->what, ARC_WHAT);
 	if (strlen(path) >= ARC_NAME)
-		return err_set(e, ERR_DATA, "limit: %s: the name is longer "
-		    "than %d bytes", en->what, ARC_NAME - 1);
+		return err_set(e, ERR_DATA, "limit: %s: the name has %zu bytes, "
+		    "at most %d", en->what, strlen(path), ARC_NAME - 1);
 	if (!a->single)
 		(void)snprintf(en->name, ARC_NAME, "%s", path);
 	en->size = archive_entry_size_is_set(ae) ?

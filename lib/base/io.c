@@ -265,13 +265,12 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 static int
 io_create_into(struct io **out, const char *path, int force, struct err *e)
 {
-	int fd = -1, r;
+	int fd, r;
 
 	if (!temp_trusts(path))
-		errno = EACCES;
-	else
-		fd = openat(AT(path), O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0)
+		return err_set(e, ERR_REFUSED, "'%s' is another user's, in a directory "
+		    "open to all: write to another place", path);
+	if ((fd = openat(AT(path), O_WRONLY | O_CLOEXEC | O_NOCTTY)) < 0)
 		return err_sys(e, "'%s'", path);
 	if (!force && fd_is_terminal(fd))
 		r = err_set(e, ERR_USAGE, "'%s' is a terminal, but the output is "

@@ -108,8 +108,8 @@ statedir_there(const struct statedir *s, struct err *e)
 	if (fstat(s->at->fd, &was) == 0 && stat(s->dir, &now) == 0 &&
 	    now.st_dev == was.st_dev && now.st_ino == was.st_ino)
 		return 0;
-	return err_set(e, ERR_SYS, "'%s' was moved or removed while it was in use: put "
-	    "it back there", s->dir);
+	return err_set(e, ERR_SYS, "'%s' was moved or removed while it was in use: move "
+	    "it back, or start this program again", s->dir);
 }
 
 /* Return 1 if name is history.STEP. */

@@ -138,8 +138,8 @@ table_value(const struct table *t, size_t row, size_t col,
 	if (r < 0)
 		return err_set(e, ERR_DATA, "corrupt: line %zu: %.40s '%.40s' "
 		    "is not a %s", t->line[row + 1], table_name(t, col), s,
-		    kind == TABLE_TIME ? "time" : kind == TABLE_RATE ?
-		    "rate" : "number");
+		    kind == TABLE_TIME ? "time such as 10ms" : kind == TABLE_RATE ?
+		    "rate such as 5Mbit" : "number");
 	if (*v >= lo && *v <= hi)
 		return 0;
 	return err_set(e, ERR_DATA, "corrupt: line %zu: %.40s '%.40s': expected "

@@ -37,7 +37,7 @@ temp_open(int *fd, struct err *e)
 		return -ERR_SYS;
 	(void)snprintf(path, n, "%s/ace.XXXXXX", dir);
 	if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
-		r = err_sys(e, "'%s'", path);
+		r = err_sys(e, "temporary file '%s' (TMPDIR sets its folder)", path);
 	else
 		(void)unlinkat(AT(path), 0);
 	alloc_free(path);

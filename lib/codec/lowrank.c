@@ -41,7 +41,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 	if (r < 0)
 		return r;
 	if (plan->arg != floorf(plan->arg))
-		return err_set(e, ERR_USAGE, "expected a whole number as the rank");
+		return err_set(e, ERR_USAGE, "expected a whole number from 1 to 64 as the rank");
 	plan->param = (uint8_t)plan->arg;
 	return 0;
 }

@@ -29,9 +29,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	uint32_t *pos;
 	size_t i, k;
 
-	if (in->n > INT32_MAX)
-		return err_set(e, ERR_DATA, "limit: codec nonzero needs groups of fewer "
-		    "than 2^31 values");
 	if ((pos = alloc_raw(in->n + 1, sizeof(*pos), e)) == NULL)
 		return -ERR_SYS;
 	for (i = k = 0; i < in->n; i++) {

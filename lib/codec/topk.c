@@ -422,8 +422,6 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	struct sparse s = { .n = in->n };
 	int r = 0;
 
-	if (in->n > INT32_MAX)
-		return err_set(e, ERR_DATA, "limit: codec topk needs fewer than 2^31 values");
 	*param = in->plan->param & TOPK_KIND;
 	if (reserved(*param, e) < 0)
 		return -ERR_DATA;

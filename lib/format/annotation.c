@@ -135,13 +135,13 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 			    "negative or not finite", note->terms.price);
 	}
 	if ((len - b.at) / entry != note->n || (len - b.at) % entry != 0)
-		return err_set(e, ERR_DATA, "corrupt: the annotation has %zu bytes of entries, "
-		    "expected %u times %u", len - b.at, note->n, entry);
+		return err_set(e, ERR_DATA, "corrupt: the annotation's entries have %zu bytes, "
+		    "expected %zu", len - b.at, (size_t)note->n * entry);
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,
-		    "corrupt: the annotation covers groups %lu to below %lu, but the "
-		    "shard has %lu", (unsigned long)note->first,
-		    (unsigned long)note->first + note->n, (unsigned long)ngroups);
+		    "corrupt: the annotation is for groups %lu to %lu, expected numbers "
+		    "below %lu", (unsigned long)note->first,
+		    (unsigned long)note->first + note->n - 1, (unsigned long)ngroups);
 	note->entry = p + b.at;
 	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
 }

@@ -55,8 +55,8 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n, struct 
 			break;
 	}
 	if (r == 0 && (i < count || b.bad || b.at != b.n))
-		r = err_set(e, ERR_DATA, "corrupt: the list of contributors is "
-		    "incomplete, too long or not sorted");
+		r = err_set(e, ERR_DATA, "corrupt: the list of contributors %s", b.bad ?
+		    "is incomplete" : i < count ? "is not sorted" : "has bytes after its end");
 	return r;
 }
 

@@ -277,7 +277,7 @@ chain_on_head(struct chain *c, struct err *e)
 		return chain_corrupt(c, e, "the payload has a wrong length or field");
 	if (max > FRAME_MAX)
 		return err_data(e, c->pos.offset, "limit: the stream announces "
-		    "frames of up to %lu bytes, at most %d", (unsigned long)max,
+		    "frames of up to %lu bytes, expected at most %d", (unsigned long)max,
 		    FRAME_MAX);
 	c->max_frame = max;
 	r = text_decode(&kv, b.p + b.at, kv_len, e);
@@ -305,7 +305,7 @@ chain_begin(struct chain *c, struct err *e)
 		return r;
 	if (c->head.seq != 0 || c->head.offset != 0 || c->head.shard_key != 0 ||
 	    c->head.stream_id == 0 || (c->head.flags & FRAME_LZ4) != 0)
-		return chain_corrupt(c, e, "the fields of its header are wrong");
+		return chain_corrupt(c, e, "a field of the frame's header is wrong");
 	memset(p, 0, sizeof(*p));
 	p->start = p->offset = off;
 	p->stream_id = c->head.stream_id;

@@ -37,8 +37,8 @@ checks_difference(const struct shard *s, struct err *e)
 	double rho;
 
 	if (is != (how != NULL) || is != (of != NULL))
-		return err_set(e, ERR_DATA, "corrupt: a difference needs its flag, key "
-		    "predict and key history, but the shard lacks some");
+		return err_set(e, ERR_DATA, "corrupt: the shard has only some of flag "
+		    "PREDICTED, key predict and key history: expected all or none");
 	if (how == NULL || strcmp(how, SHARD_PREDICT_PATCH) == 0 ||
 	    (strncmp(how, "cache:", 6) == 0 &&
 	    num_f64(&rho, how + 6, 0, 1, "", NULL) == 0))
@@ -55,7 +55,8 @@ checks_shard(const struct shard *s, struct err *e)
 	int k;
 
 	if (s->contributors == 0)
-		return err_set(e, ERR_DATA, "corrupt: the shard has no contributors");
+		return err_set(e, ERR_DATA, "corrupt: the shard states 0 contributors, "
+		    "expected 1 or more");
 	if ((k = keys_real(&s->kv, SHARD_KEY_COMPUTE, &v, NULL, e)) < 0 ||
 	    (k = keys_real(&s->kv, SHARD_KEY_NORM, &v, NULL, e)) < 0 ||
 	    (k = checks_stamp(s, SHARD_KEY_STAMP, e)) < 0)
@@ -94,14 +95,14 @@ checks_names(struct checks *c, const struct reader *r, struct err *e)
 
 	if (k == 0 && l.n != 0) {
 		if (strcmp(c->last, l.p[0]) >= 0)
-			k = err_set(e, ERR_DATA, "corrupt: the list of contributors "
-			    "is not sorted after '%.80s'", c->last);
+			k = err_set(e, ERR_DATA, "corrupt: '%.80s' follows '%.80s' in the "
+			    "list of contributors: expected rising names", l.p[0], c->last);
 		memcpy(c->last, l.p[l.n - 1], strlen(l.p[l.n - 1]) + 1);
 	}
 	c->names += l.n;
 	array_release(&l);
 	if (k == 0 && c->names > reader_shard(r)->contributors)
-		k = err_set(e, ERR_DATA, "corrupt: the list names %llu "
+		k = err_set(e, ERR_DATA, "corrupt: the list names %llu or more "
 		    "contributors, but the shard states %lu", (unsigned long long)c->names,
 		    (unsigned long)reader_shard(r)->contributors);
 	return k;
@@ -134,8 +135,8 @@ int
 checks_sign(const unsigned char *p, size_t n, struct err *e)
 {
 	if (n != CHECKS_SIGN || bytes_le32(p + 4) != 0)
-		return err_set(e, ERR_DATA, "corrupt: the signature (%zu bytes) is damaged",
-		    n);
+		return err_set(e, ERR_DATA, "corrupt: the signature has %zu bytes, expected "
+		    "%d, of which bytes 4 to 7 are 0", n, CHECKS_SIGN);
 	return bytes_le32(p) == 1 ? 0 : err_set(e, ERR_DATA, "unsupported: signature "
 	    "scheme %lu is unknown, expected 1", (unsigned long)bytes_le32(p));
 }
@@ -168,8 +169,8 @@ checks_model(struct checks *c, const struct reader *r, struct err *e)
 	    whole != ((s->flags & SHARD_PREDICTED) == 0) ||
 	    !checks_changed(f->raw + sums, (size_t)(f->raw_len - sums),
 	    whole ? 0 : n))
-		return err_set(e, ERR_DATA, "corrupt: frame mODL, which names a patch's "
-		    "models, occurs twice or does not fit the shard");
+		return err_set(e, ERR_DATA, "corrupt: frame mODL, which names the models of a "
+		    "patch, occurs twice, or disagrees with the shard's kind, flags or records");
 	return 0;
 }
 

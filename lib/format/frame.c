@@ -39,7 +39,7 @@ frame_version(unsigned v, uint64_t at, struct err *e)
 {
 	return err_data(e, at, "unsupported: the stream has format version %u, "
 	    "expected %d (%s)", v, FRAME_VERSION, v > FRAME_VERSION ?
-	    "a newer release of ace may read it" : "make the stream again");
+	    "a newer release of ace may read it" : "make it again with this release");
 }
 
 int
@@ -77,8 +77,8 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 		    (unsigned long)(h->raw_len > h->wire_len ? h->raw_len :
 		    h->wire_len), (unsigned long)max);
 	if ((h->flags & FRAME_LZ4) == 0 && h->raw_len != h->wire_len)
-		return err_data(e, at, "corrupt: the two lengths of a %s "
-		    "frame without LZ4 differ", frame_name(h->type, name));
+		return err_data(e, at, "corrupt: a %s frame without LZ4 states two lengths "
+		    "that differ", frame_name(h->type, name));
 	return 0;
 }
 

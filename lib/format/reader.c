@@ -41,14 +41,14 @@ data_may(const struct schema *s, const struct record *rec, struct err *e)
 	schema_span(s, rec->group, &span);
 	dtype = s->t[span.tensor].dtype;
 	if (schema_bits(dtype) && rec->codec != CODEC_EXACT)
-		return err_set(e, ERR_DATA, "unsupported: codec %u of group %lu cannot "
-		    "hold %s values", rec->codec, (unsigned long)rec->group,
-		    schema_dtype_name(dtype));
+		return err_set(e, ERR_DATA, "unsupported: group %lu has %s values in codec "
+		    "%s, expected codec exact", (unsigned long)rec->group,
+		    schema_dtype_name(dtype), codec_name(rec->codec));
 	if (dtype < SCHEMA_U8 || codec_exact(rec->codec))
 		return 0;
-	return err_set(e, ERR_DATA, "corrupt: codec %u of group %lu cannot hold "
-	    "%s values", rec->codec, (unsigned long)rec->group,
-	    schema_dtype_name(dtype));
+	return err_set(e, ERR_DATA, "corrupt: group %lu has %s values in codec %s, "
+	    "expected a codec without loss", (unsigned long)rec->group,
+	    schema_dtype_name(dtype), codec_name(rec->codec));
 }
 
 /* Read a directory entry; bodies are located when all entries are known. First byte: bits
@@ -331,12 +331,12 @@ reader_on_table(struct reader *r, struct err *e)
 	    r->o.max_elements, r->table_wire, &r->table_size, e)) < 0)
 		return k;
 	if (r->o.max_table != 0 && r->table_size > r->o.max_table)
-		return err_set(e, ERR_DATA, "limit: the tensor table has %llu bytes, "
+		return err_set(e, ERR_DATA, "limit: the schema has %llu bytes, expected "
 		    "at most %llu", (unsigned long long)r->table_size,
 		    (unsigned long long)r->o.max_table);
 	if (f->raw_len == 0 || f->raw_len > r->table_size - r->table.n)
-		return reader_corrupt(r, e, "the frame is empty, or longer than the "
-		    "rest of the schema");
+		return reader_corrupt(r, e, "the frame is empty, or longer than what the "
+		    "schema lacks");
 	if ((k = buf_put(&r->table, f->raw, f->raw_len, e)) < 0)
 		return k;
 	if (r->table.n < r->table_size)

@@ -101,7 +101,7 @@ schema_add(struct schema *s, const struct schema_tensor *t, struct err *e)
 	groups = to->numel / s->group_size + (to->numel % s->group_size != 0);
 	if (groups > UINT32_MAX - s->ngroups)
 		return err_set(e, ERR_DATA,
-		    "limit: tensor '%s' raises the number of groups above 2^32", t->name);
+		    "limit: tensor '%s' raises the number of groups to 2^32 or more", t->name);
 	to->group = s->ngroups;
 	to->ngroups = (uint32_t)groups;
 	if ((to->name = alloc_dup(t->name, e)) == NULL)

@@ -149,7 +149,7 @@ text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
 	}
 	if (!text_is_key(key, strlen(key)))
 		return err_set(e, ERR_DATA, "unsupported: key '%.64s': expected 1 to %d "
-		    "of a-z, 0-9, '.', '_' and '-'", key, TEXT_MAX_KEY);
+		    "characters of a-z, 0-9, '.', '_' and '-'", key, TEXT_MAX_KEY);
 	if (strlen(value) > 65535 || !text_clean(value, strlen(value)))
 		return err_set(e, ERR_DATA, "unsupported: value of key '%s': expected at "
 		    "most 65535 bytes of UTF-8 without control characters", key);

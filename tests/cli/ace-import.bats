@@ -449,7 +449,7 @@ st() {
 	exits 0 ace-inspect verify < <(cat a.aceg.zst)
 	printf '\x50\x2a\x4d\x18\377\0\0\0abcd' >cut.zst
 	exits 3 ace-inspect verify cut.zst
-	says 'truncated: .* ends inside a skippable zstd frame'
+	says 'truncated: .* ends inside a skippable frame of zstd or lz4'
 }
 
 # part FILE NAME DTYPE [NAME DTYPE]...: write a safetensors file of these tensors, 4 values each

@@ -10,7 +10,7 @@ begins() { mkshards >in; }
 	refuses 3 "truncated: tar archive 'a.tar' lacks its end blocks" ace-cut a.tar
 	tar --format=gnu --transform "s,.*,$(printf 'n%01100d' 0).aceg," \
 	    -cf b.tar in.aceg
-	refuses 3 "limit: 'b.tar', entry 'n0*': the name is longer than" \
+	refuses 3 "limit: 'b.tar', entry 'n0*': the name has [0-9]* bytes, at most" \
 	    ace-cut b.tar
 	ace-archive create -o c.zip in.aceg
 	# mark the entry as encrypted, in its local header and in the central directory

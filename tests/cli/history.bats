@@ -147,7 +147,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	answer sent0
 	mkshards -s 2 -n 20k -t a:5000 -t b:3000 -H flags=16 >in
 	exits 0 ace-recv --spool spool -v in
-	says "step 2: invalid: corrupt: a difference needs its flag, key predict and key history"
+	says "step 2: invalid: corrupt: the shard has only some of flag PREDICTED, key predict and key history"
 }
 
 @test "a shard whose history is gone when its step is aggregated is deferred, with its name" {

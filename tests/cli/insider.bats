@@ -76,7 +76,7 @@ coded() {
 	ace-import -f safetensors -d evil -r test many >in
 	[ "$(wc -c <in)" -lt 2000000 ]
 	exits 3 peak kib ace-recv --spool spool in
-	says "limit: the tensor table has [0-9]+ bytes, at most 16777216"
+	says "limit: the schema has [0-9]+ bytes, expected at most 16777216"
 	sanitized || [ "$(cat kib)" -lt 65536 ]
 }
 
