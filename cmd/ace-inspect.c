@@ -4,14 +4,12 @@
  * its receiver has plus what is left.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/io.h"
-#include "base/num.h"
 #include "kern/kern.h"
 #include "pipe/pick.h"
 #include "pipe/program.h"
@@ -21,8 +19,6 @@
 #include "report/report.h"
 #include "report/stats.h"
 #include "report/verify.h"
-
-enum { MANY = 8 };		/* most shards that are shown in detail */
 
 struct opts {
 	struct report p;
@@ -69,49 +65,23 @@ look_file(struct opts *o, struct io *io, struct err *e)
 
 /* ---- operands ---- */
 
-/* Count the shards of a seekable file; stop above MANY. */
-static void
-count(const struct opts *o, struct io *io, int *n)
-{
-	struct reader *r;
-	int k;
-
-	if (reader_open(&r, io, &o->f->in, NULL) < 0)
-		return;
-	(void)reader_skip_bodies(r, 1);
-	while (*n <= MANY && (k = reader_next(r, NULL)) > 0)
-		if (k == READER_SHARD && (o->p.pick == NULL ||
-		    pick_wants(o->p.pick, reader_shard(r))))
-			++*n;
-	reader_free(r);
-}
-
+/* Return 1 if an operand is a folder or an archive.  Do not open input that can be read
+ * only once. */
 static int
-is_many(const struct opts *o, char **path, size_t n)
+is_many(char **path, size_t n)
 {
 	struct source *s;
 	struct stat st;
-	struct io *io;
 	size_t i;
-	int found = 0;
+	int many = 0;
 
-	if (o->p.verbose)
-		return 0;	/* print everything */
-	for (i = 0; i < n && found <= MANY; i++) {
-		/* do not count shards in input that can be read only once */
-		if (strcmp(path[i], "-") == 0 || stat(path[i], &st) < 0 ||
-		    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ||
-		    source_open(&s, path[i], NULL) < 0)
-			continue;
-		while (found <= MANY && source_next(s, &io, NULL) > 0) {
-			if (source_many(s) || io_can_seek(io))
-				count(o, io, &found);
-			else
-				io_free(io);
+	for (i = 0; i < n && !many; i++)
+		if (stat(path[i], &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) &&
+		    source_open(&s, path[i], NULL) == 0) {
+			many = source_many(s);
+			source_free(s);
 		}
-		source_free(s);
-	}
-	return found > MANY;
+	return many;
 }
 
 /* Report the error of a file and remember the worst one. */
@@ -213,19 +183,6 @@ look_all(struct opts *o, char **path, size_t n, struct err *e)
 
 /* ---- the commands ---- */
 
-/* Return the width: $COLUMNS, or that of the terminal, or 80. */
-static int
-columns(void)
-{
-	const char *s = getenv("COLUMNS");
-	const int n = cli_columns(STDOUT_FILENO, NULL);
-	uint64_t v;
-
-	if (s != NULL && num_u64(&v, s, 40, 1000, "COLUMNS", NULL) == 0)
-		return (int)v;
-	return n >= 40 ? n : 80;
-}
-
 /* Set up what all commands need. */
 static int
 begin(struct opts *o, struct err *e)
@@ -237,14 +194,14 @@ begin(struct opts *o, struct err *e)
 	p->cli = o->f->cli;
 	p->verbose = o->f->cli->verbose;
 	p->quiet = o->f->cli->quiet;
-	p->width = columns();
+	p->width = cli_columns(STDOUT_FILENO, NULL);
 	p->pick = pick_given(&o->pick) ? &o->pick : NULL;
 	p->s.form = (enum render_form[]){ RENDER_TEXT, RENDER_JSON,
 	    RENDER_TSV }[o->form];
 	return 0;
 }
 
-/* Show a few shards in detail; show many shards, or a table, with one line per shard. */
+/* Show files in detail; show folders and archives, or a table, with one line per shard. */
 static int
 bare(void *arg, char **path, size_t n, struct err *e)
 {
@@ -254,7 +211,7 @@ bare(void *arg, char **path, size_t n, struct err *e)
 	if (r < 0)
 		return r;
 	o->look = o->p.s.form == RENDER_TSV || (o->p.s.form == RENDER_TEXT &&
-	    is_many(o, path, n)) ? list_brief : list_stream;
+	    !o->p.verbose && is_many(path, n)) ? list_brief : list_stream;
 	return look_all(o, path, n, e);
 }
 
@@ -394,9 +351,9 @@ static const struct opt audit_opt[] = {
 
 static const struct cli_command commands[] = {
 	{ "list", "[options] [FILE...]",
-	    "Lists shards and tensors in detail (default for few)", list_opt, list, 0 },
+	    "Lists shards and tensors in detail (default for files)", list_opt, list, 0 },
 	{ "brief", "[options] [FILE...]",
-	    "Prints one line per shard (default for many)", table_opt, brief, 0 },
+	    "Prints one line per shard (default for folders)", table_opt, brief, 0 },
 	{ "stats", "[options] [FILE...]", "Prints statistics of the values", table_opt,
 	    stats, 0 },
 	{ "verify", "[options] [FILE...]",

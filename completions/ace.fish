@@ -288,8 +288,8 @@ complete -c ace-import -l sandbox -x -a 'auto require off' -d 'auto, require or 
 complete -c ace-import -s h -l help -d 'print this and exit'
 complete -c ace-import -s V -l version -d 'print the version and exit'
 
-complete -c ace-inspect -n __fish_use_subcommand -a list -d 'Lists shards and tensors in detail (default for few)'
-complete -c ace-inspect -n __fish_use_subcommand -a brief -d 'Prints one line per shard (default for many)'
+complete -c ace-inspect -n __fish_use_subcommand -a list -d 'Lists shards and tensors in detail (default for files)'
+complete -c ace-inspect -n __fish_use_subcommand -a brief -d 'Prints one line per shard (default for folders)'
 complete -c ace-inspect -n __fish_use_subcommand -a stats -d 'Prints statistics of the values'
 complete -c ace-inspect -n __fish_use_subcommand -a verify -d 'Decodes all, and compares it with the sums'
 complete -c ace-inspect -n __fish_use_subcommand -a diff -d 'Compares FILE with OTHER, the original'

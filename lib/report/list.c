@@ -326,8 +326,6 @@ list_stream(struct report *p, struct reader *r, struct err *e)
 
 /* ---- one line per shard ---- */
 
-enum { LIST_WIDE = 64 };	/* columns needed for the whole line */
-
 struct list_lines {
 	struct report *p;
 	struct report_row row;
@@ -346,7 +344,7 @@ list_heading(struct list_lines *x)
 	render_name(p->s.f, x->row.run);
 	(void)fputc('\n', p->s.f);
 	(void)snprintf(p->run, sizeof(p->run), "%s", x->row.run);
-	report_head(p, p->width >= LIST_WIDE ? REPORT_BRIEF : REPORT_NARROW);
+	report_head(p, REPORT_BRIEF);
 }
 
 static void
@@ -364,7 +362,7 @@ list_line(struct list_lines *x)
 		report_put(p, REPORT_TABLE, &x->row, x->have);
 	} else {
 		list_heading(x);
-		p->s.in = p->width >= LIST_WIDE ? REPORT_BRIEF : REPORT_NARROW;
+		p->s.in = REPORT_BRIEF;
 		render_row(&p->s, report_fields, &x->row, x->have);
 		(void)fputs(x->row.error != NULL ? " damaged\n" : "\n", p->s.f);
 	}

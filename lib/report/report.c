@@ -17,7 +17,6 @@ report_init(struct report *p, FILE *f, const struct kern *k)
 	memset(p, 0, sizeof(*p));
 	p->s.f = f;
 	p->kern = k;
-	p->width = 80;
 	json_out_init(&p->s.json, f);
 }
 
@@ -230,7 +229,7 @@ report_head(struct report *p, unsigned in)
 {
 	p->s.in = in;
 	if (p->s.form == RENDER_TEXT && (in & REPORT_NAMED) != 0)
-		render_fit(&p->s, report_fields, REPORT_WNAME, p->width);
+		render_fit(&p->s, report_fields, REPORT_WNAME, p->width > 0 ? p->width : 80);
 	render_head(&p->s, report_fields);
 }
 
@@ -416,11 +415,11 @@ report_put_coded(struct render *x, const char *key, const void *row)
 enum {
 	LIST = REPORT_LIST, MORE = REPORT_MORE, HEAD = REPORT_HEAD,
 	TAIL = REPORT_TAIL, ID = REPORT_ID, BRIEF = REPORT_BRIEF,
-	NARROW = REPORT_NARROW, TABLE = REPORT_TABLE, OBJECT = REPORT_OBJECT,
+	TABLE = REPORT_TABLE, OBJECT = REPORT_OBJECT,
 	PLACE = REPORT_PLACE, NAMED = REPORT_NAMED, SHAPED = REPORT_SHAPED,
 	TENSOR = REPORT_TENSOR, TALLY = REPORT_TALLY, STATS = REPORT_STATS,
-	DIFF = REPORT_DIFF, SHORT = REPORT_SHORT,
-	ALL = ID | LIST | TABLE | PLACE, LINES = BRIEF | NARROW
+	DIFF = REPORT_DIFF, VALUES = REPORT_VALUES,
+	ALL = ID | LIST | TABLE | PLACE
 };
 #define FIELD_AS(field, what, member, reports, ...) { .name = (field), \
 	.type = RENDER_##what, .at = offsetof(struct report_row, member), \
@@ -432,10 +431,8 @@ enum {
 #define WIDE(w) .width = RENDER_WIDE + REPORT_W##w
 #define LEFT(w) .width = -RENDER_WIDE - REPORT_W##w
 #define ENDED .need = REPORT_ENDED
-#define VALUE(field, member) FIELD_AS(field, F32, member, STATS | PLACE, \
-	.width = 12, .gap = 1, .text = "%.5g")
-#define VALUE64(field, member) FIELD_AS(field, F64, member, STATS | PLACE, \
-	.width = 12, .gap = 1, .text = "%.5g")
+#define VALUE(field, what) FIELD_AS(#field, what, field, STATS | VALUES | PLACE, \
+	.width = 9, .gap = 1, .text = "%.3g")
 
 /* The fields in the order of columns: those of a shard, then of a tensor, of its values,
  * and of a difference. */
@@ -443,8 +440,8 @@ const struct render_field report_fields[] = {
 	FIELD("file", NAME, file, ALL),
 	FIELD("shard", U64, nth, ID | LIST),
 	FIELD("run", NAME, run, ALL),
-	FIELD_AS("step", U64, shard.step, TABLE | PLACE | LINES, .width = 7),
-	FIELD_AS("device", NAME, device, ALL | LINES, .width = -10, .gap = 1),
+	FIELD_AS("step", U64, shard.step, TABLE | PLACE | BRIEF, .width = 7),
+	FIELD_AS("device", NAME, device, ALL | BRIEF, .width = -10, .gap = 1),
 	FIELD("step", U64, shard.step, ID | LIST),
 	FIELD_AS("kind", NAME, kind, ALL | BRIEF, .width = -8, .gap = 1),
 	FIELD("weight", F64, shard.weight, LIST | HEAD | TABLE),
@@ -463,8 +460,8 @@ const struct render_field report_fields[] = {
 	FIELD("sum_of_squares", F64, end.sums.sumsq, TAIL),
 	FIELD("digest", ID, end.digest, TAIL),
 	FIELD("elements", U64, tally.elements, TABLE | OBJECT),
-	FIELD_AS("bytes", U64, bytes, TABLE | OBJECT | LINES, .width = 10, .gap = 1),
-	FIELD_AS("bits_per_value", F64, bits, TABLE | OBJECT | LINES, ENDED,
+	FIELD_AS("bytes", U64, bytes, TABLE | OBJECT | BRIEF, .width = 10, .gap = 1),
+	FIELD_AS("bits_per_value", F64, bits, TABLE | OBJECT | BRIEF, ENDED,
 	    .head = "bits", .width = 7, .gap = 1, .text = "%.3f"),
 	FIELD_AS("norm", F64, norm, TABLE | OBJECT | BRIEF, ENDED, .width = 9,
 	    .gap = 1, .text = "%.4g"),
@@ -480,37 +477,30 @@ const struct render_field report_fields[] = {
 	FIELD("kind", NAME, schema_kind, SHAPED),
 	FIELD_AS("shape", CHARS, shape, TENSOR | PLACE, LEFT(SHAPE)),
 	CALL("shape", report_put_shape, SHAPED, .width = 0),
-	FIELD_AS("elements", U64, tally.elements, TENSOR | STATS | SHORT | DIFF |
-	    TALLY | PLACE, WIDE(NUM)),
+	FIELD_AS("elements", U64, tally.elements, TENSOR | STATS | DIFF | TALLY |
+	    PLACE, WIDE(NUM)),
 	FIELD_AS("groups", CHARS, groups, TENSOR, WIDE(NUM)),
 	FIELD("groups", U64, tally.groups, TALLY | PLACE),
 	FIELD("groups_sent", U64, tally.sent_groups, TALLY | PLACE),
 	FIELD_AS("bytes", U64, tally.bytes, TENSOR | TALLY | PLACE, WIDE(BYTES)),
-	FIELD_AS("min", F32, min, SHORT, .width = 10, .text = "%.4g"),
-	FIELD_AS("max", F32, max, SHORT, .width = 10, .gap = 1, .text = "%.4g"),
-	FIELD_AS("mean", F64, mean, SHORT, .width = 10, .gap = 1, .text = "%.4g"),
-	FIELD_AS("std", F64, std, SHORT, .width = 10, .gap = 1, .text = "%.4g"),
-	FIELD_AS("min", F32, min, STATS | PLACE, .width = 12, .text = "%.5g"),
-	VALUE("max", max),
-	VALUE64("mean", mean),
-	VALUE64("std", std),
-	VALUE64("l2", l2),
-	VALUE("max_abs", max_abs),
-	FIELD_AS("zeros", U64, zeros, STATS | SHORT | PLACE, WIDE(NUM), .gap = 1),
-	FIELD_AS("nan", U64, nan, SHORT, .width = 3, .gap = 1),
-	FIELD_AS("inf", U64, inf, SHORT, .width = 3, .gap = 1),
-	FIELD_AS("bits", F64, bits_each, SHORT, .width = 5, .gap = 1, .text = "%.2f"),
-	FIELD_AS("nan", U64, nan, STATS | PLACE, .width = 6, .gap = 1),
-	FIELD_AS("inf", U64, inf, STATS | PLACE, .width = 6, .gap = 1),
-	FIELD_AS("bits_per_value", F64, bits_each, TENSOR | STATS | TALLY |
-	    PLACE, .head = "bits/value", .width = 10, .text = "%.4f"),
+	VALUE(min, F32),
+	VALUE(max, F32),
+	VALUE(mean, F64),
+	VALUE(std, F64),
+	FIELD("l2", F64, l2, VALUES | PLACE),
+	FIELD("max_abs", F32, max_abs, VALUES | PLACE),
+	FIELD_AS("zeros", U64, zeros, STATS | VALUES | PLACE, WIDE(NUM), .gap = 1),
+	FIELD_AS("nan", U64, nan, STATS | VALUES | PLACE, .width = 3, .gap = 1),
+	FIELD_AS("inf", U64, inf, STATS | VALUES | PLACE, .width = 3, .gap = 1),
+	FIELD_AS("bits", F64, bits_each, STATS, .width = 5, .gap = 1, .text = "%.2f"),
+	FIELD_AS("bits_per_value", F64, bits_each, TENSOR | TALLY | PLACE,
+	    .head = "bits/value", .width = 10, .text = "%.4f"),
 	FIELD_AS("differ", U64, differ, DIFF, WIDE(NUM)),
 	FIELD_AS("max_abs_difference", F64, largest, DIFF,
 	    .head = "max |x-y|", .width = 12, .text = "%.5g"),
 	FIELD_AS("nmse", F64, nmse, DIFF, .width = 12, .text = "%.5g"),
 	FIELD_AS("cosine", F64, cosine, DIFF, .width = 11, .text = "%.8f"),
-	CALL("codecs", report_put_codecs, TENSOR | STATS | TALLY | PLACE,
-	    .head = "codec"),
+	CALL("codecs", report_put_codecs, TENSOR | TALLY | PLACE, .head = "codec"),
 	{ .name = NULL }
 };
 

@@ -26,7 +26,7 @@ struct report {
 	const struct pick *pick;	/* which shards to report; NULL: all */
 	int picked, named;	/* 1: a shard was selected; a tensor matched */
 	int verbose, quiet;
-	int width;		/* width of the terminal */
+	int width;		/* width of the terminal; 0: 80 */
 	double tolerance;	/* an NMSE up to this is not a difference */
 	uint64_t shard;		/* number of the current shard, from 1 */
 	/* 1: something was printed: the next part needs a blank line before it */
@@ -40,15 +40,15 @@ enum {
 	REPORT_ID = 1,		/* JSON: members of every document of a shard */
 	REPORT_LIST = 2, REPORT_MORE = 4,	/* a shard in detail; more with -v */
 	REPORT_HEAD = 8, REPORT_TAIL = 16,	/* JSON: before and after its tensors */
-	REPORT_BRIEF = 32, REPORT_NARROW = 64,	/* one line per shard */
+	REPORT_BRIEF = 32,	/* one line per shard */
 	REPORT_TABLE = 128, REPORT_OBJECT = 256, /* the same with tabs; in JSON */
 	REPORT_PLACE = 512,	/* with tabs, one line per tensor */
 	REPORT_NAMED = 1024,	/* name of a tensor */
 	REPORT_SHAPED = 2048,	/* JSON: type, kind, shape */
 	REPORT_TENSOR = 4096,	/* bytes of a tensor, as a line */
 	REPORT_TALLY = 8192,	/* the same in JSON */
-	REPORT_STATS = 16384,	/* statistics of values */
-	REPORT_SHORT = 65536,	/* the same in 80 columns */
+	REPORT_STATS = 16384,	/* statistics of values, as a line */
+	REPORT_VALUES = 64,	/* the same in JSON */
 	REPORT_DIFF = 32768	/* how values differ */
 };
 /* Data that a row may lack: a valid end of the shard, the policy's link, the policy's

@@ -11,8 +11,6 @@
 #include "report/report.h"
 #include "report/stats.h"
 
-enum { STATS_WIDE = 140 };	/* columns needed for all statistics */
-
 void
 stats_add(struct stats *m, const struct kern *k, const float *x, size_t n)
 {
@@ -131,14 +129,12 @@ stats_group(void *arg, const struct schema_tensor *t, const float *x, size_t n,
 	return 0;
 }
 
-/* Return the REPORT_ bits for the form of output. A table with tabs has no total; a
- * narrow terminal gets fewer columns. */
+/* Return the REPORT_ bits for the form of output. A table with tabs has no total. */
 static unsigned
 stats_report(const struct report *p)
 {
 	return p->s.form == RENDER_TSV ? REPORT_PLACE :
-	    p->s.form == RENDER_JSON ? REPORT_TALLY | REPORT_STATS :
-	    p->width < STATS_WIDE ? REPORT_SHORT : REPORT_STATS;
+	    p->s.form == RENDER_JSON ? REPORT_TALLY | REPORT_VALUES : REPORT_STATS;
 }
 
 static int

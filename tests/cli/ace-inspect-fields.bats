@@ -102,41 +102,18 @@ fields() {
 	[ "$(wc -l <out)" -eq 11 ]
 }
 
-@test "up to eight shards are shown in full, nine in one line each, if no option says otherwise" {
-	mkshards -N 8 >eight
-	mkshards -N 9 >nine
-	exits 0 ace-inspect eight
-	[ "$(grep -c '^shard ' out)" -eq 8 ]
+@test "files are shown in full, and a folder in one line per shard, if no option says otherwise" {
+	mkdir nine
+	for s in {1..9}; do mkshards -s "$s" >"nine/$s"; done
+	cat nine/* >file
+	exits 0 ace-inspect file
+	[ "$(grep -c '^shard ' out)" -eq 9 ]
 	exits 0 ace-inspect nine
 	[ "$(wc -l <out)" -eq 11 ]
 	exits 0 ace-inspect -v nine
 	[ "$(grep -c '^shard ' out)" -eq 9 ]
-	exits 0 ace-inspect --step 1- nine
-	[ "$(grep -c '^shard ' out)" -eq 8 ]
 	exits 0 ace-inspect --format json nine
 	[ "$(grep -c '"tensors":' out)" -eq 9 ]
-	# shards from a pipe are shown in full, since their number is not known in advance
-	exits 0 ace-inspect < <(cat nine)
-	[ "$(grep -c '^shard ' out)" -eq 9 ]
-	# the full line needs 64 columns
-	exits 0 env COLUMNS=64 ace-inspect nine
-	[ "$(grep -c gradient out)" -eq 9 ]
-	exits 0 env COLUMNS=63 ace-inspect nine
-	[ "$(grep -c gradient out)" -eq 0 ]
-	sed -n 2p out | grep -qE '^ *step device +bytes +bits$'
-}
-
-@test "the width is COLUMNS, from 40 to 1000, or the terminal's, or 80" {
-	mkshards -t w:8 -N 9 >in
-	# wide ARGS...: print 1 if the line has all columns, which takes 64 characters
-	wide() { exits 0 "$@" && tr -d '\r' <out | sed -n 2p | grep -c norm || :; }
-	for c in 40 63; do [ "$(wide env COLUMNS=$c ace-inspect in)" -eq 0 ]; done
-	for c in 64 1000 39 1001 0 x; do
-		[ "$(wide env COLUMNS=$c ace-inspect in)" -eq 1 ]
-	done
-	unset COLUMNS
-	[ "$(wide env LC_ALL=C pty sh -c 'stty cols 50 <&1; ace-inspect in')" -eq 0 ]
-	[ "$(wide env LC_ALL=C pty sh -c 'stty cols 39 <&1; ace-inspect in')" -eq 1 ]
 }
 
 @test "diff: values that are not finite always differ; an NMSE equal to the tolerance passes" {

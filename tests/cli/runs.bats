@@ -22,16 +22,13 @@ run_in() {
 	[ "$(awk 'NR > 2 { print $1 $2 }' out | paste -sd' ')" = \
 	    "$(for s in {1..12}; do echo "$s"a "$s"b; done | paste -sd' ')" ]
 	grep -qE '^ +7 a +gradient +[0-9]+ +[0-9.]+ +[0-9.]+  f32 1344$' out
-	# a few shards are shown in full; list shows all in full
-	exits 0 ace-inspect --step 3 --device b dir
+	# list shows all in full
+	exits 0 ace-inspect list --step 3 --device b dir
 	grep -qE '^file +dir/r/3/b.aceg$' out
 	[ "$(grep -c '^shard' out)" -eq 1 ]
 	exits 0 ace-inspect list dir
 	[ "$(grep -c '^shard' out)" -eq 24 ]
-	# the same for one file of many shards
 	cat dir/r/*/a.aceg >many
-	exits 0 ace-inspect many
-	[ "$(wc -l <out)" -eq 14 ]
 	exits 0 ace-inspect brief --step -2 many
 	[ "$(wc -l <out)" -eq 4 ]
 }
@@ -101,7 +98,7 @@ run_in() {
 	ln both/a.aceg both/b.aceg
 	tar --sort=name -cf both.tar both
 	ace-cut both.tar | cmp - <(ace-cut both/a.aceg)
-	exits 0 ace-inspect odd.tar
+	exits 0 ace-inspect list odd.tar
 	LC_ALL=C grep -q 'odd.tar:a?\[2Jb.aceg' out
 	LC_ALL=C grep -vq "$(printf '\033')" out
 	LANG=C LC_ALL=C exits 0 ace-cut odd.tar
