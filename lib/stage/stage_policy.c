@@ -192,36 +192,6 @@ policy_check(const struct stage_policy_opts *o, struct err *e)
 
 /* ---- how much to compress a shard, by equation (5) ---- */
 
-/* With -v, print the numbers from which the factor and the budget were calculated. */
-static void
-policy_ratio_why(const struct stage_policy *p, double rate, double acted, double base)
-{
-	const struct stage_policy_opts *o = &p->o;
-	const struct ratio_pace *q = &o->pace;
-	const uint64_t step = p->sh.shard->step;
-	char is[NUM_TEXT], taken[NUM_TEXT];
-
-	(void)num_text(rate, "bit/s", is);
-	(void)num_text(acted, "bit/s", taken);
-	if (rate < 0)
-		SAY(p, "  link: never measured, so taken as %s", taken);
-	else
-		SAY(p, "  link: %s, %s; taken as %s: falls count fully, rises by %.3g, "
-		    "changes below %.3g not at all", is, o->bandwidth >= 0 ?
-		    "as the option says" : "as ace-meter measured", taken,
-		    q->rise, q->still);
-	SAY(p, "  factor: %.4g + (%.4g - %.4g) exp(-%.4g * %.4g) = "
-	    "%.4g, equation (5)", o->factor.least, o->factor.most,
-	    o->factor.least, ratio_beta(o->factor.half), acted, base);
-	if (step < q->warmup)
-		SAY(p, "  warm-up: step %llu of %llu, so the power "
-		    "%.4g of it", (unsigned long long)step,
-		    (unsigned long long)q->warmup, ((double)step + 1) /
-		    (double)q->warmup);
-	SAY(p, "  budget: 4 bytes * %llu values / %.4g = %.0f bytes",
-	    (unsigned long long)p->sh.schema->total, p->key[RATIO], p->key[BUDGET]);
-}
-
 /* Decide the ratio and the budget, and update o.pace.  A deadline limits the budget to
  * what the link can carry in time.  rate in bit/s, < 0 unknown. */
 static void
@@ -232,7 +202,7 @@ policy_ratio(struct stage_policy *p, double rate)
 	const double base = stage_policy_ratio(&o->factor, acted);
 	const double total = (double)p->sh.schema->total;
 	const double most = known / 8 * o->deadline;
-	char where[160], taken[NUM_TEXT];
+	char where[160], is[NUM_TEXT] = "unknown", taken[NUM_TEXT];
 	int late;
 
 	p->key[RATIO] = ratio_paced(&o->pace, base, p->sh.shard->step);
@@ -244,13 +214,11 @@ policy_ratio(struct stage_policy *p, double rate)
 		p->key[BUDGET] = floor(most);
 		p->key[RATIO] = 4 * total / fmax(p->key[BUDGET], 1);
 	}
-	SAY(p, "%s: %s %s, factor %.4g, %.0f bytes",
-	    reader_where(p->sh.in, where), rate >= 0 ? "link" : "link unknown,",
-	    num_text(acted, "bit/s", taken), p->key[RATIO], p->key[BUDGET]);
-	policy_ratio_why(p, rate, acted, base);
-	if (late)
-		SAY(p, "  the link carries no more in the %.4g s "
-		    "that a shard may take", o->deadline);
+	if (rate >= 0)
+		(void)num_text(rate, "bit/s", is);
+	SAY(p, "%s: link %s, taken as %s, factor %.4g, %.0f bytes%s",
+	    reader_where(p->sh.in, where), is, num_text(acted, "bit/s", taken),
+	    p->key[RATIO], p->key[BUDGET], late ? ", as many as the deadline permits" : "");
 }
 
 /* ---- how many local steps before the next shard, by equation (9) ---- */
@@ -298,21 +266,10 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 		force = 1;
 	}
 	p->asked = 0;
-	SAY(p, "'%s/%llu': relative drift %.4g, interval %llu",
-	    shard_device(s), (unsigned long long)s->step, drift,
-	    (unsigned long long)p->o.steps);
-	SAY(p, "  drift: || shard || / || model || = %.4g / %.4g = "
-	    "%.4g, equation (9); target %.4g", drift * norm, norm, drift,
-	    q->target);
-	if (force)
-		SAY(p, "  interval: %s%s", interval_force(q, drift) ?
-		    "drift above 4 times the target, so MIN" : "a device diverges "
-		    "and asks for it", ", at once");
-	else
-		SAY(p, "  interval: %llu * sqrt(%.4g / %.4g), at most "
-		    "halved or doubled, within %llu to %llu",
-		    (unsigned long long)was, q->target, drift,
-		    (unsigned long long)q->min, (unsigned long long)q->max);
+	SAY(p, "'%s/%llu': relative drift %.4g, interval %llu%s", shard_device(s),
+	    (unsigned long long)s->step, drift, (unsigned long long)p->o.steps,
+	    !force ? "" : interval_force(q, drift) ? ", at once: the drift is above 4 "
+	    "times the target" : ", at once: a device diverges and asks for it");
 	/* a drift that is too large or not finite is not written, but it forces a
 	 * synchronisation */
 	if (drift <= POLICY_BIG)
