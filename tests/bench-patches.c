@@ -173,7 +173,7 @@ train(uint64_t seed, const char *dir, char *text)
 
 /* ---- synthetic ---- */
 
-/* Draw weights from N(0, 0.02), and a change of about the rate, clipped as Adam's is. */
+/* Draw weights from N(0, 0.02), and changes of about `rate', limited as Adam's steps are. */
 static void
 synthetic(double rate, size_t n, const char *dir)
 {
@@ -250,7 +250,7 @@ coder(const char *old, const char *new)
 	size_t n, i, k;
 	int r, j;
 
-	alloc_keep();			/* as our programs do */
+	alloc_keep();			/* keep freed memory, as our programs do */
 	a = values(old, &n);
 	b = values(new, &n);
 	for (i = 0; i < n; i += k, body.n = 0) {

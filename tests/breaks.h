@@ -1,5 +1,5 @@
 /*
- * Changes to a good stream for mkgolden: most break one rule, some none.  Most take a
+ * Changes to a valid stream for mkgolden; most break one rule, some break none.  Most take a
  * number; a comment or a macro beside the function names its fields, highest bits first.
  */
 #ifndef ACE_BREAKS_H
@@ -38,7 +38,7 @@ head32(struct forge *s, unsigned long arg)	/* frame, byte, 2^shift - 1 */
 #define HEAD32(frame, byte, shift) head32, \
 	(unsigned long)(frame) << 16 | (byte) << 8 | (shift)
 
-/* Corrupt the shard's key in a frame, and nothing else. */
+/* Corrupt the shard's key in the header of frame `at'. */
 static inline void
 key(struct forge *s, unsigned long at)
 {
@@ -88,7 +88,7 @@ lz4_block(struct forge *s, unsigned long arg)
 	f->raw = arg;
 }
 
-/* Store as LZ4 a payload that must not be LZ4. */
+/* Compress the payload of a frame whose type forbids LZ4. */
 static inline void
 lz4_frame(struct forge *s, unsigned long at)
 {
@@ -133,7 +133,7 @@ pay8(struct forge *s, unsigned long arg)
 #define PAY8(frame, byte, value) pay8, \
 	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (value)
 
-/* Change one byte of a payload after all checksums were made of the right one. */
+/* Change one byte of a payload after all checksums were computed. */
 static inline void
 sealed8(struct forge *s, unsigned long arg)
 {
@@ -194,7 +194,7 @@ twice(struct forge *s, unsigned long at)
 {
 	struct forge_frame f = s->f[at];
 
-	if (at == SCHM)		/* one of these frames has its id */
+	if (at == SCHM)		/* keep the id of the single table in HEAD and SHRD */
 		s->f[HEAD].keep = s->f[SHRD].keep = KEEP_BODY;
 	(void)forge_insert(s, at + 1, forge_type(&f), f.p, f.n);
 }
@@ -223,7 +223,7 @@ between(struct forge *s, unsigned long type)
 	(void)forge_insert(s, SHRD, (uint32_t)type, "?", 1);
 }
 
-/* Insert a receipt inside the shard or, with at > 0, before it; change SHRD's byte `at'. */
+/* at 0: insert a receipt inside the shard; else before it, and change SHRD's byte `at'. */
 static inline void
 receipt(struct forge *s, unsigned long at)
 {
@@ -243,7 +243,7 @@ lz4_receipt(struct forge *s, unsigned long arg)
 	lz4_frame(s, SHRD);
 }
 
-/* Insert a receipt whose reason holds a terminal's escape sequence. */
+/* Insert a receipt whose reason contains an escape sequence for terminals. */
 static inline void
 reason(struct forge *s, unsigned long arg)
 {
@@ -295,7 +295,7 @@ plan(struct forge *s, unsigned long which)
 		(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
 }
 
-/* Insert an annotation of each type except MODL, and an unknown one about the values. */
+/* Insert an annotation of each type except MODL, and one of an unknown type. */
 static inline void
 annotated(struct forge *s, unsigned long arg)
 {
@@ -322,8 +322,8 @@ annotated(struct forge *s, unsigned long arg)
 	(void)forge_insert(s, s->n - 2, FRAME_SIGN, b, 104);
 }
 
-/* Insert an annotation that breaks a rule of its page. Filters that do not use the
- * annotation pass it on; verification finds it. */
+/* Insert an annotation that breaks a rule of ace-stream(5). Filters that do not use it pass
+ * it on; verification finds the error. */
 enum noted {
 	NOTED_SCORE_NAN, NOTED_STATS, NOTED_STATS_INFINITE,
 	NOTED_STATS_VALUES, NOTED_STATS_OCTAVES, NOTED_MEMBERS_ORDER, NOTED_MEMBERS_TWICE,
@@ -391,7 +391,7 @@ noted_two(struct forge *s, unsigned long which)
 	(void)forge_insert(s, DATA + 1, FRAME_MEMB, b, sizeof(b));
 }
 
-/* Change SHRD: keys in the place of its names, and flags. */
+/* Replace the keys of SHRD, which have the names, by others, and set flags. */
 static inline void
 noted_shard(struct forge *s, unsigned long which)
 {
@@ -414,7 +414,7 @@ noted_shard(struct forge *s, unsigned long which)
 		f->p[72] = 0;
 		return;
 	}
-	memcpy(b, f->p, 96);		/* with the samples */
+	memcpy(b, f->p, 96);		/* all fields before the keys */
 	memset(b, 0, 32);
 	memcpy(b + 96, t[which].kv, t[which].n);
 	b[68] = (unsigned char)t[which].flags;
@@ -454,8 +454,8 @@ noted(struct forge *s, unsigned long which)
 		noted_text(s, t[which].type, t[which].text, t[which].n);
 }
 
-/* Split the table into two frames, the first of `at' bytes. With 0: keep only the
- * first half. */
+/* Split the tensor table into two frames, the first of `at' bytes. With 0: keep only
+ * its first half. */
 static inline void
 split(struct forge *s, unsigned long at)
 {
@@ -468,7 +468,7 @@ split(struct forge *s, unsigned long at)
 	s->f[SCHM].n = s->f[SCHM].raw = first;
 }
 
-/* Insert an empty SCHM frame before the last one. */
+/* Split the tensor table, and insert an empty SCHM frame between the parts. */
 static inline void
 split_empty(struct forge *s, unsigned long at)
 {
@@ -483,7 +483,7 @@ nothing(struct forge *s, unsigned long arg)
 	(void)arg;
 }
 
-/* Empty the provenance; then: PROV adds another frame of it, SCHM puts it before SCHM. */
+/* Empty the provenance.  then PROV: add a second PROV frame; SCHM: move it before SCHM. */
 static inline void
 no_provenance(struct forge *s, unsigned long then)
 {
@@ -520,13 +520,13 @@ shard_kv(struct forge *s, unsigned long which)
 	struct forge_frame *f = &s->f[SHRD];
 	unsigned char b[96 + 12];
 
-	memcpy(b, f->p, 96);		/* with the samples */
+	memcpy(b, f->p, 96);		/* all fields before the keys */
 	memcpy(b + 96, kv[which], 12);
 	bytes_set32(b + 80, 12);
 	forge_payload(f, b, sizeof(b));
 }
 
-/* Put the incarnation in the place of the samples. */
+/* Set the flag that makes the samples an incarnation, of 2^arg. */
 static inline void
 incarnation(struct forge *s, unsigned long arg)
 {
@@ -671,7 +671,7 @@ data(struct forge *s, unsigned long which)
 	    { 1, 11, { 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 		0xff, 0x01 }, 0, 64 },
 	/* 6: bytes after the last body */ { 1, 2, { 0x10, 64 }, 0, 65 },
-	/* 7: bytes after the last entry */ { 1, 3, { 0x10, 64, 0 }, 0, 64 },
+	/* 7: bytes after the directory's last entry */ { 1, 3, { 0x10, 64, 0 }, 0, 64 },
 	/* 8: directory longer than the frame */
 	    { 1, 2, { 0x10, 64 }, UINT32_MAX, 64 },
 	/* 9: a varint not in its shortest form */
@@ -701,12 +701,12 @@ data(struct forge *s, unsigned long which)
 	    d[which].len);
 	memcpy(b + 12, d[which].dir, d[which].len);
 	forge_payload(&s->f[DATA], b, head + d[which].bodies);
-	/* SEND agrees: it has this many bytes, and all values are zero */
+	/* make SEND consistent: the bytes of the bodies, and only values of zero */
 	bytes_set64(s->f[SEND].p + 8, 0);
 	bytes_set64(s->f[SEND].p + 24, d[which].bodies);
 }
 
-/* Give the tensor this dtype, and carry its values in codec f16. */
+/* Set the tensor's dtype, and code its values with f16. */
 static inline void
 exact(struct forge *s, unsigned long dtype)
 {
@@ -726,7 +726,7 @@ body(struct forge *s, unsigned long which)
 		l->codec, l->param };
 	size_t dir;
 
-	if (l->codec >= 15) {	/* the codec's number follows */
+	if (l->codec >= 15) {	/* 15, then the codec's number */
 		b[12] = 15;
 		b[13] = l->codec;
 		b[14] = l->param;
@@ -738,7 +738,7 @@ body(struct forge *s, unsigned long which)
 	forge_payload(&s->f[DATA], b, 16u + l->n);
 }
 
-/* Change what a later minor version may change: fields that readers ignore. */
+/* Set fields that readers ignore, as a later minor version may. */
 static inline void
 later(struct forge *s, unsigned long arg)
 {

@@ -1,5 +1,5 @@
 /*
- * A library to preload into a program (LD_PRELOAD), which changes the results of its calls.
+ * A library for LD_PRELOAD that changes the results of a program's system calls.
  *
  * ACE_ONLY=NAME  only in the program of this name, not in programs that it starts
  *                or that start it
@@ -8,17 +8,17 @@
  * ACE_KILL=N     end the process as kill -9 does at the start of the N-th call that
  *                changes something (write, fsync, rename, ...)
  * ACE_STOP=N     stop the process as SIGSTOP does at the start of the N-th call that
- *                changes or looks at a file; exchange: where two names are exchanged
+ *                changes or looks at a file; N `exchange': at the exchange of two names
  * ACE_NOLINK=1   the file system has no hard links
  * ACE_NOFILTER=1 the kernel has no seccomp
- * ACE_SPLICE=W   tee and splice: with a number W they fail from the W-th call on; with
- *                eintr or eagain every second call fails; kill: the first call kills
- * ACE_FASTER=N   the clock runs N times as fast, and waits are as much shorter
- * ACE_FASTER=0   the clock stands still, except for polls: a poll does not wait, and
- *                the clock advances by its timeout
- * ACE_LATER=FILE the clock stands still until FILE is not empty, and then both it and
- *                the time of day are twelve days later
- * ACE_MEANWHILE=FILE  FILE is made, as by another process, before a folder is read
+ * ACE_SPLICE=W   W a number: tee and splice fail from the W-th call on; W eintr or
+ *                eagain: every second call fails; W kill: the first call kills
+ * ACE_FASTER=N   the clock runs N times as fast, and waits take 1/N of the time
+ * ACE_FASTER=0   the clock stands still, except that a poll returns immediately and
+ *                advances the clock by its timeout
+ * ACE_LATER=FILE the clock stands still until FILE is not empty; then the clock and
+ *                the time of day advance by twelve days
+ * ACE_MEANWHILE=FILE  create FILE, as another process might, before a folder is read
  * ACE_READS=FILE append a line for each read and sync of a file: read N PATH
  * CLIP_PAGE=FILE a struct clip that says which call fails or kills
  * CLIP_LOG=FILE  record all changes in order (struct clip_rec)
@@ -93,7 +93,7 @@ begin(void)
 	(void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &since);
 }
 
-/* End this process as kill -9 does. A sandbox refuses signals but allows this. */
+/* End this process as kill -9 does. If a sandbox refuses kill, exit with its status. */
 static void
 die(void)
 {
@@ -101,7 +101,7 @@ die(void)
 	(void)syscall(SYS_exit_group, 128 + SIGKILL);
 }
 
-/* Kill or stop the process if asked. Return 1, with errno set, when this call must fail. */
+/* Kill or stop the process if due. Return 1, with errno set, if this call must fail. */
 static int
 hit(enum clip_call call, const char *what)
 {
@@ -163,8 +163,8 @@ record_fd(uint32_t op, int fd, uint64_t at, const void *data, size_t n)
 
 	if (log_fd >= 0 && fstat(fd, &st) == 0) {
 		path_of(fd, path);
-		/* writes to standard output are recorded wherever they go,
-		 * other writes only when they go to a regular file */
+		/* record every write to standard output, but other writes only
+		 * to regular files */
 		if (op == CLIP_OP_WRITE && (fd == 1 || !S_ISREG(st.st_mode)))
 			op = CLIP_OP_OUT;
 		if (op == CLIP_OP_SYNC && S_ISDIR(st.st_mode))
@@ -390,7 +390,7 @@ opens(int dir, const char *path, int flags, va_list ap)
 	    (s = getenv("ACE_MEANWHILE")) != NULL)
 		(void)syscall(SYS_close, (int)syscall(SYS_openat, AT_FDCWD, s,
 		    O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-	/* identifies the file in the log when it already existed */
+	/* the log must also name a file that existed before */
 	if (fd >= 0 && (flags & (O_CREAT | O_RDWR)) != 0)
 		record_fd(CLIP_OP_CREATE, fd, 0, "", 0);
 	return fd;
@@ -531,7 +531,8 @@ access(const char *path, int how)
 
 /* ---- names ---- */
 
-/* Return a name in a folder as the log has it; out: room for the name. */
+/* Return the path of a name relative to descriptor dir: `path' itself or, in out, with the
+ * folder's path before it. */
 static const char *
 name_in(int dir, const char *path, char out[2 * PATH_MAX])
 {

@@ -4,10 +4,10 @@
  *
  *   h = relu(W1 x + b1)      z = W2 h + b2      loss = -log softmax(z)[y]
  *
- * An input is 256 numbers whose scales fall with a power law.  A random network of the
- * same shape gives the labels; a tenth of them are random.  Each of the four devices
- * has its own samples and more samples of some classes.  Everything is a function of
- * the seed.
+ * An input is 256 numbers whose scales fall with a power law.  The labels are those of a
+ * random network of the same shape, except a tenth, which are random.  Each of the four
+ * devices has its own samples, and more of some classes than of others.  Everything
+ * depends on the seed alone.
  */
 #ifndef EMU_PROBLEM_H
 #define EMU_PROBLEM_H
@@ -30,7 +30,7 @@ struct problem {
 	float start[VALUES];
 };
 
-/* Compute z and h of one sample; W1 is [IN][HIDDEN], W2 [HIDDEN][OUT]. */
+/* Compute h and z (above) for the input x. w has W1 as [IN][HIDDEN], W2 as [HIDDEN][OUT]. */
 static void
 forward(const float *w, const float *x, float *h, float *z)
 {
@@ -48,7 +48,7 @@ forward(const float *w, const float *x, float *h, float *z)
 	}
 }
 
-/* Return the loss; z becomes the probabilities. */
+/* Return the loss in nats for label y, and replace z by the probabilities. */
 static double
 surprise(float *z, int y)
 {
@@ -64,7 +64,7 @@ surprise(float *z, int y)
 	return log(s) + max - at;
 }
 
-/* Set grad to the mean over a batch of device k at this step. Return its loss. */
+/* Set grad to the gradient of device k's batch at this step. Return the mean loss. */
 static double
 gradient(const struct problem *p, const float *w, uint64_t seed, size_t k,
     size_t step, float *grad)
@@ -102,7 +102,7 @@ gradient(const struct problem *p, const float *w, uint64_t seed, size_t k,
 	return loss / (double)BATCH;
 }
 
-/* Return the loss over TRIED samples, taken from the devices in turn. */
+/* Return the mean loss of TRIED samples, taken from the devices in turn. */
 static double
 evaluate(const struct problem *p, const float *w)
 {
@@ -127,7 +127,7 @@ draw(float *w, uint64_t seed, uint32_t what)
 		    0.2f : i < W2 ? 0 : i < B2 ? 0.2f : 0);
 }
 
-/* Make try n for sample s of device k. Return 1 when the device keeps it. */
+/* Draw candidate n for sample s of device k. Return 1 if the device keeps it. */
 static int
 sample(struct problem *p, const float *teacher, uint64_t seed, size_t k,
     size_t s, uint32_t n)

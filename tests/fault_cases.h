@@ -1,6 +1,6 @@
 /*
- * Successful calls of all programs, for two tests that make system calls in them fail: fault
- * starts the programs, and refuse runs them in its own process.
+ * Successful calls of all programs, for two tests that make system calls fail: fault starts
+ * the programs as processes, and refuse runs them in its own process.
  */
 #ifndef TESTS_FAULT_CASES_H
 #define TESTS_FAULT_CASES_H
@@ -10,19 +10,19 @@ struct fault_case {
 	int loose;
 };
 enum {
-	FUZZY = 1,	/* its measurements differ from run to run */
-	LEARNS = 2,	/* a second run gives another answer */
-	COMMITS = 4,	/* it commits several times and leaves states in between */
-	ENDLESS = 8,	/* after a complete run, a second one waits for more or is
+	FUZZY = 1,	/* output and state differ from run to run: measurements */
+	LEARNS = 2,	/* a second run has another output and state */
+	COMMITS = 4,	/* there are several commits, with states in between */
+	ENDLESS = 8,	/* after a complete run, a second one waits for input or is
 			 * refused */
-	CLOCK = 16,	/* its output has the time of day */
-	LIBRARY = 32,	/* libarchive 3.6 follows a null pointer when it gets no
-			 * memory for a header: not our bug */
-	SILENT = 64	/* its last input appears in no line of its output */
+	CLOCK = 16,	/* the output has the time of day */
+	LIBRARY = 32,	/* libarchive 3.6 dereferences NULL if there is no memory
+			 * for a header: not our bug */
+	SILENT = 64	/* the end of the input changes no line of the output */
 };
 
-/* Setups, run in an empty directory.  Most leave the last step of each device to the call
- * under test.  Programs without a state have only their output compared. */
+/* Setups, which run in an empty directory.  Most leave the last step of each device to the
+ * command under test. */
 #define MADE "mkshards -s 0 >in0; mkshards -s 1 >in1; "
 #define CODED MADE "ace-compress -S S -c topk:0.2 --window 4 in0 >sent0; "
 #define BOTH CODED "ace-recv --spool D sent0 >rcpt0; " \
@@ -35,8 +35,8 @@ enum {
 #define TWICE CLOSED "ace-recv --spool D sent1 >rcpt1; " \
 	"ace-aggregate --spool D --rounds 1 >agg1; "
 
-/* MODELS: two models and a patch between them.  ASKED: also the patches kept for a receiver
- * that reported its model.  A model's directory and the list of receivers contain times. */
+/* MODELS: two models and a patch between them.  ASKED: also the patches that are stored for
+ * a receiver that has reported its model.  The list of receivers contains times. */
 #define MODELS "for i in 0 1; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
 	"mkdir -m 700 D; cp m0 D/m; ace-diff -s 1 --base-version 0 m0 m1 >p; "
 #define ASKED MODELS "ace-diff -S S -s 1 m0 m1; ace-diff -S S --to edge1 | " \

@@ -1,9 +1,9 @@
 /*
- * Take a stream apart into frames, change some, and put it together again with every
- * checksum, count and offset right, except those that the test leaves wrong.  A reader
- * that refuses the result refuses it for its meaning.
+ * Split a stream into frames, change some, and join them with every checksum, count and
+ * offset correct, except those that the test keeps wrong.  So a reader that refuses the
+ * result refuses it because of the change.
  *
- * For tests only: it asserts where a program would report an error.
+ * For tests only: errors are assertions.
  */
 #ifndef FORGE_H
 #define FORGE_H
@@ -20,12 +20,12 @@
 
 enum { FORGE_MAX = 64 };
 
-/* Fields of the frame that forge_seal does not change. */
+/* Fields of a frame that forge_seal must not correct. */
 enum {
 	KEEP_SEQ = 1, KEEP_ID = 2, KEEP_OFFSET = 4, KEEP_KEY = 8,
 	KEEP_PAYLOAD_HASH = 16, KEEP_HEAD_HASH = 32, KEEP_LENGTHS = 64,
 	KEEP_BODY = 128,	/* the sums in HEAD, SHRD, SEND, TAIL */
-	KEEP_VERSION = 256	/* bytes 0-3, 10 and 11 of the header */
+	KEEP_VERSION = 256	/* the fixed bytes 0-3, 10 and 11 of the header */
 };
 
 struct forge_frame {
@@ -60,7 +60,7 @@ forge_payload(struct forge_frame *f, const void *p, size_t n)
 	f->n = f->raw = n;
 }
 
-/* Take a good stream of at most FORGE_MAX frames apart. */
+/* Split a valid stream of at most FORGE_MAX frames. */
 static inline void
 forge_open(struct forge *s, const unsigned char *b, size_t n)
 {
@@ -139,7 +139,7 @@ forge_swap(struct forge *s, size_t a, size_t b)
 	s->f[b] = t;
 }
 
-/* Compute identities that follow from other fields: those of the schema and the shards. */
+/* Compute the schema's id and the shards' keys from the fields that they hash. */
 static inline void
 forge_ids(struct forge *s)
 {
@@ -245,8 +245,8 @@ forge_head(struct forge_frame *f, uint32_t seq, uint64_t offset)
 		bytes_set64(f->head + 56, hash_64(f->head, 56));
 }
 
-/* Return the bytes of the sealed stream, one stream with HEAD first. The caller
- * frees them. */
+/* Return the bytes of the joined stream, whose first frame is HEAD. The caller frees
+ * them. */
 static inline unsigned char *
 forge_seal(struct forge *s, size_t *n)
 {

@@ -1,20 +1,19 @@
 /*
- * hop [-n TRIES] [-b BYTES] [-p CMD] [-w CMD] WHAT CMD PEER: measure the time of a shell
- * command, and of another command that moves the same bytes, such as cat.
+ * hop [-n TRIES] [-b BYTES] [-p CMD] [-w CMD] WHAT CMD PEER: measure the time of the shell
+ * command CMD, and of PEER, a command that moves the same bytes, such as cat.
  *
- * The two run in turn and the best of TRIES (default 3) counts, so that a machine that
- * is busy for a while slows both.  hop prints one line: WHAT, the time of CMD in ms,
- * its CPU time, GB/s of BYTES, the peer's ms, the peer's time over that of CMD, the peak
- * memory in MiB of its largest process, and the result: the bytes on standard output
- * (hop reads them), the exit status, and the line that the command of -w makes of these
- * bytes.
+ * The two run in turn, so that other load slows both, and the fastest of TRIES (default 3)
+ * counts.  hop prints one line: WHAT; of CMD the time in ms, the CPU time and the GB/s of
+ * BYTES; the time of PEER in ms; PEER's time divided by CMD's; of CMD the peak memory in
+ * MiB of the largest process and the result: the number of bytes on standard output, which
+ * hop reads, the exit status, and the line that the command of -w makes of these bytes.
  *
  * A command that does less when it runs again would look faster than it is.  So the
- * command of -p runs before each try of CMD, uncounted, and makes what a try needs (a
- * new state, a new step).  Two tries with different results are an error.  A later try
- * that takes less than half of the first one's time is an error, too, by the clock
- * or in CPU time.  The kernel's CPU time does not count: memory that the host of a
- * virtual machine has to find costs several times as much as other memory.
+ * command of -p runs before each try of CMD and prepares it (a new state, a new step); its
+ * time is not counted.  It is an error if two tries have different results, or if a later
+ * try takes less than half of the first try's time, by the clock or in user CPU time.
+ * System CPU time is left out: on a virtual machine, pages that the host must allocate
+ * cost several times as much as others.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -27,8 +26,8 @@
 #include <unistd.h>
 
 enum { PIECE = 128 << 10, PAGE = 4096, KEEP = 64 << 20, LINE = 64 };
-/* Seconds. Shorter first tries are not compared with later ones: on a busy machine, both
- * wall time and CPU time then vary by more than a factor of two. */
+/* In seconds. If the first try takes less, do not compare later tries with it: on a busy
+ * machine such short times vary by more than a factor of two. */
 #define LEAST 0.1
 #define LEAST_CPU 0.02
 
@@ -74,7 +73,7 @@ seconds(struct timeval t)
 	return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-/* Add only one page in 32 to the sum, so that the reader does not slow the pipe. */
+/* Add the first PAGE of each PIECE to the sum: reading more would slow the pipe. */
 static void
 look(struct out *o, const unsigned char *p, size_t n)
 {
@@ -146,7 +145,7 @@ status_of(int w)
 	return WIFEXITED(w) ? WEXITSTATUS(w) : 128 + WTERMSIG(w);
 }
 
-/* Run the command of -w: it makes one line of the output. */
+/* Run the command of -w on the output, and store the line that it prints. */
 static void
 say(const struct hop *h, struct out *o)
 {
@@ -202,7 +201,7 @@ run(const struct hop *h, const char *cmd, int ours, struct took *t)
 		say(h, &t->out);
 }
 
-/* Return 1 when a try took less than half of the first one's time. */
+/* Return 1 if try t took less than half of the first try's time. */
 static int
 sooner(const struct took *first, const struct took *t)
 {
@@ -212,8 +211,8 @@ sooner(const struct took *first, const struct took *t)
 	    (first->user > LEAST_CPU && 2 * t->user < first->user);
 }
 
-/* Fail unless try k did as much as the first one. The peer's times are not checked: a
- * fast peer does not make our command look faster. */
+/* Exit unless try k did the same work as the first try. Do not check the times of PEER,
+ * which cannot make CMD look faster. */
 static void
 compare(const char *what, const char *cmd, const struct took *first,
     const struct took *t, int ours, int k)

@@ -4,12 +4,12 @@
  * not synced; without one of them, or with a write half done; without all of them; with names
  * but without data, and the reverse (as ALICE does, Pillai et al., OSDI 2014).  In each tree
  *
- *   - the values balance, also after everything sent by the program has arrived
- *   - everything runs once more without knowing what happened, and the values balance
+ *   - the values balance (report/conserve.h), also after the sent shards have arrived
+ *   - after running everything once more, the values balance, too
  *
- * The same is done with a program that was killed at each of its changes: the next
- * program starts from what the killed one left, durable or not, and the power fails
- * after that program has answered.
+ * The test also kills the program at each of its changes.  The next program starts from the
+ * tree that the killed program left, durable or not, and the power fails after that program
+ * has answered.
  *
  *   power [-e EVERY] [SCENE]
  */
@@ -25,9 +25,9 @@ struct scene {
 	const char *name, *setup, *command;
 	const char *arrives;	/* command to run if the program has sent something */
 	const char *again;	/* command to run everything once more */
-	const char *before;	/* program that is killed; NULL: the command */
-	const char *ready;	/* kills that leave no such file are skipped; NULL: none */
-	enum { ALWAYS, AT_END, NEVER } balance;	/* when the balance of the values is checked */
+	const char *before;	/* command to kill; NULL: `command' */
+	const char *ready;	/* skip kills after which this file is absent; or NULL */
+	enum { ALWAYS, AT_END, NEVER } balance;	/* when to check the balance */
 };
 
 #define MADE "mkshards -s 0 -k ramp >in0; mkshards -s 1 -k ramp >in1; "
@@ -38,7 +38,7 @@ struct scene {
 #define AGAIN "ace-compress -S S -c topk:0.2 --window 4 in1 | " \
 	"ace-recv --spool D | ace-ack -S S >rest"
 
-/* the device and the spool have the same history */
+/* SHARED: the device and the spool have the same history */
 #define PAST "ace-compress -S S -c topk:0.2 --error-feedback cache:1 "
 #define SHARED "cmp S/history.1 D/device/edge1.history/history.1"
 
@@ -48,7 +48,7 @@ struct scene {
 #define PUBLISHED "D/0/aggregate.aceg"
 #define THERE "test -e " PUBLISHED
 
-/* A finished step whose shard is kept, and two more steps. */
+/* A step that is aggregated and whose shard stays, and two more steps. */
 #define KEPT STEP0 "ace-aggregate --spool D --rounds 1 >rest; " AGAIN "; " \
 	"mkshards -s 2 -k ramp | ace-compress -S S -c topk:0.2 --window 4 | " \
 	"ace-recv --spool D >rest; "
@@ -73,12 +73,12 @@ struct scene {
 #define TO "ace-diff -S D --to edge1 >down && " \
 	"ace-patch --receipt edge1 r <down >up && ace-ack -S D up >rest"
 
-/* the manifest of step 0 has two names until step 1's manifest replaces one */
+/* the manifest of step 0 has two names until the manifest of step 1 replaces D/closed */
 #define CLOSED_1 "! cmp -s D/closed D/done/0"
 
 #define STEP "ace-step -S S --bits 16 in1"
 
-/* Large enough that a new residual overwrites the file of the one before the last. */
+/* With 72k values the residual is large enough for a spare (IO_SPARE). */
 #define LARGE "mkshards -n 72k -k ramp -s "
 #define LARGE_STEP "ace-compress -S S -c topk:0.01 --window 4 in"
 #define LARGE_SENT " | ace-recv --spool D | ace-ack -S S >rest; "
@@ -132,7 +132,7 @@ static const struct scene scenes[] = {
 	    "test -e D/closed",
 	    "{ test -e D/done/0 || { ace-aggregate --omit provenance "
 	    "--spool D --rounds 1 >got && cmp want got >&2; }; } && " AGAIN, NULL, NULL, ALWAYS },
-	/* a killed receiver's shard is in the manifest only when it is durable */
+	/* the manifest has a killed receiver's shard only if the shard is durable */
 	{ "aggregate, received", STEP0 "ace-aggregate --spool D --rounds 1 >rest; "
 	    "ace-compress -S S -c topk:0.2 --window 4 in1 >sent1; cp -r D D2; "
 	    "ace-recv --spool D2 sent1 >rest; "
@@ -143,7 +143,7 @@ static const struct scene scenes[] = {
 	    "ace-aggregate --omit provenance --spool D --rounds 1 >got && "
 	    "cmp want got >&2; }; } && " AGAIN,
 	    "ace-recv --spool D sent1 > rest", "D/1/edge1.aceg", ALWAYS },
-	/* the next average includes a skipped step, complete or not */
+	/* the next average includes the shards of a step that was passed over */
 	{ "aggregate, passed over", STEP0 PASSED, PASS "> out", "test -e D/closed",
 	    "{ test -e D/done/2 || { " PASS ">got && cmp want got >&2; }; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
@@ -159,7 +159,7 @@ static const struct scene scenes[] = {
 	    "test -e S/restart -a ! -e S/residual || ace-ack -S S --restart 1; "
 	    "ace-compress -S S -c topk:0.2 --window 4 in0 | "
 	    "ace-recv --spool D | ace-ack -S S >rest", NULL, NULL, AT_END },
-	/* a shard that was counted stays known after it is deleted */
+	/* a shard that was counted is still `accepted' after its file was removed */
 	{ "aggregate, keep", KEPT, KEEP "> out",
 	    CLOSED_1, "{ test -e D/done/2 || " KEEP ">rest; } && "
 	    "ace-recv --spool D sent0 >rcpt && ace-inspect rcpt >said && "
@@ -170,7 +170,7 @@ static const struct scene scenes[] = {
 	    "{ test ! -e D/out || ace-inspect verify D/out >rest; } && "
 	    "ace-score -o D/out in0 && ace-inspect verify D/out >rest",
 	    NULL, NULL, NEVER },
-	/* a model is the old or the new one, at the latest after the next patch */
+	/* the model is the old or the new one, at the latest after the next ace-patch */
 	{ "patch, a copy", MODELS, "< p ace-patch --way copy D/m > out",
 	    "cmp D/m new >&2", "{ cmp -s D/m old || cmp D/m new >&2; } && "
 	    "ace-patch --way copy D/m <p && cmp D/m new >&2", NULL, NULL, NEVER },
@@ -179,8 +179,8 @@ static const struct scene scenes[] = {
 	    "{ cmp -s D/m old || cmp D/m new >&2; } && "
 	    "ace-patch --way in-place D/m <p && cmp D/m new >&2", NULL, NULL,
 	    NEVER },
-	/* the kept patches lead to the newest model, the receiver's state
-	 * is known, and the receiver reaches that model */
+	/* the stored patches lead to the newest model, the receiver's model
+	 * is known, and the receiver gets the newest model */
 	{ "a patch is kept", STORED, "ace-diff -S D -s 2 m1 m2 > out",
 	    TO " && cmp r m2 >&2", "{ " TO "; } && { cmp -s r m1 || cmp r m2 >&2; } && "
 	    "ace-diff -S D -s 2 m1 m2 && " TO " && cmp r m2 >&2", NULL, NULL,
@@ -203,8 +203,8 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D --publish sum", PUBLISHED, ALWAYS }
 };
 
-/* Check the balance of the tree in crash. Until the program has sent something,
- * files may be missing. */
+/* Check the balance of the tree in crash. left 0: the program has sent nothing yet, so files
+ * may be missing. */
 static const char *
 balance(const struct scene *s, const char *when, int left)
 {
@@ -275,8 +275,8 @@ crash(const struct scene *s, size_t k, int how, size_t j)
 
 	if (turn++ % every != 0)
 		return;
-	/* left: all output was written before the cut; a program without
-	 * output must have ended */
+	/* left 1: all output, if any, was written before the cut; without output,
+	 * the program has ended */
 	for (i = 0; i < nops; i++)
 		left = ops[i].op == CLIP_OP_OUT ? i < k : left;
 	build(k, how, j);
@@ -312,7 +312,7 @@ play(const char *command, const char *log, int64_t n)
 	return proc_status(0);
 }
 
-/* Simulate power cuts before change k; all: also one after which nothing is lost. */
+/* Simulate power cuts before change k; all 1: also a cut that loses nothing. */
 static void
 cuts(const struct scene *s, size_t k, int all)
 {
@@ -349,9 +349,9 @@ whole(const struct scene *s, const char *log)
 	return n;
 }
 
-/* Kill at each place that leaves a different disk, run again, and cut when that run
- * has answered. If the second run is of another program, cut before each of its
- * changes as well. Return the number of places. */
+/* Kill at each change that leaves a different disk, run again, and cut the power when that
+ * run has answered. If the second run is of another program, also cut before each of its
+ * changes. Return the number of kills. */
 static unsigned long
 killed(const struct scene *s, const char *log)
 {

@@ -1,4 +1,4 @@
-/* The world of torture.c: devices, their inputs, the files on disk, and the checks. */
+/* The state of torture.c: devices, their inputs, the files on disk, and the checks. */
 #ifndef TESTS_WORLD_H
 #define TESTS_WORLD_H
 
@@ -25,9 +25,9 @@ enum { DEVICES = 3, N = 300, GROUP = 64, STEPS = 16, BURST = 3, MAIL = 6,
     WINDOW = 4 };
 
 struct device {
-	const char *plan;	/* command before the coder */
-	const char *code;	/* options of the coder */
-	int history;		/* 1: sends differences, one receipt after another */
+	const char *plan;	/* commands before ace-compress in the pipeline */
+	const char *code;	/* options of ace-compress */
+	int history;		/* 1: sends differences to a history (cache) */
 	float h[N];		/* the receiver's history */
 	uint64_t next;		/* first step that is not yet sent */
 	uint64_t upto;		/* this round: steps next .. upto - 1 */
@@ -39,7 +39,7 @@ struct device {
 struct world {
 	struct device d[DEVICES];
 	struct schema sc;
-	int quorum;		/* a step with fewer shards is skipped */
+	int quorum;		/* a step with fewer shards is passed over */
 	int agg_line;
 };
 
@@ -137,7 +137,7 @@ make_input(int d, uint64_t step)
 
 /* ---- the files on disk ---- */
 
-/* Set *step to the step of the device's residual. Return 1, or 0 without a residual. */
+/* Set *step to the step of the device's residual. Return 1, or 0 if it has none. */
 static int
 absorbed(int d, uint64_t *step)
 {
@@ -159,7 +159,7 @@ absorbed(int d, uint64_t *step)
 	return have;
 }
 
-/* Return 1 when the window has room for one more shard without a receipt. */
+/* Return 1 if device d may have one more shard without a receipt. */
 static int
 roomy(int d)
 {
@@ -188,7 +188,7 @@ roomy(int d)
 	return room;
 }
 
-/* Call a function for each name in a directory that is not hidden. */
+/* Call each(dir, name, arg) for the names in dir that are not hidden. */
 static void
 names(const char *dir, void (*each)(const char *dir, const char *name,
     void *arg), void *arg)
@@ -256,7 +256,7 @@ each_step(const char *dir, const char *name, void *arg)
 	o->found |= n >= w.quorum;
 }
 
-/* Return 1 when the aggregator has a step left to do. */
+/* Return 1 if a step that is not aggregated yet has a quorum of shards. */
 static int
 work_left(void)
 {
@@ -334,8 +334,8 @@ check_balance(void)
 	}
 }
 
-/* Add the values of the shard in a file, times sign, to acc. The values of
- * a difference are reconstructed from h, and then replace h. */
+/* Add sign times the values of the shard in a file to acc. If the shard is a difference,
+ * reconstruct the values from h, and then replace h by them. */
 static void
 add_file(const char *path, double sign, double *acc, float *h)
 {

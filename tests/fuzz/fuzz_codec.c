@@ -1,9 +1,9 @@
 /*
- * libFuzzer: byte 0 is a codec, 1 its parameter, 2-3 the number of values, 4 one less than
- * the row length; the rest is a body to decode, then values to encode.  Coded values must
- * decode to finite values within the bound.  Every kernel table of this machine must give
- * the same bits and the same bytes.  With 1 in the upper half of byte 0, codec exact is
- * tried, too.
+ * libFuzzer: byte 0 is a codec, byte 1 its parameter, bytes 2-3 the number of values, byte 4
+ * the row length less one.  Decode the rest as a body, then encode it as values.  Coded
+ * values must decode to finite values within the bound.  Every kernel table of this machine
+ * must give the same bits and bytes.  If the upper half of byte 0 is 1, also try codec
+ * exact.
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,14 +35,14 @@ fail(const char *plan, size_t n, const struct err *e)
 	abort();
 }
 
-/* Return the codec of a byte; 15 is unused and stands for the codec above 15. */
+/* Return the codec of a byte: its low half; 15, the escape, selects TCQ, which is above 15. */
 static uint32_t
 number(uint8_t b)
 {
 	return (b & 0x0f) == CODEC_ESCAPE ? CODEC_TCQ : b & 0x0f;
 }
 
-/* Try four plans, beginning with number `from': all plans with each input would be slow. */
+/* Try only four plans, from plan `from' on: all plans with each input would be slow. */
 static void
 there_and_back(const struct codec_ctx *ctx, size_t from, const float *x, size_t n,
     float *y)
@@ -90,7 +90,7 @@ use(const char *table)
 static const char *const tables[] = { "avx2", "avx512", "neon" };
 enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
-/* was: the result of the default table; want[values]: what it decoded, if that is 0. */
+/* Decode p[n] with each table; the result must be `was' and, if that is 0, want[values]. */
 static void
 decodes_alike(const struct codec_ctx *ctx, const uint8_t *p, size_t n,
     const float *want, size_t values, int was)
@@ -158,8 +158,8 @@ bits_back(unsigned form, const unsigned char *old, const unsigned char *new,
 	buf_release(&b);
 }
 
-/* Treat p[n] as a body to decode with fixed old words; as new words, which must come back;
- * and as changes of the upper halves of bytes, which must come back, too. */
+/* Decode p[n] as a body with fixed old words; then code and decode p[n] as new words, and as
+ * changes of the upper halves of bytes: both must come back. */
 static void
 bits(unsigned form, const uint8_t *p, size_t n, size_t want)
 {

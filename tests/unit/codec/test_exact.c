@@ -26,7 +26,7 @@ random64(uint32_t seed, uint32_t i)
 	return (uint64_t)r[0] << 32 | r[1];
 }
 
-/* Fill with words that look like weights if the form is a float, else with any bits. */
+/* Set old to words like weights if the form is a float, else to random bits. */
 static void
 weights(unsigned form, size_t n, double sigma)
 {
@@ -48,7 +48,7 @@ weights(unsigned form, size_t n, double sigma)
 	memcpy(new, old, n * size);
 }
 
-/* Change about one word in m: its lowest bit or, with `anything', all its bits. */
+/* Change about one in m words: the lowest bit or (anything 1) all bits. */
 static void
 change(size_t n, size_t size, size_t m, int anything)
 {
@@ -128,7 +128,7 @@ TEST(forms)
 	}
 }
 
-/* Code bf16 weights and normal changes of them, of deviation `rate'. Return the bytes. */
+/* Code bf16 weights and normal changes of standard deviation `rate'. Return the bytes. */
 static size_t
 step(double rate, size_t *changed)
 {
@@ -151,8 +151,8 @@ step(double rate, size_t *changed)
 	    (int)*changed ? body.n : SIZE_MAX;
 }
 
-/* The entropy, in bytes, of which k words change, plus one bit per changed word for its
- * direction: the cost without knowing exponents. */
+/* Return the bytes of a code that does not use exponents: the entropy of which k words
+ * change, and one bit per changed word for the direction. */
 static double
 blind(size_t k)
 {
@@ -175,7 +175,7 @@ TEST(few_bytes)
 	    "one byte in a thousand: %zu bytes", body.n);
 }
 
-/* Every second change is in the upper half-byte, as with two values per byte. */
+/* With two values per byte, every second change is in the upper half. */
 TEST(halves)
 {
 	struct err e = ERR_INIT;
@@ -217,7 +217,7 @@ TEST(halves)
 	    &e) == -ERR_DATA && e.kind == ERR_MISMATCH, "halves need old words");
 }
 
-/* Words with a common scale change together: runs of 8 in 4096. */
+/* Words with a common scale change together: 8 adjacent words in each 4096. */
 TEST(close_ones)
 {
 	size_t i, k;
@@ -307,8 +307,8 @@ TEST(refused)
 	ok(bad == 0, "a bit of it flipped: it is something else, or corrupt");
 }
 
-/* Decode the body is[len] with n old bf16 words, all of these bits. Return the result of
- * exact_get. */
+/* Decode the body is[len], given n old bf16 words that all equal `bits'. Return the result
+ * of exact_get. */
 static int
 reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
 {
@@ -322,8 +322,8 @@ reads(uint16_t bits, size_t n, const unsigned char *is, size_t len)
 #define READS(bits, n, ...) reads(bits, n, (const unsigned char[]){ __VA_ARGS__ }, \
 	sizeof((const unsigned char[]){ __VA_ARGS__ }))
 
-/* Wrong heads and ends of valid bodies: first the final state, then the bits, whose last
- * byte is read first. */
+/* Bodies with wrong heads and ends.  A body is the final state and the bits, whose last byte
+ * is read first. */
 #define STATE 0, 0, 1, 0
 TEST(lies)
 {
@@ -393,7 +393,7 @@ TEST(as_a_codec)
 	    memcmp(body.p, body.p + body.n / 2, body.n / 2) == 0, "as in a whole model");
 }
 
-/* Put bits beyond the end of a buffer, and get bits beyond the end of a body. */
+/* Write bits beyond the end of a buffer, and read bits beyond the end of a body. */
 TEST(bits_beyond)
 {
 	unsigned char bits[24] = { [12] = 0xee, [14] = 0xff, [15] = 0xff, [16] = 0x0f };
@@ -409,8 +409,8 @@ TEST(bits_beyond)
 	ok(bits_get_count(&h, 4) > 4, "a number above the most, for others to refuse");
 }
 
-/* The kernels marks, marked and ranked against kern.h, for every kernel table, every short
- * length and some of several pieces; with many marks and with few. */
+/* Check marks, marked and ranked (kern.h) of every kernel table: all lengths below 200 and
+ * some up to 9000. */
 TEST(marks)
 {
 	enum { LONG = 9000 };

@@ -1,6 +1,6 @@
 /*
- * At each limit that ace-stream(5) sets for bodies, the largest body allowed is read and
- * the next one is refused. Bodies are zeros but for a few bytes.
+ * At each limit that ace-stream(5) sets for bodies, the largest allowed body is read and
+ * the next larger one is refused. Bodies are zeros except for a few bytes.
  */
 #include "codec/rans.h"
 #include "trip.h"
@@ -14,7 +14,7 @@ static const struct limit {
 	struct {
 		unsigned char at, byte;
 	} set[5];		/* entries of 0 change nothing */
-	const char *good, *bad;	/* what is accepted, or what is refused */
+	const char *good, *bad;	/* name of a valid case, else NULL; of an invalid one */
 } limits[] = {
 	{ CODEC_F32, 0, 0, 0, { { 0, 0 } }, "no values are no bytes", NULL },
 	{ CODEC_F32, 0, 0, 1, { { 0, 0 } }, NULL, "no values, a byte" },
@@ -84,7 +84,7 @@ static const struct limit {
 	    "qsgd: 127 levels", NULL },
 	{ CODEC_QSGD, 128, 1, 5, { { 3, 0x3f }, { 4, 254 } }, NULL,
 	    "qsgd: 128 levels" },
-	/* step 1, values predicted by the left one at level 20, symbols up to 3 */
+	/* step 1, mode LEFT, level 20, symbols up to 3 */
 	{ CODEC_ECQ, 0, 100, 0, { { 0, 0 } }, "ecq: no bytes", NULL },
 	{ CODEC_ECQ, 0, 100, 1, { { 0, 0 } }, NULL, "ecq: one byte" },
 	{ CODEC_ECQ, 0, 100, 6, { { 1, 0x80 }, { 2, 0x3f }, { 5, 64 + 20 } }, NULL,
@@ -176,7 +176,7 @@ TEST(test_values)
 	ok(value(CODEC_LOWRANK, 1, "\1\0\x80\xbf\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 	    "\0\x7f\0\0", 22, 16) == -0x1.fffffep127f, "lowrank: what is "
 	    "beyond f32 is its largest value, below 0 too");
-	/* a 2^-1, r 2: the second magnitude, negative */
+	/* q2 with a = 1/2 and r = 2; the code is the magnitude a r with the sign set */
 	ok(value(CODEC_TOPK, 2, "\1\0\x3f\0\x40\x31", 6, 8) == -1,
 	    "topk: a times r, a sign");
 	ok(value(CODEC_TOPK, 2, "\1\0\x7f\0\x7f\x21", 6, 8) ==
@@ -215,7 +215,7 @@ TEST(test_rows)
 	t.ctx.cols = 2;
 }
 
-/* qsgd: a rANS code longer than the codes. */
+/* qsgd refuses a rANS code that is longer than the codes. */
 TEST(test_longer)
 {
 	uint32_t count[RANS_SYMBOLS];
@@ -276,7 +276,7 @@ TEST(test_steps)
 	steps_of(CODEC_TCQ, "tcq:0.5");
 }
 
-/* The smallest count that a codec keeps. */
+/* A codec keeps at least one value. */
 TEST(test_at_least)
 {
 	size_t i;
@@ -307,8 +307,8 @@ farthest(const float *x, const float *y, size_t n)
 	return most;
 }
 
-/* Flip the bits of an escaped value's length one by one: what is still accepted is at
- * most 32767 steps. */
+/* Flip each bit of a body with an escaped value: values of accepted bodies are at most
+ * `limit'. */
 static void
 escapes_of(uint32_t codec, const char *plan, float far, double limit)
 {

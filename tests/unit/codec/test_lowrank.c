@@ -1,12 +1,12 @@
 /*
- * lowrank: matrices of low rank come back, others with nearly the least error.
+ * lowrank: matrices of low rank are restored; the error of others is nearly the least.
  */
 #include "trip.h"
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* Set x to a sum of `rank' outer products, as rows of cols values from column `first'
- * on. */
+/* Set x[n] to a sum of `rank' outer products, in rows of cols values; x[0] is in column
+ * `first'. */
 static void
 product(size_t n, size_t cols, size_t first, unsigned rank, double fall)
 {
@@ -39,8 +39,8 @@ exact(const char *spec, size_t n, uint32_t cols, uint64_t offset,
 	    (unsigned long)offset, trip_nmse(&t, n), len);
 }
 
-/* A falling spectrum and noise, compared with forty power iterations in f64, to which
- * PowerSGD's warm start converges. */
+/* On a falling spectrum with noise, compare the error with that of forty power iterations in
+ * f64, to which PowerSGD's warm start converges. */
 static void
 test_near_best(void)
 {
@@ -89,7 +89,7 @@ test_near_best(void)
 	    trip_nmse(&t, ROWS * COLS), best);
 }
 
-/* Make the matrix of step k: twelve products whose factors turn slowly, and noise. */
+/* Set x to the matrix of step k: twelve outer products whose factors turn slowly, and noise. */
 static void
 turned(size_t n, size_t cols, unsigned k)
 {
@@ -110,7 +110,7 @@ turned(size_t n, size_t cols, unsigned k)
 	}
 }
 
-/* Code x into *now after the previous body `was' (NULL: none). Return the error, or -1. */
+/* Code x into *now after the body `was', or NULL. Return the NMSE, or -1 on an error. */
 static double
 after(const char *spec, size_t n, const struct buf *was, struct buf *now)
 {
@@ -134,7 +134,7 @@ after(const char *spec, size_t n, const struct buf *was, struct buf *now)
 	return trip_nmse(&t, n);
 }
 
-/* PowerSGD's warm start from the previous body. */
+/* A start from the previous body (PowerSGD's warm start) has the smaller error. */
 static void
 test_warm(const char *spec)
 {

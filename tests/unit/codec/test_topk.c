@@ -25,7 +25,7 @@ nonzero(size_t from, size_t n)
 	return k;
 }
 
-/* The cost of positions compared with their entropy: with a single magnitude the body
+/* Compare the bytes of positions with their entropy: with a single magnitude the body
  * holds only positions and signs. */
 static void
 test_positions(const char *spec, double p)
@@ -39,7 +39,7 @@ test_positions(const char *spec, double p)
 	    entropy(p) + p);
 }
 
-/* Positions of all values cost nothing, those of nearly all next to nothing. */
+/* If all values are sent, positions take no bytes; if all but two are sent, a few bytes. */
 TEST(test_all)
 {
 	size_t all;
@@ -72,8 +72,8 @@ TEST(test_bound)
 	}
 }
 
-/* Half the positions of every 16th row of 256, none elsewhere: 2 bits and a sign if the
- * rows are known. */
+/* Send half the positions of every 16th row of 256 and none elsewhere: a code that learns the
+ * rows takes 2 bits and a sign per value sent. */
 TEST(test_clusters)
 {
 	size_t i, k = 0;
@@ -92,8 +92,8 @@ TEST(test_clusters)
 	    entropy((double)k / (double)TRIP_N) * (double)TRIP_N / (double)k + 1);
 }
 
-/* SparseLoCo, 64 of 4096 with 2 bits: 0.219 bits per parameter in the paper, 0.147 with
- * positions at their entropy; NMSE 0.882 in the paper. */
+/* SparseLoCo, 64 of 4096 values with 2 bits: the paper has 0.219 bits per parameter and an
+ * NMSE of 0.882; with positions at their entropy it would take 0.147 bits. */
 TEST(test_sparseloco)
 {
 	size_t i, len, good = 1;
@@ -197,7 +197,7 @@ TEST(test_kinds)
 	}
 }
 
-/* A last, shorter chunk keeps its share, rounded to the nearest number. */
+/* A last, shorter chunk keeps the same share of its values, rounded to nearest. */
 TEST(test_chunks)
 {
 	const struct kern *kern = kern_get(NULL);

@@ -5,7 +5,7 @@
 #include "codec/stat.h"
 #include "sync/select.h"
 
-/* least distortion by trying all; HUGE_VAL if nothing fits */
+/* Return the least distortion, by trying all choices; HUGE_VAL if none fits. */
 static double
 brute(const struct select_level *l, size_t n, size_t m, int64_t budget)
 {
@@ -75,7 +75,7 @@ small_fill(struct select_level *l, size_t n, size_t m, int kind)
 	}
 }
 
-/* Sum up a choice; return -1 if it has an unattainable level. */
+/* Sum the bytes and distortion of choice c; return -1 if a level is unattainable. */
 static int
 small_sums(const struct select_level *l, size_t n, size_t m, const uint8_t *c,
     int64_t *rate, double *dist)
@@ -95,8 +95,8 @@ small_sums(const struct select_level *l, size_t n, size_t m, const uint8_t *c,
 	return 0;
 }
 
-/* Return NULL or what is wrong with an answer; round: 1 plus the rounding error of sums,
- * 1 if exact. */
+/* Return what is wrong with select_budget's answer, or NULL. round: 1 plus the relative
+ * rounding error of sums. */
 static const char *
 small_wrong(const struct select_level *l, size_t n, size_t m, int64_t budget,
     double best, double round)
@@ -163,7 +163,7 @@ TEST(small_problems)
 	}
 }
 
-/* least distortion by dynamic programming over budgets up to this one */
+/* Return the least distortion, by dynamic programming over all budgets up to this one. */
 static double
 table(const struct select_level *l, size_t n, size_t m, size_t budget)
 {
@@ -187,10 +187,10 @@ table(const struct select_level *l, size_t n, size_t m, size_t budget)
 	return v;
 }
 
-#define NEAR 5e-4	/* relative distance to the best where the search gives up */
+#define NEAR 5e-4	/* relative distance to the best at which the search may end */
 
-/* Larger than the search can finish: the answer must be near the best. Distortions follow
- * the rates closely, the hardest case. */
+/* Problems that the search cannot finish: the answer must be near the best. Distortions are
+ * nearly a function of the rates, which is the hardest case. */
 TEST(larger_problems)
 {
 	enum { N = 90, M = 4, TRIALS = 150 };
@@ -226,7 +226,7 @@ TEST(larger_problems)
 	ok(open > 0 && open < TRIALS / 5, "not the best in %d of them", open);
 }
 
-static const struct stat_group quiet[SMALL_N];	/* these groups have no statistics */
+static const struct stat_group quiet[SMALL_N];	/* all 0: no statistics */
 
 /* Equation (2) by its definition: no smaller set reaches the share. */
 TEST(small_shares)
@@ -353,7 +353,7 @@ TEST(ties)
 	    wrong);
 }
 
-/* A search with many partial answers. */
+/* Run a search with many partial solutions while allocations fail (starve). */
 static enum starved
 search(void)
 {
