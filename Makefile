@@ -92,7 +92,7 @@ say     = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),$(if $(V),,@),@pri
 
 # $(call once,NAME,COMMAND): run COMMAND at the first use of NAME, after make deps
 once = $(eval $(1) := $$(shell $(2)))$($(1))
-PKGS        = libarchive liblz4 libxxhash jansson libsodium libzstd
+PKGS        = libarchive liblz4 libxxhash jansson libsodium
 # the versions that have all functions that we call
 PKGS_ENOUGH = $(PKGS) 'libxxhash >= 0.8.0' 'libsodium >= 1.0.14'
 PKG_CFLAGS  = $(call once,PKG_CFLAGS,pkg-config --cflags $(PKGS))

@@ -13,7 +13,6 @@ class AceShards < Formula
   depends_on :linux
   depends_on "lz4"
   depends_on "xxhash"
-  depends_on "zstd"
 
   def install
     system "make", "install", "DEPS=no", "PREFIX=#{prefix}"

@@ -8,7 +8,6 @@
   xxHash,
   jansson,
   libsodium,
-  zstd,
   openblas,
   bats,
   file,
@@ -37,7 +36,6 @@ stdenv.mkDerivation (finalAttrs: {
     xxHash
     jansson
     libsodium
-    zstd
   ];
 
   makeFlags = [

@@ -18,7 +18,6 @@
 #include "codec/codec.h"
 #include "codec/exact.h"
 #include "format/frame.h"
-#include "model/delta.h"
 #include "model/model.h"
 #include "model/receivers.h"
 #include "model/series.h"
@@ -48,7 +47,6 @@ struct diff {
 	const struct opts *o;
 	struct model old, new;
 	int whole;		/* 1: there is no old model */
-	struct delta_head head;	/* head of NEW, if it is a directory of changes */
 	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
 	struct model_note note;
 	struct pool *pool;
@@ -192,25 +190,6 @@ release(struct diff *d)
 	shard_release(&d->sh);
 }
 
-/* Open path[0] as OLD and path[1], a directory of changes, as NEW. */
-static int
-open_delta(struct diff *d, char **path, struct err *e)
-{
-	const uint64_t base = d->o->sh.base_version;
-	int r;
-
-	if (d->whole)
-		return err_set(e, ERR_USAGE, "'%s' describes changes to a model: "
-		    "give that model as well, OLD and NEW", path[0]);
-	if (base != 0 && base != d->head.base)
-		return err_set(e, ERR_DATA, "mismatch: '%s' changes version %llu, "
-		    "but --base-version is %llu", path[1],
-		    (unsigned long long)d->head.base, (unsigned long long)base);
-	if ((r = model_open(&d->old, path[0], e)) < 0)
-		return r;
-	return delta_open(&d->new, &d->old, path[1], &d->head, e);
-}
-
 /* Return 0 if both models have the same tensors; warn if their metadata differ. */
 static int
 alike(const struct diff *d, char **path, struct err *e)
@@ -235,10 +214,6 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 	d->whole = n == 1;
 	if (n < 1 || n > 2)
 		return err_set(e, ERR_USAGE, "expected OLD and NEW, or one model, found %zu", n);
-	if ((r = delta_head(path[n - 1], &d->head, e)) < 0)
-		return r;
-	if (d->head.is)
-		return open_delta(d, path, e);
 	if ((r = model_open(&d->new, path[n - 1], e)) < 0 ||
 	    (!d->whole && (r = model_open(&d->old, path[0], e)) < 0))
 		return r;
@@ -260,10 +235,6 @@ begin(struct diff *d, struct err *e)
 	if ((r = shard_copy(&d->sh, &d->o->sh, e)) < 0)
 		return r;
 	d->sh.kind = SHARD_MODEL;
-	if (d->head.is) {
-		d->sh.step = d->sh.step != 0 ? d->sh.step : d->head.version;
-		d->sh.base_version = d->head.base;
-	}
 	if (!d->whole) {
 		d->sh.flags |= SHARD_PREDICTED;
 		if ((r = text_set(&d->sh.kv, SHARD_KEY_PREDICT,

@@ -16,7 +16,6 @@
 #include "base/progress_bar.h"
 #include "format/reader.h"
 #include "format/receipt.h"
-#include "model/delta.h"
 #include "model/model.h"
 #include "model/receivers.h"
 #include "model/series.h"
@@ -28,7 +27,6 @@ struct opts {
 	struct filter *f;	/* the program's: threads */
 	enum { APPLY, STAGE, COMMIT } act;
 	int way;		/* enum replace_way */
-	const char *delta;	/* directory for the changed tensors, or NULL */
 	const char *receiver;	/* name in the receipt, or NULL */
 };
 
@@ -46,7 +44,6 @@ struct patch {
 	const struct opts *o;
 	struct model m;
 	struct replace replace;
-	struct delta *delta;
 	struct series s;	/* the patches that were read */
 	size_t which;		/* the first patch to apply */
 	unsigned char *touched;	/* [files] 1: the file changes */
@@ -147,7 +144,6 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 {
 	const unsigned char *new;
 	struct model_span span;
-	int r;
 
 	if (s->bad.code != ERR_OK && x->bad.code == ERR_OK)
 		x->bad = s->bad;
@@ -156,9 +152,6 @@ put_group(struct patch *x, const struct slot *s, struct err *e)
 		return 0;
 	model_span(&x->m, s->group, &span);
 	new = s->n > 0 ? s->new : s->old;
-	if (x->delta != NULL &&
-	    (r = delta_group(x->delta, &span, s->old, new, e)) < 0)
-		return r;
 	return replace_group(&x->replace, &span, s->old, new, x->after[s->group], e);
 }
 
@@ -256,18 +249,6 @@ step_of(const struct patch *x)
 	    p[0].base : 0;
 }
 
-/* Return the last patch whose base is the result of the whole series; s.n: none. */
-static size_t
-idle(const struct patch *x)
-{
-	size_t i = x->s.n;
-
-	while (i > 0 && memcmp(x->s.p[i - 1].before, x->s.p[x->s.n - 1].after,
-	    MODEL_HASH) != 0)
-		i--;
-	return i > 0 ? i - 1 : x->s.n;
-}
-
 /* Return which model x->m is: the base of the patches (BASE), their result (TARGET), or one
  * in between (LATER), which needs fewer patches.  -ERR_DATA for any other model. */
 static int
@@ -287,12 +268,8 @@ judge(struct patch *x, struct err *e)
 		i--;
 	if ((step = step_of(x)) != 0)
 		x->is_step = step;
-	if (i == n) {
-		if (x->delta == NULL || (i = idle(x)) == n || i == x->which)
-			return TARGET;
-		x->which = i;
-		return LATER;
-	}
+	if (i == n)
+		return TARGET;
 	if (!p[x->which].whole &&
 	    memcmp(p[x->which].before, x->is, MODEL_HASH) != 0) {
 		if (i == 0)
@@ -329,32 +306,6 @@ needed(struct patch *x)
 	return k > i ? k : i;
 }
 
-/* Begin the directory of changes (--output), if the changes can be written in that form. */
-static int
-begin_delta(struct patch *x, struct err *e)
-{
-	const struct opts *o = x->o;
-	size_t i;
-	int fd, r;
-
-	delta_free(x->delta);
-	x->delta = NULL;
-	if (o->delta == NULL)
-		return 0;
-	for (i = x->which; i < x->s.n; i++)
-		if (x->s.p[i].whole)
-			return err_set(e, ERR_DATA, "mismatch: the patch holds a "
-			    "whole model, so what changed is unknown: leave out "
-			    "--output '%s'", o->delta);
-	if (x->s.p[x->s.n - 1].step <= x->s.p[x->which].base)
-		return err_set(e, ERR_DATA, "mismatch: the patch is from step %llu to "
-		    "%llu: for --output give ace-diff a --base-version below its --step",
-		    (unsigned long long)x->s.p[x->which].base,
-		    (unsigned long long)x->s.p[x->s.n - 1].step);
-	r = statedir_scratch(&x->replace.dir, &fd, e);
-	return r < 0 ? r : delta_create(&x->delta, &x->m, fd, e);
-}
-
 /* Write the next model or the journal; if the model is LATER, again with fewer patches. */
 static int
 make_next(struct patch *x, struct err *e)
@@ -364,8 +315,7 @@ make_next(struct patch *x, struct err *e)
 
 	do {
 		replace_discard(&x->replace);
-		if ((r = begin_delta(x, e)) < 0 ||
-		    (r = replace_begin(&x->replace, &x->m, x->touched,
+		if ((r = replace_begin(&x->replace, &x->m, x->touched,
 		    (enum replace_way)o->way, o->act == STAGE, e)) < 0 ||
 		    (r = each_group(x, x->which, e)) < 0)
 			return r;
@@ -397,12 +347,6 @@ make(struct patch *x, struct err *e)
 	int r, is;
 
 	if ((r = room(x, e)) < 0 || (r = is = make_next(x, e)) < 0)
-		return r;
-	/* place the delta first: after a kill in between, the next call writes it again */
-	if (x->delta != NULL &&
-	    memcmp(x->s.p[x->which].before, x->is, MODEL_HASH) == 0 &&
-	    (r = delta_place(x->delta, o->delta, last->step,
-	    x->s.p[x->which].base, e)) < 0)
 		return r;
 	if (is == TARGET)
 		return already(x);
@@ -486,7 +430,6 @@ from_input(struct patch *x, struct err *e)
 		return r < 0 ? r : k;
 	last = x->s.n > 0 ? &x->s.p[x->s.n - 1] : NULL;
 	if (last != NULL && x->replace.staged && x->o->act == STAGE &&
-	    x->o->delta == NULL &&
 	    memcmp(x->replace.ready.hash, last->after, MODEL_HASH) == 0 &&
 	    replace_still(&x->replace, &own) == 0)
 		return 0;
@@ -496,8 +439,6 @@ from_input(struct patch *x, struct err *e)
 	if ((r = look_again(x, e)) < 0 || x->s.n == 0)
 		return r;
 	x->which = needed(x);
-	if (x->which == x->s.n && x->o->delta != NULL)
-		x->which = idle(x);
 	if (x->which == x->s.n)
 		return already(x);
 	if ((r = make(x, e)) < 0)
@@ -538,8 +479,6 @@ measure(struct patch *x, struct err *e)
 	if (!x->measured) {
 		if ((r = room(x, e)) < 0)
 			return r;
-		delta_free(x->delta);
-		x->delta = NULL;
 		if ((r = each_group(x, x->s.n, e)) < 0 ||
 		    (r = model_same(&x->m, e)) < 0)
 			return r;
@@ -585,7 +524,6 @@ answer(struct patch *x, struct writer *w, int r, struct err *e)
 static void
 release(struct patch *x)
 {
-	delta_free(x->delta);
 	series_release(&x->s);
 	replace_close(&x->replace);
 	close_model(x);
@@ -605,9 +543,6 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (o->act == STAGE && o->way == REPLACE_PLACE)
 		return err_set(e, ERR_USAGE, "--way in-place and --stage exclude "
 		    "each other: a model changed in place cannot be staged");
-	if (o->act == COMMIT && o->delta != NULL)
-		return err_set(e, ERR_USAGE, "--output and --commit exclude each "
-		    "other: give --output with --stage");
 	if (o->receiver != NULL && (r = receivers_name(o->receiver, e)) == 0)
 		r = filter_out(o->f, &w, e);
 	if (r == 0 && (r = replace_open(&x.replace, path[0], o->f->cli, e)) == 0)
@@ -638,8 +573,6 @@ static const struct opt options[] = {
 	{ 0, "commit", NULL, "put what was staged in the model's place",
 	    OPT_CALL(set_act), .value = COMMIT },
 	{ 0, "way", "WAY", NULL, OPT_WORD(struct opts, way, replace_ways) },
-	{ 'o', "output", "DIR", "write what changed into DIR, as SGLang reads it",
-	    OPT_PATH(struct opts, delta, OPT_DIR) },
 	{ 0, "receipt", "NAME", "answer as receiver NAME, with the model it has then",
 	    OPT_TEXT(struct opts, receiver) },
 	FILTER_OPT_THREADS,
@@ -653,7 +586,7 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-patch",
-			.usage = "[--stage | --commit] [--way WAY] [-o DIR]\n"
+			.usage = "[--stage | --commit] [--way WAY]\n"
 			    "    [--receipt NAME] MODEL <PATCH",
 			.about = "Makes the next model of a model with a patch.",
 			.examples = "ace-patch model.safetensors <step7.aceg\n"

@@ -257,8 +257,6 @@ _ace() {
 		kind='free' ;;
 	ace-patch:--sandbox)
 		kind='auto require off' ;;
-	ace-patch:-o | ace-patch:--output)
-		kind='dir' ;;
 	ace-patch:--receipt | ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
 		kind='free' ;;
 	ace-patch:--way)
@@ -416,7 +414,7 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --bandwidth --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-patch)
-		opts='--stage --commit --way -o --output --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--stage --commit --way --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)

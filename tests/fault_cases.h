@@ -133,7 +133,6 @@ static const struct fault_case cases[] = {
 	{ "patch-in-place", MODELS, "ace-patch --way in-place D/m < p > out",
 	    FUZZY },
 	{ "patch-stage", MODELS, "ace-patch --stage D/m < p > out", FUZZY },
-	{ "patch-output", MODELS, "ace-patch -o D/out D/m < p > out", FUZZY }
 };
 
 #endif

@@ -112,8 +112,6 @@ static const struct fault_case refuse_more[] = {
 	{ "diff-threads", MODELS, "ace-diff -T 3 m0 m1", 0 },
 	{ "diff-whole", MODELS, "ace-diff m1", 0 },
 	{ "diff-output", MODELS, "ace-diff -o D/patch m0 m1", 0 },
-	{ "diff-delta", MODELS "ace-patch -o d m0 <p; cp D/m m0; ",
-	    "ace-diff m0 d", 0 },
 	{ "patch-whole", MODELS "ace-diff m1 >p; ",
 	    "ace-patch --way copy D/m < p", FUZZY },
 	{ "patch-receipt", MODELS, "ace-patch --receipt edge1 D/m < p", FUZZY },

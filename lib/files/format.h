@@ -13,7 +13,6 @@
 #include "base/num.h"
 #include "format/schema.h"
 
-struct buf;
 struct err;
 struct io;
 struct text_kv;
@@ -66,16 +65,8 @@ uint64_t format_unnoted(const struct format_source *s);
 /* Return the position at which the data of a safetensors file begins.  The data has no
  * holes and is in the schema's order. */
 uint64_t format_where(const struct format_source *s);
-/* Call fn for each tensor that a model.safetensors.index.json names, with its file, and
- * `about' for each text or integer in its metadata. fn and about may be NULL. */
-int safetensors_index(const char *path, format_pair_fn *fn,
-    format_pair_fn *about, void *arg, struct err *e);
-/* Write a JSON string with its quotes. */
-int safetensors_quote(struct buf *b, const char *s, struct err *e);
-/* Write a tensor's entry in the table of a safetensors file: its data begins at *at; set
- * *at to their end. */
-int safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
-    unsigned dtype, uint64_t *at, struct err *e);
+/* Call fn for each tensor that a model.safetensors.index.json names, with its file. */
+int safetensors_index(const char *path, format_pair_fn *fn, void *arg, struct err *e);
 /* Read the next n values in canonical order, as f32: exactly n, or an error.
  * A value that f32 cannot hold exactly is refused, with the tensor's name and
  * the index, unless it is f64 and opts.round is set.  A finite value beyond the range of f32

@@ -195,7 +195,7 @@ safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
 
 	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 && key != NULL) {
 		r = safetensors_json(t, '"', max, &value, e);
-		if (r == 0 && fn != NULL)
+		if (r == 0)
 			r = fn(arg, json_string_value(key),
 			    json_string_value(value), e);
 		json_decref(key);
@@ -475,36 +475,13 @@ safetensors_open(struct format_source *s, const struct format_opts *o, struct er
 
 /* ---- the index of many files ---- */
 
-/* Call about for each text and integer in the metadata, unless it is not an object. */
+/* Parse an object; only weight_map is used. */
 static int
-safetensors_about(struct safetensors_text *t, format_pair_fn *about, void *arg,
+safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn, void *arg,
     struct err *e)
 {
-	const char *name;
-	char number[24];
-	json_t *all, *value;
-	int r = safetensors_any(t, &all, e);
-
-	if (r == 0 && about != NULL)
-		json_object_foreach(all, name, value) {
-			(void)snprintf(number, sizeof(number), "%lld",
-			    (long long)json_integer_value(value));
-			if ((json_is_string(value) || json_is_integer(value)) &&
-			    (r = about(arg, name, json_is_string(value) ?
-			    json_string_value(value) : number, e)) < 0)
-				break;
-		}
-	json_decref(all);
-	return r;
-}
-
-/* Parse an object; only weight_map and metadata are used. */
-static int
-safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn,
-    format_pair_fn *about, void *arg, struct err *e)
-{
 	json_t *key, *value;
-	int first = 1, maps = 0, abouts = 0;
+	int first = 1, maps = 0;
 	int r = safetensors_want(t, '{', e);
 
 	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 && key != NULL) {
@@ -513,9 +490,6 @@ safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn,
 			r = maps++ == 0 ? safetensors_pairs(t, SAFETENSORS_ENTRY,
 			    fn, arg, e) : safetensors_bad(t, "\"weight_map\" occurs "
 			    "twice", e);
-		else if (strcmp(json_string_value(key), "metadata") == 0)
-			r = abouts++ == 0 ? safetensors_about(t, about, arg, e) :
-			    safetensors_bad(t, "\"metadata\" occurs twice", e);
 		else
 			r = safetensors_any(t, &value, e);
 		json_decref(key);
@@ -526,8 +500,7 @@ safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn,
 }
 
 int
-safetensors_index(const char *path, format_pair_fn *fn, format_pair_fn *about,
-    void *arg, struct err *e)
+safetensors_index(const char *path, format_pair_fn *fn, void *arg, struct err *e)
 {
 	struct format_source s = { .name = path, .fd = -1 };
 	struct safetensors_text t = { .s = &s };
@@ -542,7 +515,7 @@ safetensors_index(const char *path, format_pair_fn *fn, format_pair_fn *about,
 	else if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
 		r = -ERR_SYS;
 	else
-		r = safetensors_index_of(&t, fn, about, arg, e);
+		r = safetensors_index_of(&t, fn, arg, e);
 	alloc_free(t.p);
 	io_free(s.io);
 	return r;
@@ -579,7 +552,8 @@ const struct backend_in safetensors_in = {
 
 /* ---- writing ---- */
 
-int
+/* Write a JSON string with its quotes. */
+static int
 safetensors_quote(struct buf *b, const char *s, struct err *e)
 {
 	json_t *j = json_string(s);
@@ -615,7 +589,8 @@ safetensors_put_notes(struct buf *b, const struct text_kv *kv, struct err *e)
 	return any && r == 0 ? buf_puts(b, "}", e) : r;
 }
 
-int
+/* Write a tensor's entry in the table: its data begins at *at; set *at to their end. */
+static int
 safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
     unsigned dtype, uint64_t *at, struct err *e)
 {

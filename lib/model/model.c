@@ -327,7 +327,7 @@ find_files(struct model *m, struct index *x, struct err *e)
 			return -ERR_SYS;
 		if (model_stat(AT(index), 0, &st) == 0) {
 			file_looks(&m->index, &st);
-			r = safetensors_index(index, index_add, NULL, x, e);
+			r = safetensors_index(index, index_add, x, e);
 			r = r < 0 ? err_file(e, r, index) : 0;
 		} else
 			r = file_add(m, 0, MODEL_SINGLE, alloc_path(m->path,
@@ -369,8 +369,6 @@ model_close(struct model *m)
 	size_t i;
 
 	for (i = 0; i < m->nfiles; i++) {
-		if (m->file[i].lent)
-			continue;
 		if (m->file[i].fd >= 0)
 			(void)close(m->file[i].fd);
 		alloc_free(m->file[i].name);
@@ -384,16 +382,6 @@ model_close(struct model *m)
 }
 
 /* ---- groups ---- */
-
-ssize_t
-model_find(const struct model *m, const char *name)
-{
-	const struct schema *s = &m->schema;
-	const struct schema_tensor *t = s->n == 0 ? NULL : bsearch(&name, s->t, s->n,
-	    sizeof(*s->t), by_name);
-
-	return t != NULL ? t - s->t : -1;
-}
 
 void
 model_span(const struct model *m, uint32_t g, struct model_span *out)
@@ -464,7 +452,7 @@ model_same(const struct model *m, struct err *e)
 	int r = m->index.path != NULL ? file_same(&m->index, NULL, e) : 0;
 
 	for (i = 0; i < m->nfiles && r == 0; i++)
-		r = m->file[i].made ? 0 : file_same(&m->file[i], NULL, e);
+		r = file_same(&m->file[i], NULL, e);
 	return r;
 }
 

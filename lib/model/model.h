@@ -12,7 +12,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/alloc.h"
 #include "format/schema.h"
@@ -35,8 +34,6 @@ struct model_file {
 	int fd;			/* open for reading */
 	uint64_t size, inode;	/* inode 0: the file is absent */
 	uint64_t links, looks, changed;	/* looks, changed: model_looks with all = 0, 1 */
-	int made;		/* 1: fd is an unnamed file that we made from path */
-	int lent;		/* 1: borrowed from another model, which closes it */
 };
 
 /* Where a tensor's bytes are. */
@@ -62,8 +59,6 @@ struct model {
  * tensor or file that is not valid.  path must outlive m. */
 int model_open(struct model *m, const char *path, struct err *e);
 void model_close(struct model *m);
-/* Return the number of a tensor, or -1. */
-ssize_t model_find(const struct model *m, const char *name);
 
 /* A group. */
 struct model_span {

@@ -112,9 +112,8 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	# a damaged patch does not change the staged model
 	head -c 1000 other >short
 	exits 3 ace-patch --stage m <short
-	# the same patch again, now with -o
-	exits 0 ace-patch --stage -o changed m <step.aceg
-	[ -e changed/model.safetensors.index.json ]
+	# the same patch again
+	exits 0 ace-patch --stage m <step.aceg
 	exits 0 ace-patch --commit m
 	is m new
 	cp old m
@@ -639,7 +638,7 @@ renamed() {
 	is m new
 }
 
-@test "several patches with --stage, and with -o" {
+@test "several patches with --stage" {
 	ace-diff -s 8 --base-version 7 new third >next
 	cat step.aceg next >all
 	cp old m
@@ -648,49 +647,19 @@ renamed() {
 	exits 0 ace-patch --commit m
 	is m third
 	grep -q "^step 8$" m.ace-patch/marker
-	for how in "" "--stage" "--way in-place"; do
-		rm -rf m m.ace-patch d
-		cp old m
-		exits 0 ace-patch -o d $how m <all
-		grep -q '"version":"000008","base_version":"000006"' d/model.safetensors.index.json
-		ace-diff old d >again
-		cp old m2
-		exits 0 ace-patch m2 <again
-		is m2 third
-	done
-	# if m is at step 7 already, the directory has only the patch from step 7 to step 8
-	rm -rf m m.ace-patch d
+	# m is at step 7 already
+	rm -rf m m.ace-patch
 	cp new m
-	exits 0 ace-patch -o d m <all
-	is m third
-	grep -q '"version":"000008","base_version":"000007"' d/model.safetensors.index.json
-	ace-diff -s 7 new >whole
-	cat whole next >bad
-	rm -rf m m.ace-patch d
-	cp old m
-	exits 3 ace-patch -o d m <bad
-	says "the patch holds a whole model, so what changed is unknown: leave out --output 'd'; 'm' stays as it is$"
-	same m old
-	[ ! -e d ]
-	exits 0 ace-patch m <step.aceg
-	ace-diff -s 6 third old >back
-	cat next back >bad
-	exits 3 ace-patch -o d m <bad
-	says "the patch is from step 7 to 6: for --output give ace-diff a --base-version below its --step.*; 'm' stays at step 7$"
+	exits 0 ace-patch --stage m <all
 	same m new
+	exits 0 ace-patch --commit m
+	is m third
 }
 
-@test "a patch that changes nothing: a new step, and -o writes a directory without tensors" {
+@test "a patch that changes nothing: a new step" {
 	ace-diff -s 8 --base-version 7 new new >same.aceg
 	cp old m
 	exits 0 ace-patch m <step.aceg
-	for _ in 1 2; do
-		exits 0 ace-patch -o d m <same.aceg
-		[ "$(ls d)" = model.safetensors.index.json ]
-		grep -q '"version":"000008","base_version":"000007"' d/*.json
-		rm -r d
-		rm -r m.ace-patch
-	done
 	exits 0 ace-patch m <same.aceg
 	is m new
 	grep -q "^step 8$" m.ace-patch/marker
@@ -700,10 +669,8 @@ renamed() {
 	# the same after a patch that changes something
 	cat step.aceg same.aceg >all
 	cp old m
-	exits 0 ace-patch -o d m <all
+	exits 0 ace-patch m <all
 	is m new
-	[ "$(ls d | wc -l)" -eq 2 ]
-	grep -q '"version":"000008","base_version":"000006"' d/*.json
 }
 
 @test "a lost marker is made again: the model's hash gives the step" {
@@ -730,13 +697,12 @@ renamed() {
 	cp old m
 	for bad in "-T 257" "-T -1" "-T x" "--max-elements 0" "--max-elements -1" \
 	    "--max-elements 1099511627777" "--way rename" "--receipt $(printf 'x%.0s' {1..257})" \
-	    "--commit --stage" "--commit -o d" "--stage --way in-place"; do
+	    "--commit --stage" "--stage --way in-place"; do
 		exits 2 ace-patch $bad m <step.aceg
 	done
 	exits 2 ace-patch m old <step.aceg
 	same m old
 	[ ! -e m.ace-patch ]
-	[ ! -e d ]
 	# the largest and the smallest values of options
 	exits 0 ace-patch -T 256 --max-elements 1099511627776 m <step.aceg
 	is m new

@@ -108,7 +108,7 @@ odd=$'work 2026/it\'s "100%" of $HOME & #1 [a] (b); f\303\274r  all'
 	tree "$odd"
 	# write the files of the slow part of .packaging/musl
 	mkdir -p "$libs/lib/pkgconfig" "$libs/include"
-	for f in libarchive liblz4 libxxhash jansson libsodium libzstd; do
+	for f in libarchive liblz4 libxxhash jansson libsodium; do
 		cp bin/x.pc "$libs/lib/pkgconfig/$f.pc"
 	done
 	cp bin/stand-in "$libs/cc"

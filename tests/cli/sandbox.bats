@@ -142,7 +142,7 @@ rows() {
 	cat >want <<-'E'
 	dir --cache ace-expand, ace-step
 	dir --feedback ace-expand
-	dir --output ace-archive extract, ace-patch
+	dir --output ace-archive extract
 	dir --spool ace-aggregate, ace-inspect audit, ace-recv
 	dir --state ace-ack, ace-compress, ace-diff, ace-edge, ace-expand, ace-inspect audit, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
