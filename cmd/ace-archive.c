@@ -234,7 +234,7 @@ create(void *arg, char **path, size_t n, struct err *e)
 	if (k == 0 && (k = arc_finish(x->out, e)) == 0)
 		k = io_commit(io, IO_SYNC_FULL, e);
 	if (k == 0)
-		cli_say(o->f->cli, 1, "%zu shards", x->entries);
+		cli_say(o->f->cli, 1, "shards packed: %zu", x->entries);
 	if (k == 0 && x->again != 0)
 		cli_say(o->f->cli, 1, "repeated shards stored once: %zu", x->again);
 	arc_free(x->out);
@@ -325,7 +325,7 @@ extract(void *arg, char **path, size_t n, struct err *e)
 	if (k == 0 && x.n == 0)
 		k = pick_none(&o->pick, NULL, e);
 	if (k == 0)
-		cli_say(o->f->cli, 1, "%llu shards", (unsigned long long)x.n);
+		cli_say(o->f->cli, 1, "shards extracted: %llu", (unsigned long long)x.n);
 	return k;
 }
 

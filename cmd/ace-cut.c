@@ -47,9 +47,9 @@ cut_data(struct cut *x, struct reader *r, struct err *e)
 		if (!pick_tensor(x->o->tensor, sc->t[span.tensor].name))
 			continue;
 		if (!codec_values(rec[i].codec, rec[i].param))
-			return reader_place(r, err_set(e, ERR_DATA, "mismatch: "
-			    "tensor '%.160s' is not f32, the only type that --tensor "
-			    "cuts: leave --tensor out", sc->t[span.tensor].name), e);
+			return reader_place(r, err_set(e, ERR_DATA, "mismatch: --tensor cannot "
+			    "cut '%.160s', which has the bits of %s: leave --tensor out", sc->t[
+			    span.tensor].name, schema_dtype_name(sc->t[span.tensor].dtype)), e);
 		if ((k = reader_fetch(r, e)) < 0 || (k = values_decode(r,
 		    &rec[i], x->x, x->cap, &len, e)) < 0)
 			break;

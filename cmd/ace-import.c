@@ -47,7 +47,9 @@ format_within(const char *path, struct err *e)
 	size_t n = 0;
 	int r, f = -1;
 
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+	if (stat(path, &st) < 0)
+		return err_sys(e, "'%s'", path);
+	if (S_ISREG(st.st_mode)) {
 		if ((r = io_open(&io, path, e)) < 0)
 			return r;
 		r = io_read(io, p, sizeof(p), &n, e);
@@ -119,7 +121,7 @@ describe(const struct opts *o, uint64_t i,
 	int r = shard_copy(sh, &o->sh, e);
 
 	if (r == 0 && step != NULL && (r = num_u64(&i, step, sh->step, UINT64_MAX,
-	    "step in the file's metadata", e)) == 0)
+	    "--many: step in a file's metadata", e)) == 0)
 		i -= sh->step;
 	sh->step += i;
 	sh->base_version += o->based ? i : 0;

@@ -210,12 +210,13 @@ temp_new(char *path, mode_t mode, int exact)
 static int
 temp_make(char *path, mode_t mode, int exact, int *fd, struct err *e)
 {
+	const int n = (int)(strlen(path) - (sizeof(TEMP_NAME) - 1));
 	struct stat st;
 	int locked;
 
 	for (;;) {
 		if ((*fd = temp_new(path, mode, exact)) < 0)
-			return err_sys(e, "'%s'", path);
+			return err_sys(e, "'%.*s'", n, path);
 		locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
 		/* on a file system without locks temp_sweep removes nothing */
 		if (!locked && errno != EWOULDBLOCK)
@@ -228,7 +229,7 @@ temp_make(char *path, mode_t mode, int exact, int *fd, struct err *e)
 		(void)close(*fd);
 		temp_leave(path);
 	}
-	(void)err_sys(e, "'%s'", path);
+	(void)err_sys(e, "'%.*s'", n, path);
 	(void)close(*fd);
 	temp_remove(path);
 	return -ERR_SYS;

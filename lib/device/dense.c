@@ -33,8 +33,8 @@ dense_first(struct dense *d, enum shard_kind kind, struct err *e)
 	int k = reader_to_shard(d->r, e);
 
 	if (k == 0 || (k > 0 && reader_shard(d->r)->kind != (uint32_t)kind))
-		k = err_set(e, ERR_DATA, "corrupt: the first shard is not of kind %s",
-		    shard_kind_name(kind));
+		k = err_set(e, ERR_DATA, "corrupt: first shard: kind %s, expected %s", k == 0 ?
+		    "none" : shard_kind_name(reader_shard(d->r)->kind), shard_kind_name(kind));
 	if (k < 0)
 		return reader_blame(d->r, k, e);
 	return values_begin(&d->v, d->r, e);

@@ -93,8 +93,8 @@ feedback_cache_how(float *rho, const struct shard *sh, const char **base,
 		return err_set(e, ERR_DATA, "corrupt: the shard is a difference, but lacks "
 		    "key %s", how == NULL ? SHARD_KEY_PREDICT : SHARD_KEY_HISTORY);
 	if (strncmp(how, "cache:", 6) != 0)
-		return err_set(e, ERR_DATA, "unsupported: feedback '%.40s' is unknown: a "
-		    "newer release of ace may read it", how);
+		return err_set(e, ERR_DATA, "unsupported: the shard is a difference of form "
+		    "'%.40s', expected cache:R (ace-patch applies '" SHARD_PREDICT_PATCH "')", how);
 	d = strtod(how + 6, &end);
 	if (*end != '\0' || end == how + 6 || !(d >= 0 && d <= 1))
 		return err_set(e, ERR_DATA, "corrupt: feedback '%.40s' is not cache:R "

@@ -106,8 +106,8 @@ learned_need(const struct learned *h, const char *name, size_t n,
     const float **x, struct err *e)
 {
 	return (*x = learned_row(h, name, n)) != NULL ? 0 : err_set(e, ERR_DATA,
-	    "mismatch: row '%s' of %zu numbers is absent from '%s' of the state, "
-	    "which another version of ace wrote: remove that file to begin anew",
+	    "mismatch: row '%s' of %zu numbers is absent from '%s' of the state: it is "
+	    "of another model or release of ace: remove that file to begin anew",
 	    name, n, h->file);
 }
 
@@ -143,7 +143,8 @@ learned_read(struct learned *h, struct reader *r, struct err *e)
 	int k;
 
 	if (sh->kind != SHARD_HISTORY)
-		return err_set(e, ERR_DATA, "corrupt: the shard is not of kind history");
+		return err_set(e, ERR_DATA, "corrupt: the shard has kind %s, expected history",
+		    shard_kind_name(sh->kind));
 	h->step = sh->step;
 	memcpy(h->run, sh->run, SHARD_ID);
 	memcpy(h->device, sh->device, SHARD_ID);
@@ -222,8 +223,8 @@ learned_number(const struct statedir *s, const char *file, const char *key,
 		text = text_get(&h.kv, key);
 		r = text != NULL;
 		if (text != NULL && num_f64(v, text, 0, 1e300, key, NULL) < 0)
-			r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is "
-			    "'%.40s', expected 0 or more", key, s->dir, h.file, text);
+			r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is '%.40s', "
+			    "expected a number from 0 on", key, s->dir, h.file, text);
 	}
 	learned_release(&h);
 	return r;

@@ -419,8 +419,8 @@ format_last(struct format_source *s, struct err *e)
 	r = io_read(s->io, &c, 1, &got, e);
 	if (r < 0 || got == 0)
 		return r;
-	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' has bytes after its "
-	    "last value", s->name);
+	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' has bytes after the "
+	    "last value of its shape", s->name);
 }
 
 int

@@ -250,8 +250,8 @@ npy_read(struct npy_head *h, npy_get *get, void *from, const char *what, struct 
 		n = bytes_le32(b + 8);
 	}
 	if (n > NPY_MAX_HEAD)
-		return err_set(e, ERR_DATA, "limit: the head of %s has %zu bytes, at "
-		    "most %d", what, n, NPY_MAX_HEAD);
+		return err_set(e, ERR_DATA, "limit: the head of %s has %zu bytes, "
+		    "expected at most %d", what, n, NPY_MAX_HEAD);
 	if ((text = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
 	if ((r = npy_exact(get, from, text, n, what, e)) == 0)

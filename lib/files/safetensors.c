@@ -307,10 +307,10 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 		return r;
 	size = dtype_bytes(d.dtype, sc->t[sc->n - 1].numel);
 	if (span[1] - span[0] != size)
-		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has bytes "
-		    "%llu to %llu, but its shape needs %llu", name, t->s->name,
-		    (unsigned long long)span[0], (unsigned long long)span[1],
-		    (unsigned long long)size);
+		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has %llu bytes "
+		    "(data_offsets %llu,%llu), but its shape needs %llu", name, t->s->name,
+		    (unsigned long long)(span[1] - span[0]), (unsigned long long)span[0],
+		    (unsigned long long)span[1], (unsigned long long)size);
 	return safetensors_span(spans, span, sc->n - 1, e);
 }
 
@@ -395,10 +395,9 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 		else
 			moved += p->tensor != k++;
 		if (p->begin != at)
-			return err_set(e, ERR_DATA, "corrupt: '%s' has %s before "
-			    "tensor '%s'", s->name, p->begin > at ? "a hole" :
-			    "an overlap", p->tensor != SIZE_MAX ?
-			    from->t[p->tensor].name : "(one that is left out)");
+			return err_set(e, ERR_DATA, "corrupt: '%s' has %s before byte %llu "
+			    "of its data, where a tensor begins", s->name, p->begin > at ?
+			    "a hole" : "an overlap", (unsigned long long)p->begin);
 		at = p->end;
 	}
 	to.group_size = from->group_size;

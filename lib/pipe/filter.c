@@ -138,7 +138,8 @@ filter_schema(void *arg, const struct opt *row, const char *path, struct err *e)
 		return k;
 	k = reader_blame(r, reader_to_shard(r, e), e);
 	if (k >= 0 && reader_schema(r) == NULL)
-		k = err_set(e, ERR_DATA, "mismatch: '%s' has no schema: give a stream with one", path);
+		k = err_set(e, ERR_DATA, "mismatch: --schema '%s' has no schema: give a "
+		    "stream that has one", path);
 	if (k >= 0)
 		k = schema_copy(&f->schema, reader_schema(r), e);
 	reader_free(r);
@@ -217,8 +218,7 @@ filter_rest(struct reader *r, struct writer *w, struct err *e)
 		if ((k = writer_pass(w, r, e)) < 0)
 			return k;
 	}
-	return k < 0 ? k : err_set(e, ERR_DATA, "truncated: the stream ends before "
-	    "its first shard is complete");
+	return k;	/* < 0: the reader reports the end of a stream inside a shard */
 }
 
 int

@@ -142,8 +142,8 @@ sign_key_read(const char *path, struct err *e)
 	from = strstr((const char *)b.p, first);
 	to = from != NULL ? strstr(from, last) : NULL;
 	if (to == NULL)
-		(void)err_set(e, ERR_DATA, "'%s' is not a PEM file with a "
-		    "private key without a passphrase", path);
+		(void)err_set(e, ERR_DATA, "'%s' is not a PEM file with a private key, or "
+		    "the key has a passphrase: make one with openssl, see ace-sign(1)", path);
 	else if (sign_der(seed, sign_secret, sizeof(sign_secret),
 	    from + sizeof(first) - 1, (size_t)(to - from) - sizeof(first) + 1) < 0)
 		(void)err_set(e, ERR_DATA, "the key in '%s' is not an Ed25519 "
@@ -223,8 +223,8 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 		return -ERR_SYS;
 	k = &r->key[r->n];
 	if (sign_der(k->key, sign_public, sizeof(sign_public), key, strlen(key)) < 0)
-		return err_set(e, ERR_DATA, "the key of '%.80s' is not an "
-		    "Ed25519 key in base64", name);
+		return err_set(e, ERR_DATA, "the key of '%.80s' is not an Ed25519 key in "
+		    "base64: take it from openssl pkey -pubout", name);
 	if ((k->device = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;
 	r->n++;
@@ -304,8 +304,8 @@ sign_check(const struct sign_ring *r, const char *device,
 		if (crypto_sign_verify_detached(p + 8 + SIGN_KEY, hash,
 		    sizeof(hash), r->key[i].key) == 0)
 			return 0;
-		return err_set(e, ERR_DATA, "mismatch: the signature names a "
-		    "key of '%.80s', but does not fit this shard", device);
+		return err_set(e, ERR_DATA, "mismatch: the signature with the key of '%.80s' is "
+		    "not valid: the shard was changed after it was signed", device);
 	}
 	return err_set(e, ERR_REFUSED, named ? "the shard of '%.80s' is signed with a "
 	    "key that the key ring does not list for it" : "the key ring has no key "

@@ -276,8 +276,8 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 			return k;
 	}
 	if (k == 0 && s->given == 0)
-		return err_set(e, ERR_DATA, "corrupt: no entry of the archive is a "
-		    "gradient-shard stream");
+		return err_file(e, err_set(e, ERR_DATA, "corrupt: no entry of the archive is "
+		    "a gradient-shard stream"), s->path);
 	return k;
 }
 

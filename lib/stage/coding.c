@@ -698,8 +698,8 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 	if (r == 0 && l.bytes > l.budget)
 		r = coding_cheaper(q, l.budget, e);
 	return r < 0 || coding_size(q) <= l.budget ? r : err_set(e, ERR_REFUSED,
-	    "shard '%.100s/%llu': a budget of %llu bytes is too small: its tensors "
-	    "that are sent without loss take %llu", shard_device(q->shard),
-	    (unsigned long long)q->shard->step, (unsigned long long)l.budget,
+	    "shard '%.100s/%llu': a budget of %llu bytes is too small: with the tensors "
+	    "that are sent without loss it takes %llu", shard_device(q->shard),
+	    (unsigned long long)q->shard->step, (unsigned long long)budget,
 	    (unsigned long long)coding_size(q));
 }

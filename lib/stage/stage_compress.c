@@ -31,8 +31,8 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 	int k, r;
 
 	if (n >= sizeof(word))
-		return err_set(e, ERR_USAGE, "--error-feedback '%s' is unknown: "
-		    "expected ef or cache", val);
+		return err_set(e, ERR_USAGE, "--error-feedback '%s': expected ef, "
+		    "ef:GAMMA, cache or cache:RHO", val);
 	memcpy(word, val, n + 1);
 	fb->raw = n >= sizeof(raw) && strcmp(word + n + 1 - sizeof(raw), raw) == 0;
 	if (fb->raw)
@@ -623,7 +623,7 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 
 	stage_compress_worst(x, 0);
 	cli_say(x->o->f->cli, 1, "%s/%llu: %llu groups coded, %llu not sent; "
-	    "relative RMS error %.3g, of tensor '%s' %.3g",
+	    "relative RMS error %.3g, largest in tensor '%s' (%.3g)",
 	    shard_device(x->sh.shard), (unsigned long long)step,
 	    (unsigned long long)x->sent, (unsigned long long)x->none,
 	    stage_compress_rms(&x->whole), x->sh.schema->n == 0 ? "" :

@@ -126,8 +126,8 @@ policy_set_deco(void *arg, const struct opt *row, const char *val, struct err *e
 	d->on = 1;
 	n = opt_items(policy_times, d, val, "--deco", e);
 	if (n == 1 && d->compute >= 0)
-		return err_set(e, ERR_USAGE, "--deco '%s': expected auto, or two "
-		    "times COMPUTE,LATENCY", val);
+		return err_set(e, ERR_USAGE, "--deco '%s': expected auto or "
+		    "COMPUTE,LATENCY, such as 0.5s,20ms", val);
 	return n < 0 ? n : d->compute < 0 || d->compute >= DECO_LEAST ? 0 : err_set(e,
 	    ERR_USAGE, "--deco '%s': expected COMPUTE of at least %g s", val,
 	    DECO_LEAST);

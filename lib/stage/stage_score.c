@@ -54,9 +54,9 @@ stage_score_form(void *arg, const struct opt *row, const char *val, struct err *
 	for (i = 0; *at == ':'; i++, at += strcspn(at, ":")) {
 		at++;
 		if (i == 3 || number[form][i].to == NULL)
-			return err_set(e, ERR_USAGE, "--form '%s': expected no more "
-			    "numbers than %s", val,
-			    o->form == SCORE_PAPER ? "ALPHA:DECAY:CLIP" : "POWER");
+			return err_set(e, ERR_USAGE, "--form '%s': expected %s, with no more "
+			    "numbers", val, o->form == SCORE_PAPER ?
+			    "paper:ALPHA:DECAY:CLIP" : "moment:POWER");
 		(void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, ":"), at);
 		if ((r = num_f64(number[form][i].to, word, number[form][i].lo,
 		    number[form][i].hi, number[form][i].what, e)) < 0)
@@ -225,8 +225,8 @@ stage_score_learn(struct stage_score *x, struct err *e)
 		return r;
 	energy = learned_row(&h, LEARNED_ENERGY, n);
 	if ((r = stage_score_same(x, &h, "feedback", e)) == 0 && energy == NULL)
-		r = err_set(e, ERR_DATA, "corrupt: the feedback in '%s' does not "
-		    "have one value for each of the %zu groups", x->o->dir, n);
+		r = err_set(e, ERR_DATA, "corrupt: file 'feedback' in '%s' lacks a value for "
+		    "each of the %zu groups: remove that file", x->o->dir, n);
 	else if (r == 0 && x->score->all.shards > 0 && stage_score_news(x, &h) &&
 	    (r = score_learn(x->score, energy, STAGE_SCORE_RATE, e)) == 0)
 		stage_score_name(&h, x->lesson);

@@ -231,8 +231,8 @@ stage_select_given(struct stage_select *x, struct err *e)
 	uint32_t g, all = x->sh.schema->ngroups;
 
 	if (t->n > all)
-		return err_set(e, ERR_DATA, "mismatch: the plan names group %zu, but "
-		    "the shard has %lu groups", t->n - 1, (unsigned long)all);
+		return err_set(e, ERR_DATA, "mismatch: the plan names group %zu, but the "
+		    "shard's groups are numbered below %lu", t->n - 1, (unsigned long)all);
 	for (g = 0; g < all; g++)
 		x->plan[g] = g < t->n ? t->p[g] : x->level[0];
 	return stage_select_put(x, NULL, e);
@@ -409,7 +409,7 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 		return;
 	}
 	cli_say(x->o->f->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "
-	    "estimated, D %.6g of %.6g, step %.6g, lambda %.6g%s", who,
+	    "estimated, distortion %.6g of %.6g, step %.6g, lambda %.6g%s", who,
 	    a->sent, (unsigned long)a->n, a->bytes,
 	    (unsigned long long)budget, a->dist, a->energy, a->step, a->price,
 	    a->floor ? ", norms and biases dense" : "");
@@ -656,21 +656,21 @@ stage_select_share(struct stage_select *x, struct err *e)
 	for (u = o->upto + o->shares; u-- > o->upto && r == 0; ) {
 		r = select_share(x->survey.score, x->survey.stat, size, n,
 		    u->share, chosen, e);
-		for (g = 0, sent = 0; r == 0 && g < n; g++) {
+		for (g = 0; r == 0 && g < n; g++) {
 			/* spread the groups over `every' steps */
 			if (chosen[g])
 				x->plan[g] = (x->sh.shard->step + g) % u->every
 				    == 0 ? u->codec : x->level[0];
-			sent += chosen[g];
+			sent += chosen[g] && u == o->upto + o->shares - 1;
 		}
 	}
 	alloc_free(size);
 	alloc_free(chosen);
 	if (r < 0)
 		return r;
-	cli_say(o->f->cli, 1, "%s: sending %zu of %lu groups, which hold %g of the "
-	    "%s", stage_select_name(x, who), sent, (unsigned long)n, o->upto[0].share,
-	    o->count ? "values" : "importance");
+	cli_say(o->f->cli, 1, "%s: %zu of %lu groups chosen, with at least %g of the %s",
+	    stage_select_name(x, who), sent, (unsigned long)n,
+	    o->upto[o->shares - 1].share, o->count ? "values" : "importance");
 	return stage_select_put(x, NULL, e);
 }
 

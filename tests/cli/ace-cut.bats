@@ -241,7 +241,7 @@ shards() {
 	exits 3 ace-cut --tensor 'layer.0*' 1.aceg
 	says "mismatch: the input is a patch, which needs all of its tensors"
 	exits 3 ace-cut --tensor 'layer.00*' 2.aceg
-	says "mismatch: tensor 'layer.00.bf16' is not f32, the only type that --tensor cuts"
+	says "mismatch: --tensor cannot cut 'layer.00.bf16', which has the bits of bf16"
 	makes one ace-cut --step 1 1.aceg 2.aceg
 	ace-patch old <one
 	same old new

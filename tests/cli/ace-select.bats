@@ -159,7 +159,7 @@ error() {
 @test "-v prints the estimates" {
 	layered
 	exits 0 ace-select -v -b 30k scored
-	says "of 64 groups, [0-9]+ of 30000 bytes estimated, D [0-9.e+-]+ of [0-9.e+-]+, step [0-9.e+-]+, lambda [0-9.e+-]+"
+	says "of 64 groups, [0-9]+ of 30000 bytes estimated, distortion [0-9.e+-]+ of [0-9.e+-]+, step [0-9.e+-]+, lambda [0-9.e+-]+"
 	got=$(sed -nE 's/.*groups, ([0-9]+) of 30000.*/\1/p' err)
 	[ "$got" -gt 29000 ] && [ "$got" -le 30001 ]
 }
@@ -256,7 +256,7 @@ codecs() {
 	codecs 0 count:0.2=f32,0.7=q8 "q8 q8 f32 none"
 	codecs 0 count:1=q8 "q8 q8 q8 q8"
 	ace-select -v -p count:0.7=q8 scored 2>&1 >/dev/null |
-	    grep -q 'sending 3 of 4 groups, which hold 0.7 of the values'
+	    grep -q '3 of 4 groups chosen, with at least 0.7 of the values'
 	for bad in count: count:1.1 total:0.5 count:0.5,count:0.7; do
 		exits 2 ace-select -p "$bad" scored
 	done
@@ -312,7 +312,7 @@ codecs() {
 	same file text
 	echo '64 q8' >long
 	exits 3 ace-select --plan long scored
-	says "mismatch: the plan names group 64, but the shard has 64 groups"
+	says "mismatch: the plan names group 64, but the shard.s groups are numbered below 64"
 	# a zero byte would hide the rest of its line
 	printf '0 q8\n\0005 nonsense\n' >binary
 	refuses 3 "corrupt: 'binary' has a zero byte: expected text" ace-select --plan binary scored

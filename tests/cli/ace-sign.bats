@@ -54,7 +54,7 @@ one() {
 		tamper $how a.signed >bad
 		ace-inspect bad >/dev/null
 		exits 3 ace-sign --check ring bad
-		says "mismatch: the signature names a key of 'edge1', but does not fit this shard"
+		says "mismatch: the signature with the key of 'edge1' is not valid: the shard was changed"
 		ace-inspect diff bad out >/dev/null 2>&1 && return 1
 		exits 3 ace-inspect verify out
 	done
@@ -64,7 +64,7 @@ one() {
 	refuses 3 'unsupported: signature scheme 2 is unknown' ace-sign --check ring bad
 	tamper reserved a.signed >bad
 	exits 3 ace-sign --check ring bad
-	says 'corrupt: the signature .104 bytes. is damaged'
+	says 'corrupt: the signature has 104 bytes, expected 104 with zeros'
 }
 
 @test "no replay: the signature depends on run, device, step and weight" {
@@ -79,7 +79,7 @@ one() {
 		cmp -s a.signed $of.signed && return 1
 		tamper from $of.signed a.signed >bad
 		exits 3 ace-sign --check ring bad
-		says 'mismatch: the signature names a key of .*, but does not fit this shard'
+		says 'mismatch: the signature with the key of .* is not valid: the shard was changed'
 	done
 }
 

@@ -110,7 +110,7 @@ no_memories(const struct statedir *s)
 		uint32_t kind;
 		size_t n;
 	} bad[] = {
-		{ "corrupt: the shard is not of kind history", SHARD_RESIDUAL, 1 },
+		{ "corrupt: the shard has kind residual, expected history", SHARD_RESIDUAL, 1 },
 		{ "corrupt: the file has more than two shards", SHARD_HISTORY, 3 },
 	};
 	struct learned h;
@@ -222,7 +222,7 @@ another_version(const struct statedir *s)
 	    learned_load(&h, s, "score", &e) == 1, "a memory of one number");
 	ok(learned_need(&h, "level", 3, &x, &e) == -ERR_DATA && x == NULL &&
 	    strstr(ERR_MSG(&e), "mismatch: row 'level' of 3 numbers is absent from 'score' "
-	    "of the state, which another version of ace wrote: remove that file "
+	    "of the state: it is of another model or release of ace: remove that file "
 	    "to begin anew") != NULL, "%s", ERR_MSG(&e));
 	learned_release(&h);
 	remove_file(s, "score");
