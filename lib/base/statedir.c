@@ -1,7 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -93,11 +93,9 @@ statedir_open(struct statedir *s, const char *dir, struct err *e)
 int
 statedir_durable(const struct statedir *s, struct err *e)
 {
-	char *parent = statedir_path(s, "..", e);
-	const int r = parent != NULL ? fd_sync_dir(parent, s->dir, e) : -ERR_SYS;
+	char parent[STATE_PATH];
 
-	alloc_free(parent);
-	return r;
+	return fd_sync_dir(statedir_path(s, "..", parent), s->dir, e);
 }
 
 int
@@ -142,16 +140,13 @@ statedir_prune(const struct statedir *s, const char *keep, const char *too)
 int
 statedir_lock_as(struct statedir *s, const char *name, int wait, struct err *e)
 {
-	char *path = statedir_path(s, name, e);
-	int r;
+	char path[STATE_PATH];
+	int r = fd_lock(statedir_path(s, name, path), wait ? LOCK_EX : LOCK_EX | LOCK_NB,
+	    &s->lock, e);
 
-	if (path == NULL)
-		return -ERR_SYS;
-	r = fd_lock(path, wait ? LOCK_EX : LOCK_EX | LOCK_NB, &s->lock, e);
 	if (r > 0)
 		r = err_set(e, ERR_REFUSED, "state '%s' is in use by another "
 		    "process: wait for it, or end it", s->dir);
-	alloc_free(path);
 	if (r == 0)
 		temp_sweep(s->dir);
 	return r;
@@ -178,19 +173,22 @@ statedir_close(struct statedir *s)
 }
 
 char *
-statedir_path(const struct statedir *s, const char *name, struct err *e)
+statedir_path(const struct statedir *s, const char *name, char out[STATE_PATH])
 {
-	return alloc_path(s->dir, name, e);
+	const size_t n = strlen(s->dir);
+
+	(void)snprintf(out, STATE_PATH, "%s%s%s", s->dir, n != 0 &&
+	    s->dir[n - 1] == '/' ? "" : "/", name);
+	return out;
 }
 
 int
 statedir_scratch(const struct statedir *s, int *fd, struct err *e)
 {
-	char *path = statedir_path(s, "scratch" TEMP_NAME, e);
-	int r = path != NULL ? temp_create(path, 0600, fd, e) : -ERR_SYS;
+	char path[STATE_PATH];
+	int r = temp_create(statedir_path(s, "scratch" TEMP_NAME, path), 0600, fd, e);
 
 	if (r == 0)
 		temp_remove(path);
-	alloc_free(path);
 	return r;
 }

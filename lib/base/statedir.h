@@ -5,6 +5,8 @@
 #ifndef ACE_STATEDIR_H
 #define ACE_STATEDIR_H
 
+#include <limits.h>
+
 struct at;
 struct err;
 
@@ -15,6 +17,8 @@ struct statedir {
 	int again;		/* 1: write over the older residual file */
 	struct at *at;		/* the descriptor of dir */
 };
+/* Bytes for the path of a file.  An opened directory's path is shorter than PATH_MAX. */
+enum { STATE_PATH = PATH_MAX + 64 };
 #define STATE_INIT { NULL, -1, 0, 0, NULL }
 
 /* statedir_open: open dir, and create it if it does not exist.  Links are followed, except
@@ -45,8 +49,8 @@ void statedir_close(struct statedir *s);
  * Needs statedir_lock. */
 void statedir_prune(const struct statedir *s, const char *keep, const char *too);
 
-/* Return the path dir/name, allocated. */
-char *statedir_path(const struct statedir *s, const char *name, struct err *e);
+/* Write the path dir/name to out, and return out. */
+char *statedir_path(const struct statedir *s, const char *name, char out[STATE_PATH]);
 
 /* Open an unnamed temporary file in the directory. */
 int statedir_scratch(const struct statedir *s, int *fd, struct err *e);

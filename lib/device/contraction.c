@@ -13,9 +13,10 @@ contraction_group(struct contraction *c, double energy, double lost, size_t n,
 }
 
 int
-contraction_save(struct contraction *c, const struct statedir *s, struct err *e)
+contraction_save(struct contraction *c, const struct statedir *s,
+    const struct shard *sh, struct err *e)
 {
-	struct learned h = LEARNED_INIT;
+	struct learned h;
 	double alpha, share, before = 0;
 	int r;
 
@@ -23,18 +24,21 @@ contraction_save(struct contraction *c, const struct statedir *s, struct err *e)
 		return 0;
 	c->growing = 0;
 	if (c->lost >= c->energy && c->bytes > 0) {
-		if ((r = learned_number(s, CONTRACTION_FILE, CONTRACTION_GROWING,
-		    &before, e)) < 0)
+		if ((r = learned_before(&h, s, CONTRACTION_FILE, sh->step, e)) > 0)
+			r = learned_list(&h, CONTRACTION_GROWING, &before, 1, e);
+		learned_release(&h);
+		if (r < 0)
 			return r;
-		c->growing = 1 + (unsigned)(r > 0 ? fmin(before, 1e6) : 0);
+		c->growing = 1 + (unsigned)fmin(fmax(before, 0), 1e6);
 	}
+	h = (struct learned)LEARNED_INIT;
 	alpha = fmax(0, 1 - c->lost / c->energy);
 	share = c->bytes / (4 * c->values);
 	if ((r = text_setf(&h.kv, CONTRACTION_ALPHA, e, "%.9g", alpha)) == 0 &&
 	    (r = text_setf(&h.kv, CONTRACTION_SHARE, e, "%.9g", share)) == 0 &&
 	    (c->growing == 0 || (r = text_setf(&h.kv, CONTRACTION_GROWING, e,
 	    "%u", c->growing)) == 0))
-		r = learned_save(&h, s, CONTRACTION_FILE, NULL, e);
+		r = learned_save_again(&h, s, CONTRACTION_FILE, sh, e);
 	learned_release(&h);
 	return r;
 }

@@ -37,8 +37,10 @@ struct contraction {
 void contraction_group(struct contraction *c, double energy, double lost,
     size_t n, size_t bytes);
 
-/* Save the shard's alpha and share in the state, and set c->growing to the number of
- * consecutive shards that sent something with alpha <= 0. If ||p|| is 0, do nothing. */
-int contraction_save(struct contraction *c, const struct statedir *s, struct err *e);
+/* Save alpha and share of shard sh in the state, and set c->growing to the number of
+ * consecutive shards that sent something with alpha <= 0; a step that is repeated counts
+ * once. If ||p|| is 0, do nothing. */
+int contraction_save(struct contraction *c, const struct statedir *s,
+    const struct shard *sh, struct err *e);
 
 #endif

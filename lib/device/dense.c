@@ -44,7 +44,7 @@ int
 dense_open(struct dense *d, const struct statedir *s, const char *name,
     enum shard_kind kind, struct err *e)
 {
-	char *path = statedir_path(s, name, e);
+	char path[STATE_PATH];
 	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
 	struct io *io = NULL;
 	int k;
@@ -52,9 +52,7 @@ dense_open(struct dense *d, const struct statedir *s, const char *name,
 	memset(d, 0, sizeof(*d));
 	d->v = (struct values)VALUES_INIT;
 	memcpy(d->stamp, "none", 5);
-	if (path == NULL)
-		return -ERR_SYS;
-	if ((k = io_open_kept(&io, path, e)) > 0) {
+	if ((k = io_open_kept(&io, statedir_path(s, name, path), e)) > 0) {
 		io_sparse(io);	/* frames are read in place, or skipped */
 		if ((k = dense_stamp(d, io, e)) < 0)
 			io_free(io);
@@ -63,7 +61,6 @@ dense_open(struct dense *d, const struct statedir *s, const char *name,
 	}
 	if (k < 0)
 		dense_close(d);
-	alloc_free(path);
 	return k;
 }
 
@@ -152,17 +149,13 @@ dense_create(struct writer **w, const struct statedir *s, const char *name,
     const struct shard *from, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e)
 {
-	char *path = statedir_path(s, name, e);
+	char path[STATE_PATH];
 	struct io *io;
 	int k;
 
 	*w = NULL;
-	if (path == NULL)
-		return -ERR_SYS;
-	if ((k = io_create(&io, path, 0, e)) == 0)
-		k = dense_begin(w, io, s, from, kind, kv, sc, e);
-	alloc_free(path);
-	return k;
+	k = io_create(&io, statedir_path(s, name, path), 0, e);
+	return k < 0 ? k : dense_begin(w, io, s, from, kind, kv, sc, e);
 }
 
 int

@@ -534,14 +534,15 @@ feedback_renew(struct feedback *f, uint64_t step,
 }
 
 int
-feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err *e)
+feedback_commit(struct feedback *f, const struct shard *sh, struct writer *w,
+    struct err *e)
 {
 	unsigned char digest[SHARD_DIGEST];
 	struct writer *file;
 	int r;
 
 	/* save this first: once the step is committed, it is not coded again */
-	if ((r = contraction_save(&f->contract, &f->state, e)) < 0)
+	if ((r = contraction_save(&f->contract, &f->state, sh, e)) < 0)
 		return r;
 	if (f->history.next != NULL && ((r = writer_send(f->history.next, NULL,
 	    e)) < 0 || (r = writer_end(f->history.next, f->o.sync, e)) < 0))
@@ -550,7 +551,7 @@ feedback_commit(struct feedback *f, uint64_t step, struct writer *w, struct err 
 	    (r = pending_copy(&f->pending, &f->old, file, UINT64_MAX,
 	    e)) < 0 || (r = residual_commit(f->next, f->o.sync, digest, e)) < 0)
 		return r;
-	feedback_renew(f, step, digest);
+	feedback_renew(f, sh->step, digest);
 	f->sent = 1;
 	/* keep the previous history, which is needed if this step is rejected */
 	if (f->new_name[0] != '\0')
@@ -655,17 +656,17 @@ feedback_look(const struct statedir *s, struct feedback_lost *l,
 static int
 feedback_incarnation_save(const struct statedir *s, uint64_t n, struct err *e)
 {
-	char text[24], *path = statedir_path(s, LEARNED_RESTART, e);
+	char path[STATE_PATH];
 	struct learned h = LEARNED_INIT;
-	int r = path != NULL ? 0 : -ERR_SYS;
+	int r;
 
-	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
-	if (r == 0 && (r = text_set(&h.kv, LEARNED_INCARNATION, text, e)) == 0 &&
+	statedir_path(s, LEARNED_RESTART, path);
+	if ((r = text_setf(&h.kv, LEARNED_INCARNATION, e, "%llu",
+	    (unsigned long long)n)) == 0 &&
 	    (r = learned_save(&h, s, LEARNED_RESTART, NULL, e)) == 0 &&
 	    s->durable && (r = io_sync_file(path, e)) == 0)
 		r = io_sync_path(path, e);
 	learned_release(&h);
-	alloc_free(path);
 	return r;
 }
 
@@ -677,7 +678,7 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 {
 	uint32_t incarnation = 0;
 	double before = 0;
-	char *path;
+	char path[STATE_PATH];
 	int r;
 
 	*l = (struct feedback_lost){ .what = LOST_NOTHING_THERE };
@@ -694,12 +695,8 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 		l->what = LOST_BEFORE;
 	if ((r = feedback_incarnation_save(s, n, e)) < 0)
 		return r;
-	if ((path = statedir_path(s, "residual", e)) == NULL)
-		return -ERR_SYS;
-	if (unlinkat(AT(path), 0) < 0 && errno != ENOENT)
-		r = err_sys(e, "'%s'", path);
-	alloc_free(path);
-	if (r == 0)
-		statedir_prune(s, NULL, NULL);
-	return r;
+	if (unlinkat(AT(statedir_path(s, "residual", path)), 0) < 0 && errno != ENOENT)
+		return err_sys(e, "'%s'", path);
+	statedir_prune(s, NULL, NULL);
+	return 0;
 }

@@ -104,8 +104,9 @@ struct kern_stat;
 int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
     const struct kern_stat *seen, const struct feedback_code *c, struct err *e);
 
-/* Commit the step to the state.  After that, write the rest of the coded shard to w. */
-int feedback_commit(struct feedback *f, uint64_t step, struct writer *w,
+/* Commit the step of shard sh to the state.  After that, write the rest of the coded shard
+ * to w. */
+int feedback_commit(struct feedback *f, const struct shard *sh, struct writer *w,
     struct err *e);
 /* Write the committed shard of the given step to w. */
 int feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e);

@@ -158,14 +158,12 @@ static int
 learned_both(struct learned h[2], const struct statedir *s, const char *name,
     struct err *e)
 {
-	char *path = statedir_path(s, name, e);
+	char path[STATE_PATH];
 	struct reader *r = NULL;
 	int k, n = 0;
 
 	h[0] = h[1] = (struct learned)LEARNED_INIT;
-	if (path == NULL)
-		return -ERR_SYS;
-	if ((k = reader_kept(&r, path, NULL, e)) > 0)
+	if ((k = reader_kept(&r, statedir_path(s, name, path), NULL, e)) > 0)
 		while ((k = reader_to_shard(r, e)) > 0 &&
 		    (k = n < 2 ? learned_read(&h[n++], r, e) : err_set(e, ERR_DATA,
 		    "corrupt: the file has more than two shards")) >= 0)
@@ -184,7 +182,6 @@ learned_both(struct learned h[2], const struct statedir *s, const char *name,
 		k = err_file(e, k, path);
 	h[0].file = h[1].file = name;
 	reader_free(r);
-	alloc_free(path);
 	return k < 0 ? k : n;
 }
 
@@ -285,16 +282,15 @@ static int
 learned_file(const struct learned *h, const struct learned *before,
     const struct statedir *s, const char *name, struct err *e)
 {
-	char *path = statedir_path(s, name, e);
+	char path[STATE_PATH];
 	struct writer *w = NULL;
-	int k = path != NULL ? writer_file(&w, path, "state", e) : -ERR_SYS;
+	int k = writer_file(&w, statedir_path(s, name, path), "state", e);
 
 	if (k == 0 && (k = learned_write(h, w, e)) == 0 && before != NULL)
 		k = learned_write(before, w, e);
 	if (k == 0)
 		k = writer_end(w, IO_SYNC_RENAME, e);
 	writer_free(w);
-	alloc_free(path);
 	return k;
 }
 

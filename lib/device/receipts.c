@@ -1,7 +1,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/err.h"
 #include "device/receipts.h"
 #include "format/reader.h"
@@ -12,19 +11,16 @@
 int
 receipts_load(struct receipts *q, const struct statedir *s, struct err *e)
 {
-	char *path = statedir_path(s, RECEIPTS_FILE, e);
+	char path[STATE_PATH];
 	struct reader *r = NULL;
-	int k;
+	int k = reader_kept(&r, statedir_path(s, RECEIPTS_FILE, path), NULL, e);
 
 	memset(q, 0, sizeof(*q));
-	if (path == NULL)
-		return -ERR_SYS;
-	q->managed = (k = reader_kept(&r, path, NULL, e)) > 0;
+	q->managed = k > 0;
 	while (k > 0 && (k = reader_next(r, e)) > 0)
 		if (k == READER_RCPT)
 			receipts_add(q, reader_receipt(r));
 	reader_free(r);
-	alloc_free(path);
 	return k;
 }
 
@@ -58,20 +54,16 @@ int
 receipts_save(const struct receipts *q, const struct statedir *s,
     enum io_sync sync, struct err *e)
 {
-	char *path = statedir_path(s, RECEIPTS_FILE, e);
+	char path[STATE_PATH];
 	struct writer *w;
 	size_t i;
-	int k;
+	int k = writer_file(&w, statedir_path(s, RECEIPTS_FILE, path), "state", e);
 
-	if (path == NULL)
-		return -ERR_SYS;
-	k = writer_file(&w, path, "state", e);
 	for (i = 0; i < q->n && k == 0; i++)
 		k = writer_receipt(w, &q->r[i], e);
 	if (k == 0)
 		k = writer_end(w, sync, e);
 	writer_free(w);
-	alloc_free(path);
 	return k;
 }
 

@@ -85,20 +85,16 @@ residual_create(struct residual_new *n, const struct statedir *s,
     const struct shard *sh, const struct text_kv *kv, const struct schema *sc,
     struct err *e)
 {
-	char *path, *spare = NULL;
+	char path[STATE_PATH], spare[STATE_PATH];
 	struct io *io;
-	int k = -ERR_SYS;
+	int k;
 
 	if (!s->again)
 		return dense_create(&n->w, s, RESIDUAL_FILE, sh, SHARD_RESIDUAL,
 		    kv, sc, e);
-	if ((path = statedir_path(s, RESIDUAL_FILE, e)) != NULL &&
-	    (spare = statedir_path(s, RESIDUAL_SPARE, e)) != NULL &&
-	    (k = io_create_over(&io, path, spare, s->durable, e)) == 0)
-		k = dense_begin(&n->w, io, s, sh, SHARD_RESIDUAL, kv, sc, e);
-	alloc_free(path);
-	alloc_free(spare);
-	return k;
+	k = io_create_over(&io, statedir_path(s, RESIDUAL_FILE, path),
+	    statedir_path(s, RESIDUAL_SPARE, spare), s->durable, e);
+	return k < 0 ? k : dense_begin(&n->w, io, s, sh, SHARD_RESIDUAL, kv, sc, e);
 }
 
 int

@@ -82,7 +82,7 @@ place_random(char id[PLACE_ID + 1])
 char *
 place_path(const struct place *f, const char *name, struct err *e)
 {
-	return statedir_path(&f->held, name, e);
+	return alloc_path(f->held.dir, name, e);
 }
 
 int

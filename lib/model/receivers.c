@@ -107,16 +107,12 @@ receivers_read(struct receivers *b, const char *path, struct err *e)
 int
 receivers_open(struct receivers *b, const char *dir, int alone, struct err *e)
 {
-	char *path;
+	char path[STATE_PATH];
 	int r = statedir_open(&b->s, dir, e);
 
 	if (r < 0 || (alone && (r = statedir_lock_as(&b->s, RECEIVERS_LOCK, 1, e)) < 0))
 		return r;
-	if ((path = statedir_path(&b->s, RECEIVERS_FILE, e)) == NULL)
-		return -ERR_SYS;
-	r = receivers_read(b, path, e);
-	alloc_free(path);
-	return r;
+	return receivers_read(b, statedir_path(&b->s, RECEIVERS_FILE, path), e);
 }
 
 void
@@ -135,10 +131,10 @@ int
 receivers_save(const struct receivers *b, struct err *e)
 {
 	char line[RECEIVERS_FIXED + SHARD_NAME], has[MODEL_HEX], sent[MODEL_HEX];
-	char *path = statedir_path(&b->s, RECEIVERS_FILE, e);
+	char path[STATE_PATH];
 	struct io *io = NULL;
 	size_t i;
-	int n, r = path != NULL ? io_create(&io, path, 1, e) : -ERR_SYS;
+	int n, r = io_create(&io, statedir_path(&b->s, RECEIVERS_FILE, path), 1, e);
 
 	for (i = 0; i < b->n && r == 0; i++) {
 		shard_hex(b->p[i].has.hash, has);
@@ -152,7 +148,6 @@ receivers_save(const struct receivers *b, struct err *e)
 	if (r == 0 && (r = statedir_durable(&b->s, e)) == 0)
 		r = io_commit(io, IO_SYNC_FULL, e);
 	io_free(io);
-	alloc_free(path);
 	return r;
 }
 

@@ -361,7 +361,7 @@ static int
 conserve_pass(struct conserve_run *x, struct err *e)
 {
 	struct reader_opts any = { .max_elements = SCHEMA_MAX_TOTAL };
-	char *path, name[CACHE_NAME], shard[SPOOL_PATH];
+	char path[STATE_PATH], name[CACHE_NAME], shard[SPOOL_PATH];
 	size_t i;
 	int k = 0;
 
@@ -383,16 +383,11 @@ conserve_pass(struct conserve_run *x, struct err *e)
 			continue;
 		(void)snprintf(name, sizeof(name), DENSE_HISTORY,
 		    (unsigned long long)x->pending.p[i].step);
-		path = statedir_path(&x->state, name, e);
-		k = path == NULL ? -ERR_SYS : conserve_file(x, path, -1, &any,
+		k = conserve_file(x, statedir_path(&x->state, name, path), -1, &any,
 		    conserve_whole, e);
-		alloc_free(path);
 	}
-	if (k < 0 || (path = statedir_path(&x->state, "residual", e)) == NULL)
-		return k < 0 ? k : -ERR_SYS;
-	k = conserve_file(x, path, -1, &any, conserve_kept, e);
-	alloc_free(path);
-	return k;
+	return k < 0 ? k : conserve_file(x, statedir_path(&x->state, "residual", path),
+	    -1, &any, conserve_kept, e);
 }
 
 /* After the first pass, check that no step occurs twice. */

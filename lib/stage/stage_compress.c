@@ -634,7 +634,7 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 		return r;
 	if (x->fb == NULL)
 		return writer_send(x->out, NULL, e);
-	r = feedback_commit(x->fb, step, x->out, e);
+	r = feedback_commit(x->fb, x->sh.shard, x->out, e);
 	if (r == 0)
 		writer_keeps(x->out);
 	if (r == 0 && feedback_growing(x->fb) >= CONTRACTION_PATIENCE)

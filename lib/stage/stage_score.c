@@ -305,13 +305,12 @@ static int
 stage_score_reload(struct stage_score *x, struct err *e)
 {
 	struct stat st;
-	char *name;
+	char name[STATE_PATH];
 	int r = 0;
 
 	if (x->o->dir == NULL || x->o->form != SCORE_MOMENT)
 		return 0;
-	if ((name = statedir_path(&x->state, STAGE_SCORE_TOLD, e)) == NULL)
-		return -ERR_SYS;
+	statedir_path(&x->state, STAGE_SCORE_TOLD, name);
 	if (fstatat(AT(name), &st, 0) < 0) {
 		if (errno == ENOENT)
 			cli_say(x->o->f->cli, 1, "'%s' is absent: all groups have "
@@ -327,7 +326,6 @@ stage_score_reload(struct stage_score *x, struct err *e)
 		if ((r = stage_score_take(x, name, e)) == 0)
 			x->read = st;
 	}
-	alloc_free(name);
 	return r;
 }
 

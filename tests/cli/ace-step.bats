@@ -159,25 +159,29 @@ five() {
 	diff -r S one
 }
 
-@test "a step that was killed anywhere and is repeated counts once, also for the policy" {
-	local n got
+@test "a step that was killed and is repeated counts once, in policies and in the growing of a residual" {
+	local n got how
 	mkshards -n 30k -N 2 >two
 	mkshards -n 30k -s 2 >in
-	set -- -q --sync none --form paper --policy --target-divergence 1e9 --model-norm 1 \
-	    --bandwidth 1Mbit --ratio 8,8
-	exits 0 ace-step -S base "$@" two
-	cp -r base want
-	exits 0 ace-step -S want "$@" in
-	for n in {1..100}; do
-		rm -rf S
-		cp -r base S
-		got=0
-		killed $n ace-step -S S "$@" in >out 2>err || got=$?
-		exits 0 ace-step -S S "$@" in
-		diff -x '*lock' -x spare -r want S
-		[ $got -ne 0 ] || break
+	for how in "--form paper --policy --target-divergence 1e9 --model-norm 1 --bandwidth 1Mbit --ratio 8,8" \
+	    "-c qsgd:1 --error-feedback ef:raw"; do
+		set -- -q --sync none $how
+		rm -rf base want
+		exits 0 ace-step -S base "$@" two
+		cp -r base want
+		exits 0 ace-step -S want "$@" in
+		for n in {1..100}; do
+			rm -rf S
+			cp -r base S
+			got=0
+			killed $n ace-step -S S "$@" in >out 2>err || got=$?
+			exits 0 ace-step -S S "$@" in
+			diff -x '*lock' -x spare -r want S
+			[ $got -ne 0 ] || break
+		done
+		[ "$n" -gt 5 ]
 	done
-	[ "$n" -gt 5 ]
+	shows 'growing=3$' ace-inspect -v S/code
 }
 
 @test "a step that fails is named; the steps before are committed and sent" {

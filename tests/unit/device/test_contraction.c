@@ -9,6 +9,7 @@
 
 static struct statedir state = STATE_INIT;
 static struct err e = ERR_INIT;
+static struct shard sh;
 
 /* Return the value of a key of the state, or -1. */
 static double
@@ -23,7 +24,8 @@ said(const char *key)
 static int
 saved(struct contraction *c, double alpha, double share)
 {
-	return contraction_save(c, &state, &e) == 0 &&
+	sh.step++;
+	return contraction_save(c, &state, &sh, &e) == 0 &&
 	    said(CONTRACTION_ALPHA) == alpha && said(CONTRACTION_SHARE) == share;
 }
 
@@ -32,9 +34,10 @@ main(void)
 {
 	struct contraction c = CONTRACTION_INIT;
 
+	shard_init(&sh);
 	ok(statedir_open(&state, "S", &e) == 0, "a state");
 	contraction_group(&c, 0, 0, 4, 1);
-	ok(contraction_save(&c, &state, &e) == 0 &&
+	ok(contraction_save(&c, &state, &sh, &e) == 0 &&
 	    said(CONTRACTION_ALPHA) < 0, "of a shard of zeros no contraction is saved");
 	c = (struct contraction)CONTRACTION_INIT;
 	contraction_group(&c, 25, 16, 4, 4);
@@ -49,7 +52,8 @@ main(void)
 	ok(c.lost == 41 + 33 * 33 + 16 && saved(&c, 0, 0.666666667),
 	    "an error larger than the values keeps 0, not less");
 	(void)saved(&c, 0, 0.666666667);
-	ok(c.growing == 2 && said(CONTRACTION_GROWING) == 2, "two such shards in a row");
+	ok(c.growing == 2 && contraction_save(&c, &state, &sh, &e) == 0 && c.growing == 2 &&
+	    said(CONTRACTION_GROWING) == 2, "two such shards in a row, the second sent twice");
 	contraction_group(&c, 1e6, 0, 4, 0);
 	(void)saved(&c, 0.9, 0.5);
 	ok(c.growing == 0 && said(CONTRACTION_GROWING) < 0, "a shard that keeps energy resets it");
