@@ -162,7 +162,7 @@ $(BUILD)/lib/kern/kern_avx2.o: ISA = $(if $(X86),-mavx2 -mf16c)
 $(BUILD)/lib/kern/kern_avx512.o: ISA = $(if $(X86),-mavx512f -mavx512bw -mavx512vl -mavx512dq -mbmi2)
 # files with loops that the compiler vectorises
 VECTORS = $(if $(OPTIMIZED),-O3)
-$(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,exact.o exact_given.o qsgd.o subset.o tern.o)): ISA = $(VECTORS)
+$(addprefix $(BUILD)/lib/,base/rng.o $(addprefix codec/,exact.o exact_given.o qsgd.o subset.o)): ISA = $(VECTORS)
 $(BUILD)/examples/%.o: ISA = $(BLAS_CFLAGS)
 # files with vector types; neither flag changes a value
 $(BUILD)/examples/train_%.o: ISA = $(BLAS_CFLAGS) -O3 -fno-trapping-math

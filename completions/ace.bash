@@ -110,7 +110,7 @@ _ace() {
 	ace-compress:--error-feedback)
 		kind='ef cache' ;;
 	ace-compress:-c | ace-compress:--codec)
-		kind='f32 f16 q8 sign topk chunk qsgd ecq tern lowrank nonzero exact tcq' ;;
+		kind='f32 f16 q8 sign topk chunk qsgd ecq lowrank nonzero exact tcq' ;;
 	ace-compress:--schema | ace-compress:-o | ace-compress:--output)
 		kind='file' ;;
 	ace-compress:--window | ace-compress:--wait | ace-compress:--events | ace-compress:-T | ace-compress:--threads | ace-compress:--max-elements)
@@ -298,7 +298,7 @@ _ace() {
 	ace-score:--form)
 		kind='moment paper' ;;
 	ace-select:--levels)
-		kind=',f32 f16 q8 sign topk chunk qsgd ecq tern lowrank nonzero exact tcq' ;;
+		kind=',f32 f16 q8 sign topk chunk qsgd ecq lowrank nonzero exact tcq' ;;
 	ace-select:--omit)
 		kind=',provenance schema' ;;
 	ace-select:--sandbox)
@@ -322,7 +322,7 @@ _ace() {
 	ace-status:--format)
 		kind='text metrics json' ;;
 	ace-step:--levels)
-		kind=',f32 f16 q8 sign topk chunk qsgd ecq tern lowrank nonzero exact tcq' ;;
+		kind=',f32 f16 q8 sign topk chunk qsgd ecq lowrank nonzero exact tcq' ;;
 	ace-step:--omit)
 		kind=',provenance schema' ;;
 	ace-step:--sandbox)
@@ -332,7 +332,7 @@ _ace() {
 	ace-step:--error-feedback)
 		kind='ef cache' ;;
 	ace-step:-c | ace-step:--codec)
-		kind='f32 f16 q8 sign topk chunk qsgd ecq tern lowrank nonzero exact tcq' ;;
+		kind='f32 f16 q8 sign topk chunk qsgd ecq lowrank nonzero exact tcq' ;;
 	ace-step:--plan | ace-step:--schema | ace-step:-o | ace-step:--output)
 		kind='file' ;;
 	ace-step:--gamma | ace-step:--wait | ace-step:--events | ace-step:-T | ace-step:--threads | ace-step:--ratio | ace-step:--bandwidth | ace-step:--deadline | ace-step:--cuts | ace-step:--deco | ace-step:--target-divergence | ace-step:--model-norm | ace-step:--interval | ace-step:-b | ace-step:--budget | ace-step:--bits | ace-step:--effort | ace-step:-p | ace-step:--share | ace-step:--window | ace-step:--max-elements)

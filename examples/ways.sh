@@ -33,7 +33,6 @@ all_ways() {
 	Replay-100      3 32 1.54/2.3  --rate 0.03 --muon 0.04 --momentum 0.9 --replay --form even
 	ACE-gradient    1 32 0.64      --gradient --rate 0.03 --muon 0.04 --form even
 	QSGD            1 16 paper:1=qsgd:64 --gradient --rate 0.01 --form even --feedback none
-	TernGrad        1 16 paper:1=tern --gradient --rate 0.01 --form even --feedback none
 	Paper-2         1 16 paper:count:0.31=f32,1=qsgd:64 --gradient --rate 0.01 --feedback ef:raw
 	Paper-4         1 16 paper:count:0.12=f32,1=qsgd:64 --gradient --rate 0.01 --feedback ef:raw
 	Paper-10        1 16 paper:count:0.02=f32,0.5=qsgd:64,1=qsgd:64@4 --gradient --rate 0.01 --feedback ef:raw

@@ -43,7 +43,6 @@ static const struct row rows[] = {
 	{ "topk:0.001", "DGC: 700@0.988, 690@0.779, 1.2 / 8" },
 	{ "qsgd:127", "GRACE QSGD 127/128: 3.88@1.3e-3, same, .14 / .61" },
 	{ "qsgd:7", "GRACE QSGD 7/128: 3.88@0.44, 3.88@0.37" },
-	{ "tern", "GRACE TernGrad: 4.00@1.01, 4.00@0.64, .2 / 1.3" },
 	{ "lowrank:4", "" },
 };
 

@@ -267,7 +267,6 @@ static const struct row {
 	    { { COPY, 1 }, { GET, 1 } } },
 	{ "qsgd:7", { { READ, 1 }, { NOISE, 1 }, { COUNT, 1 }, { PUT, 1 } },
 	    { { WRITE, 1 }, { GET, 1 } } },
-	{ "tern", { { READ, 1 }, { NOISE, 1 } }, { { WRITE, 1 } } },
 	/* a gap and a magnitude for each value that is kept */
 	{ "topk:0.01", { { READ, 1 } }, { { WRITE, 1 }, { RICE, 0.02 } } },
 	{ "topk:0.1", { { READ, 1 } }, { { WRITE, 1 }, { RICE, 0.2 } } },

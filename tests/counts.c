@@ -24,8 +24,8 @@ enum { N = 65536, GROUPS = 1000, LAYERS = 1000 };
 /* Steps for values of standard deviation 1: about 0.5 and 2 bits. */
 static const char *const specs[] = {
 	"f16", "exact", "q8", "sign", "topk:0.01", "topk:0.1",
-	"chunk:64/4096:q2", "qsgd:7", "tern",
-	"lowrank:4", "ecq:3", "ecq:1"
+	"chunk:64/4096:q2", "qsgd:7", "lowrank:4",
+	"ecq:3", "ecq:1"
 };
 
 struct job {

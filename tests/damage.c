@@ -67,7 +67,7 @@ static const struct prog progs[] = {
 
 static const char *const files[] = {
 	"good-f32", "good-f16", "good-exact", "good-q8", "good-sign", "good-topk", "good-qsgd",
-	"good-ecq", "good-tern", "good-lowrank",
+	"good-ecq", "good-lowrank",
 	"good-chunk", "good-nonzero", "good-tcq",
 	"good-notes", "good-absent"
 };

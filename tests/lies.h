@@ -8,7 +8,7 @@
 enum {
 	LIE_F16, LIE_EXACT, LIE_SIGN, LIE_TOPK,
 	LIE_TOPK_PLACE, LIE_QSGD, LIE_ECQ, LIE_ECQ_PLAIN, LIE_ECQ_ROWS,
-	LIE_TERN, LIE_LOWRANK, LIE_NONZERO,
+	LIE_LOWRANK, LIE_NONZERO,
 	LIE_LZ4_END, LIE_LOWRANK_NAN, LIE_TCQ, LIE_TCQ_LEVEL, LIE_TCQ_STATE,
 	LIE_TCQ_BITS, LIE_TCQ_FINE
 };
@@ -35,8 +35,6 @@ static const struct lie {
 	[LIE_ECQ_PLAIN] = { 9, 0, 30, { 0, 0x80, 0x3f, 0, 0, 20, 3 } },
 	/* a row without a value above the threshold */
 	[LIE_ECQ_ROWS] = { 9, 0, 10, { 0, 0x80, 0x3f, 0, 0, 128 + 20, 3 } },
-	/* 243: five base-3 digits are at most 242 */
-	[LIE_TERN] = { 10, 0, 6, { 0x80, 0x3f, 243 } },
 	/* 2^201 */
 	[LIE_LOWRANK] = { 11, 1, 18, { 201 } },
 	/* one value, which is infinite */
@@ -77,7 +75,6 @@ static const struct lie {
 	{ "corrupt-ecq-body", f, LIE_ECQ }, \
 	{ "corrupt-ecq-plain-body", f, LIE_ECQ_PLAIN }, \
 	{ "corrupt-ecq-rows-body", f, LIE_ECQ_ROWS }, \
-	{ "corrupt-tern-body", f, LIE_TERN }, \
 	{ "corrupt-lowrank-body", f, LIE_LOWRANK }, \
 	{ "corrupt-nonzero-body", f, LIE_NONZERO }, \
 	{ "corrupt-exact-lz4-end", f, LIE_LZ4_END }, \

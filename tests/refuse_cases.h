@@ -27,8 +27,7 @@ static const struct fault_case refuse_more[] = {
 	CODEC("exact", "exact"), CODEC("ecq", "ecq:0.001"),
 	CODEC("topk", "topk:0.1"), CODEC("topk-q2", "topk:0.1:q2"),
 	CODEC("nonzero", "nonzero"), CODEC("tcq", "tcq:0.001"),
-	CODEC("qsgd", "qsgd:7"), CODEC("tern", "tern"),
-	CODEC("lowrank", "lowrank:2"),
+	CODEC("qsgd", "qsgd:7"), CODEC("lowrank", "lowrank:2"),
 	CODEC("sign", "sign"),
 	RULE("trim", "trim:1"), RULE("clip", "clip:5"),
 	{ "rule-limits", FIVE, "ace-aggregate --rule norm-ratio:2,finite"

@@ -16,8 +16,8 @@ struct kern_stat;
 
 /* The codecs: number, name in enum codec_id (after CODEC_), and the row in the codec's
  * own file (codec_impl.h). A codec needs no other line outside its file. Numbers rise
- * and are never reused (ace-stream(5), VALUE CODECS). 15 is the escape below; 2, 3, 5 and
- * 12 to 14 are reserved. */
+ * and are never reused (ace-stream(5), VALUE CODECS). 15 is the escape below; 2, 3, 5, 10
+ * and 12 to 14 are reserved. */
 #define CODEC_TABLE(X) \
 	X(0, F32, plain_f32) \
 	X(1, F16, plain_f16) \
@@ -26,7 +26,6 @@ struct kern_stat;
 	X(7, TOPK, topk_codec) \
 	X(8, QSGD, qsgd_codec) \
 	X(9, ECQ, ecq_codec) \
-	X(10, TERN, tern_codec) \
 	X(11, LOWRANK, lowrank_codec) \
 	X(16, NONZERO, nonzero_codec) \
 	X(17, EXACT, exact_codec) \

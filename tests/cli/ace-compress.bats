@@ -65,7 +65,7 @@ records() {
 		[ "$(records out | awk '$2 == 1' | wc -l)" -eq 0 ]
 	done
 	# codecs that leave out no value are used for biases as well
-	for c in q8 sign tern f32; do
+	for c in q8 sign f32; do
 		ace-compress --omit provenance -c "$c" in >keep
 		ace-select -p "1=$c" in >planned
 		exits 0 ace-compress --omit provenance planned

@@ -59,7 +59,7 @@ make_layered() {
 
 @test "random and low-rank codecs are estimated and chosen, within the budget" {
 	layered
-	l=tern,lowrank:2,lowrank:8,qsgd:1,qsgd:7,qsgd:31
+	l=lowrank:2,lowrank:8,lowrank:16,qsgd:1,qsgd:7,qsgd:31
 	for b in 20000 80000 150000; do
 		got=$(coded $b scored --levels $l)
 		[ "$got" -le $b ] || { echo "$b: $got"; false; }

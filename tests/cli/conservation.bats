@@ -242,7 +242,7 @@ counted() {
 	for s in $(seq 0 49); do mkshards -n 4096 -g 1024 -s "$s"; done >in
 	g=$(mkshards -n 4096 -g 1024 | ace-inspect stats --format tsv | sed -n 2p | cut -f 17)
 	for c in f32 f16 exact q8 sign topk:0.05 chunk:1/16 \
-	    nonzero qsgd:1 qsgd:4 qsgd:127 tern \
+	    nonzero qsgd:1 qsgd:4 qsgd:127 \
 	    ecq:0.5 tcq:0.4 lowrank:2 none; do
 		rm -rf state spool
 		mkdir -m 700 spool

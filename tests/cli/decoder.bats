@@ -19,7 +19,7 @@ shapes() {
 	codecs=ecq:0.01,ecq:0.3,ecq:0.002,ecq:1e-9,tcq:0.01,tcq:0.2,tcq:0.001,tcq:1e-9
 	codecs=$codecs,lowrank:2,lowrank:5,topk:0.1
 	codecs=$codecs,topk:0.2:q2,topk:0.1:mag,chunk:4/64:q2
-	codecs=$codecs,topk:1,tern,qsgd:3,qsgd:127,exact,q8,sign
+	codecs=$codecs,topk:1,qsgd:3,qsgd:127,exact,q8,sign
 	codecs=$codecs,f16,f32,nonzero
 	i=0
 	for kind in layered gauss ramp; do

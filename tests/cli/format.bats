@@ -195,7 +195,7 @@ still() {
 @test "whole numbers are the same after every codec, plan and budget" {
 	whole 123456 m.safetensors
 	ace-import m.safetensors >in
-	for c in q8 f16 sign topk:0.01 ecq:0.5 tcq:0.5 qsgd:4 tern none; do
+	for c in q8 f16 sign topk:0.01 ecq:0.5 tcq:0.5 qsgd:4 none; do
 		exits 0 ace-compress -c "$c" -o coded in
 		still coded m.safetensors
 	done

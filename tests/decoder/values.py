@@ -176,25 +176,6 @@ def qsgd(body, n, group):
     return [f32((c - s) * (norm / s)) for c in codes]
 
 
-def tern(body, n, group):
-    b, out = Bytes(body), []
-    if len(body) == 0:
-        return [0.0] * n
-    while len(out) < n:
-        k = min(320, n - len(out))
-        s = b.bf16()
-        need(0 <= s < math.inf, 'scale')
-        digits = []
-        for _ in range((k + 4) // 5):
-            v = b.u8()
-            need(v <= 242, 'digits')
-            digits += [v // 3 ** i % 3 for i in range(5)]
-        need(not any(digits[k:]), 'padding')
-        out += [(0.0, s, -s)[t] for t in digits[:k]]
-    need(b.left() == 0, 'too long')
-    return out
-
-
 def lowrank(body, n, group):
     b = Bytes(body)
     rank = group.param
@@ -240,8 +221,8 @@ def nonzero(body, n, group):
     return out
 
 
-CODECS = {0: f32s, 1: f16s, 4: q8, 6: sign, 7: topk, 8: qsgd, 9: ecq, 10: tern,
-          11: lowrank, 16: nonzero, 17: exact, 18: tcq}
+CODECS = {0: f32s, 1: f16s, 4: q8, 6: sign, 7: topk, 8: qsgd, 9: ecq, 11: lowrank,
+          16: nonzero, 17: exact, 18: tcq}
 
 
 def decode(codec, body, n, group):

@@ -23,8 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 static const char *const plans[] = {
 	"f32", "f16", "exact", "q8", "sign", "topk:0.01",
 	"topk:0.3", "qsgd:4", "qsgd:127", "ecq:0.01", "ecq:1e-20",
-	"topk:0.2:q2", "topk:0.1:mag", "chunk:3/16:q2", "tern",
-	"lowrank:2", "lowrank:64", "nonzero", "tcq:0.01", "tcq:1e-20"
+	"topk:0.2:q2", "topk:0.1:mag", "chunk:3/16:q2", "lowrank:2",
+	"lowrank:64", "nonzero", "tcq:0.01", "tcq:1e-20"
 };
 enum { PLANS = sizeof(plans) / sizeof(plans[0]) };
 

@@ -20,7 +20,7 @@ static const char *const specs[] = {
 	"qsgd:1", "qsgd:127",
 	"ecq:0.004", "ecq:0.001", "ecq:1e-05",
 	"tcq:0.004", "tcq:0.0006", "tcq:1e-05", "tcq:1e-38",
-	"tern", "lowrank:2", "lowrank:64", "nonzero", NULL
+	"lowrank:2", "lowrank:64", "nonzero", NULL
 };
 
 static const struct codec_ctx ctx = { 7, 3, 11, 64, 128 };
@@ -122,7 +122,7 @@ is_exact(uint32_t codec)
 }
 
 /* Data of each size and kind decode to finite values; zeros, gaussian values and heavy tails
- * with an NMSE below 1.05, except in qsgd and tern. */
+ * with an NMSE below 1.05, except in qsgd. */
 static void
 test_sizes(const char *spec)
 {
@@ -152,7 +152,7 @@ test_sizes(const char *spec)
 				good &= (double)(x[j] - y[j]) ==
 				    (double)x[j] - (double)y[j];
 			if ((kind == ZERO || kind == GAUSS || kind == TAILS) &&
-			    p.codec != CODEC_QSGD && p.codec != CODEC_TERN)
+			    p.codec != CODEC_QSGD)
 				good &= nmse(x, y, size[i]) < 1.05;
 		}
 		ok(good, "%s: every size of %s%s", spec, kind_name[kind],
@@ -183,7 +183,6 @@ TEST(test_hard)
 		{ "qsgd:127", 4, 480, 0.06, 1e-9 },
 		{ "ecq:0.001", 0, 4, 0, 1e-9 },
 		{ "tcq:0.001", 0, 4, 0, 1e-9 },
-		{ "tern", 0, 1032, 0.01, 1e-5 },
 		{ "lowrank:2", 0, 574, 1e-4, 1e-5 },
 	};
 	static float x[MAXN], y[MAXN];
@@ -318,7 +317,7 @@ TEST(test_names)
 		"lowrank:4:q8", "topk:0.1:q4", "topk:0.1:", "topk::q2", "chunk", "chunk:64",
 		"chunk:0/64", "chunk:2.5/64", "chunk:64/4000", "chunk:65/64",
 		"chunk:1/2097152", "topk:0.1:sample",
-		"topk:0.1:rice", "threshold:1", "tern:mse", "tern:", "nonzero:1",
+		"topk:0.1:rice", "threshold:1", "tern", "nonzero:1",
 		"", "f33", "f32:1", "F32", "none:1", "f32 ", ":", "topk",
 		"topk:0", "topk:1.5", "topk:-1", "topk:x", "topk:nan", "topk:101%",
 		"topk:0%", "topk:%", "qsgd", "qsgd:0", "qsgd:128", "qsgd:2.5",
@@ -398,10 +397,10 @@ TEST(test_written)
 TEST(test_parameters)
 {
 	static const struct codec_plan wrong[] = {
-		{ 12, 0, 0 }, { 13, 0, 0 }, { 14, 0, 1 },
+		{ 10, 0, 0 }, { 12, 0, 0 }, { 13, 0, 0 }, { 14, 0, 1 },
 		{ 2, 0, 0 }, { 3, 0, 0 }, { 5, 0, 0 },
 		{ CODEC_LOWRANK, 0, 0 }, { CODEC_QSGD, 0, 0 }, { CODEC_QSGD, 128, 0 },
-		{ CODEC_TERN, 1, 0 }, { 200, 0, 0 }
+		{ 200, 0, 0 }
 	};
 	const float x[3] = { 1, 2, 3 };
 	struct buf b = BUF_INIT;

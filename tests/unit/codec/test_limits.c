@@ -40,12 +40,6 @@ static const struct limit {
 	    "sign: a negative mean" },
 	{ CODEC_SIGN, 0, 257, 37, { { 36, 1 } }, "sign: a last one", NULL },
 	{ CODEC_SIGN, 0, 257, 37, { { 36, 2 } }, NULL, "sign: padding" },
-	{ CODEC_TERN, 0, 5, 3, { { 0, 0x7f }, { 1, 0x7f } }, "tern: 7f7f",
-	    NULL },
-	{ CODEC_TERN, 0, 5, 3, { { 0, 0x80 }, { 1, 0x7f } }, NULL,
-	    "tern: an infinite scale" },
-	{ CODEC_TERN, 0, 5, 3, { { 0, 0xff }, { 1, 0xff } }, NULL,
-	    "tern: a scale that is no number" },
 	/* 16 values in 2 columns: 8 of P, 2 of Q for each rank */
 	{ CODEC_LOWRANK, 1, 16, 22, { { 0, 200 } }, "lowrank: e = 200", NULL },
 	{ CODEC_LOWRANK, 1, 16, 22, { { 0, 201 } }, NULL, "lowrank: e = 201" },
@@ -190,7 +184,6 @@ TEST(test_values)
 	    "an infinite value stays so");
 	ok(value(CODEC_QSGD, 2, "\0\0\x80\x40\1", 5, 1) == -2,
 	    "qsgd: (c - s) norm / s");
-	ok(value(CODEC_TERN, 0, "\x80\x3f\2", 3, 1) == -1, "tern: -s");
 	ok(value(CODEC_Q8, 0, "\0\xc0\x80", 3, 1) == 256, "q8: s c");
 }
 

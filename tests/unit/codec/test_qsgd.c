@@ -78,6 +78,28 @@ test_each(const char *spec, unsigned s)
 	ok(bad == 0, "%s: each of %d values decodes as its code says", spec, EACH);
 }
 
+/* Each of the 4096 values is half a unit: 32 levels of a norm of 64. */
+TEST(test_noise)
+{
+	size_t i;
+
+	for (i = 0; i < 4096; i++)
+		t.x[i] = 1;
+	trip_noise(&t, "qsgd:32", 4096);
+}
+
+TEST(test_feedback)
+{
+	double unbiased;
+
+	trip_gauss(&t, 6, TRIP_N, 1);
+	(void)trip(&t, "qsgd:4", TRIP_N);
+	unbiased = trip_nmse(&t, TRIP_N);
+	(void)trip_feedback(&t, CODEC_QSGD, 4, TRIP_N);
+	ok(trip_nmse(&t, TRIP_N) < 1 && unbiased > 1,
+	    "qsgd:4 under feedback: NMSE %.4f, else %.4f", trip_nmse(&t, TRIP_N), unbiased);
+}
+
 int
 main(void)
 {
@@ -89,6 +111,7 @@ main(void)
 	test_each("qsgd:127", 127);
 	trip_gauss(&t, 2, 300, 1);
 	trip_unbiased(&t, "qsgd:7", 300, 400);
+	run_tests();
 	buf_release(&t.body);
 	return done_testing();
 }

@@ -19,7 +19,7 @@ static const struct {
 	{ "chunk:64/4096", "sko" },
 	{ "qsgd:1", "" }, { "qsgd:4", "" }, { "qsgd:127", "" },
 	{ "ecq:0.001", "sk" }, { "ecq:1e-05", "sk" }, { "tcq:0.001", "sk" },
-	{ "tern", "f" }, { "lowrank:4", "fa" },
+	{ "lowrank:4", "fa" },
 	{ "nonzero", "" }
 };
 enum { LIST = sizeof(list) / sizeof(*list) };

@@ -124,7 +124,7 @@ static inline void
 trip_noise(struct trip *t, const char *spec, size_t n)
 {
 	static const size_t apart[] = { 1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 256,
-	    320, 512, 640, 1024, 4096 };
+	    320, 512, 640, 1024 };
 	float *was = calloc(n, sizeof(*was));
 	size_t i, k, same, worst = 0;
 
