@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -39,7 +38,6 @@ static const char *const forms[] = { "text", "metrics", "json", NULL };
 struct status {
 	int form;		/* enum render_form; index in forms */
 	struct render s;	/* s.in: TEXT, JSON or METRICS */
-	int width;		/* columns at which text is cut; 0: never */
 	const char *dir;
 	double now;		/* Unix seconds */
 };
@@ -60,37 +58,17 @@ line(const struct status *x, const char *fmt, ...)
 	(void)fputc('\n', x->s.f);
 }
 
-/* Print all lines, each without trailing blanks and cut to the width of the terminal. */
-static void
-show(const struct status *x, const char *s)
-{
-	size_t n, end, i;
-	int col;
-
-	for (; *s != '\0'; s += n + 1) {
-		for (n = end = strcspn(s, "\n"); end != 0 && s[end - 1] == ' '; end--)
-			;
-		for (i = 0, col = 0; i < end; i++) {
-			/* continuation bytes of UTF-8 take no column */
-			col += ((unsigned char)s[i] & 0xc0) != 0x80;
-			if (x->width > 0 && col > x->width)
-				break;
-		}
-		(void)printf("%.*s\n", (int)i, s);
-	}
-}
-
 /* ---- rows, in each form ---- */
 
-/* Begin a table whose first column has names of up to `wide' characters.  If the terminal
- * is too narrow for a name, the name gets a line of its own. */
+/* Begin a table whose first column has names of up to `wide' characters.  A name that does
+ * not fit into 80 columns gets a line of its own. */
 static void
 head(struct status *x, const struct render_field *t, int wide)
 {
 	x->s.wide[0] = wide;
 	if (x->s.in != TEXT)
 		return;
-	render_fit(&x->s, t, 0, x->width > 0 ? x->width : 80);
+	render_fit(&x->s, t, 0, 80);
 	render_head(&x->s, t);
 }
 
@@ -673,8 +651,7 @@ static int
 run(void *arg, char **dir, size_t n, struct err *e)
 {
 	struct status *x = arg;
-	char *text = NULL;
-	size_t i, bytes;
+	size_t i;
 	int r = 0;
 
 	if (n == 0)
@@ -686,18 +663,10 @@ run(void *arg, char **dir, size_t n, struct err *e)
 	x->s.in = 1u << x->form;
 	if (x->s.in == METRICS)
 		r = measure(x, n, dir, e);
-	x->width = x->s.in == TEXT ? cli_columns(STDOUT_FILENO, NULL) : 0;
-	if (x->s.in == TEXT && (x->s.f = open_memstream(&text, &bytes)) == NULL)
-		r = err_sys(e, "cannot keep the text");
 	for (i = 0; i < n && r == 0; i++) {
 		if (i != 0 && x->s.in == TEXT)
-			(void)fputc('\n', x->s.f);
+			(void)putchar('\n');
 		r = status_look(x, dir[i], e);
-	}
-	if (x->s.in == TEXT && x->s.f != NULL) {
-		(void)fclose(x->s.f);
-		show(x, text);
-		free(text);
 	}
 	/* print nothing: without the directory that failed, its run would seem to have ended */
 	if (x->s.in == METRICS) {

@@ -289,29 +289,39 @@ report_codec(unsigned c, char buf[16])
 	return buf;
 }
 
-/* Print codecs with the bytes of their bodies, largest first: "ecq 1200,f32 64". */
+/* Print each codec of the tally with its number in n, largest first; "-" if nothing was
+ * sent.  Text omits the number `all'. */
 static void
-report_coded(FILE *f, const struct tally *y, const char *between)
+report_codecs(struct render *x, const char *key, const struct tally *y,
+    const uint64_t n[CODEC_MAX], uint64_t all, const char *between)
 {
 	char name[16], done[CODEC_MAX] = { 0 };
 	const char *sep = "";
 	unsigned c, best;
 
-	for (;;) {
+	if (x->form == RENDER_JSON)
+		json_out_open(&x->json, key, '{');
+	for (;; sep = ",") {
 		best = CODEC_MAX;
 		for (c = 0; c < CODEC_MAX; c++)
 			if (y->codec[c] != 0 && !done[c] &&
-			    (best == CODEC_MAX || y->coded[c] > y->coded[best]))
+			    (best == CODEC_MAX || n[c] > n[best]))
 				best = c;
 		if (best == CODEC_MAX)
 			break;
 		done[best] = 1;
-		(void)fprintf(f, "%s%s%s%llu", sep, report_codec(best, name),
-		    between, (unsigned long long)y->coded[best]);
-		sep = ",";
+		if (x->form == RENDER_JSON)
+			json_out_u64(&x->json, report_codec(best, name), n[best]);
+		else if (n[best] == all)
+			(void)fprintf(x->f, "%s%s", sep, report_codec(best, name));
+		else
+			(void)fprintf(x->f, "%s%s%s%llu", sep, report_codec(best, name),
+			    between, (unsigned long long)n[best]);
 	}
-	if (*sep == '\0')
-		(void)fputc('-', f);
+	if (x->form == RENDER_JSON)
+		json_out_close(&x->json);
+	else if (*sep == '\0')
+		(void)fputc('-', x->f);
 }
 
 /* ---- fields that are not numbers ---- */
@@ -362,52 +372,22 @@ report_put_shape(struct render *x, const char *key, const void *row)
 	json_out_close(&x->json);
 }
 
-/* Print codecs and their numbers of groups: "f32", "q8:3,topk:5"; "-" if nothing was sent. */
+/* Print codecs and their numbers of groups: "f32", "topk:5,q8:3". */
 static void
 report_put_codecs(struct render *x, const char *key, const void *row)
 {
 	const struct tally *y = &((const struct report_row *)row)->tally;
-	const char *sep = "";
-	char name[16];
-	unsigned c;
 
-	if (x->form == RENDER_JSON)
-		json_out_open(&x->json, key, '{');
-	for (c = 0; c < CODEC_MAX; c++) {
-		if (y->codec[c] == 0)
-			continue;
-		if (x->form == RENDER_JSON) {
-			json_out_u64(&x->json, report_codec(c, name), y->codec[c]);
-			continue;
-		}
-		(void)fprintf(x->f, "%s%s", sep, report_codec(c, name));
-		if (y->codec[c] != y->sent_groups)
-			(void)fprintf(x->f, ":%llu", (unsigned long long)y->codec[c]);
-		sep = ",";
-	}
-	if (x->form == RENDER_JSON)
-		json_out_close(&x->json);
-	else if (*sep == '\0')
-		(void)fputc('-', x->f);
+	report_codecs(x, key, y, y->codec, y->sent_groups, ":");
 }
 
-/* Print each codec with the bytes of the bodies that it coded. */
+/* Print codecs and the bytes of their bodies: "ecq 1200,f32 64". */
 static void
 report_put_coded(struct render *x, const char *key, const void *row)
 {
 	const struct tally *y = &((const struct report_row *)row)->tally;
-	char name[16];
-	unsigned c;
 
-	if (x->form != RENDER_JSON) {
-		report_coded(x->f, y, x->form == RENDER_TSV ? ":" : " ");
-		return;
-	}
-	json_out_open(&x->json, key, '{');
-	for (c = 0; c < CODEC_MAX; c++)
-		if (y->codec[c] != 0)
-			json_out_u64(&x->json, report_codec(c, name), y->coded[c]);
-	json_out_close(&x->json);
+	report_codecs(x, key, y, y->coded, UINT64_MAX, x->form == RENDER_TSV ? ":" : " ");
 }
 
 /* ---- all fields ---- */
