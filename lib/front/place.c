@@ -161,25 +161,23 @@ place_read(const char *path, struct agreement *a, struct err *e)
 void
 place_text(const struct agreement *a, char *out, size_t n)
 {
+	const struct opt *o = place_opts;
 	FILE *f = fmemopen(out, n, "w");
 
 	*out = '\0';
 	if (f == NULL)
 		return;
 	(void)fprintf(f, "id %s\n", a->id);
-	if (a->devices != 0)
-		(void)fprintf(f, "devices %llu\n", (unsigned long long)a->devices);
-	if (a->rounds != 0)
-		(void)fprintf(f, "rounds %llu\n", (unsigned long long)a->rounds);
-	if (a->bits > 0)
-		(void)fprintf(f, "bits %.17g\n", a->bits);
-	if (a->quorum != 0)
-		(void)fprintf(f, "quorum %llu\n", (unsigned long long)a->quorum);
-	if (a->deadline > 0)
-		(void)fprintf(f, "deadline %.17gs\n", a->deadline);
-	if (a->tolerate != 0)
-		(void)fprintf(f, "tolerate %llu\n",
-		    (unsigned long long)a->tolerate);
+	for (; o->type != OPT_IS_END; o++) {
+		const void *at = (const char *)a + o->at;
+
+		if (o->type == OPT_IS_U64 && *(const uint64_t *)at != 0)
+			(void)fprintf(f, "%s %llu\n", o->name,
+			    (unsigned long long)*(const uint64_t *)at);
+		else if (o->type != OPT_IS_U64 && *(const double *)at > 0)
+			(void)fprintf(f, "%s %.17g%s\n", o->name, *(const double *)at,
+			    o->type == OPT_IS_TIME ? "s" : "");
+	}
 	(void)fclose(f);
 }
 

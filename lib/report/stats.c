@@ -212,7 +212,6 @@ struct stats_side {
 struct stats_pair {
 	struct report *p;
 	struct stats_side x, y;
-	size_t at;		/* index of the current tensor */
 	int differ;		/* 1: a difference above the tolerance */
 	struct stats_sums now, total;
 	uint64_t elements;	/* of all tensors so far */
@@ -342,34 +341,36 @@ stats_diff_take(struct stats_side *s, int sent, size_t n, struct err *e)
 	return 0;
 }
 
+/* Compare the shards' groups, and report each tensor after its last group. */
 static int
-stats_diff_leave(struct stats_pair *d, const struct schema *sc, size_t to, struct err *e)
+stats_diff_groups(struct stats_pair *d, const struct schema *sc, struct err *e)
 {
-	int k;
-
-	for (; d->at < to; d->at++)
-		if (pick_tensor(d->p->glob, sc->t[d->at].name) &&
-		    (k = stats_diff_tensor(d, &sc->t[d->at], e)) < 0)
-			return k;
-	return 0;
-}
-
-static int
-stats_diff_group(struct stats_pair *d, const struct schema *sc, int64_t gx, int64_t gy,
-    struct err *e)
-{
-	int64_t g = gx == NO_GROUP || (gy != NO_GROUP && gy < gx) ? gy : gx;
 	struct schema_span span;
-	int k;
+	int64_t g = 0, gx, gy, end;
+	int k, wanted;
+	size_t t;
 
-	schema_span(sc, (uint32_t)g, &span);
-	if ((k = stats_diff_leave(d, sc, span.tensor, e)) < 0 ||
-	    (k = stats_diff_take(&d->x, gx == g, span.n, e)) < 0 ||
-	    (k = stats_diff_take(&d->y, gy == g, span.n, e)) < 0)
-		return k;
-	if (pick_tensor(d->p->glob, sc->t[span.tensor].name))
-		stats_diff_values(&d->now, d->x.x, d->y.x, span.n);
-	return 0;
+	for (t = 0; t < sc->n; t++) {
+		wanted = pick_tensor(d->p->glob, sc->t[t].name);
+		for (end = g + (int64_t)sc->t[t].ngroups; g < end; g++) {
+			if ((k = stats_diff_peek(&d->x, &gx, e)) < 0 ||
+			    (k = stats_diff_peek(&d->y, &gy, e)) < 0)
+				return k;
+			if (gx != g && gy != g)
+				continue;
+			schema_span(sc, (uint32_t)g, &span);
+			if ((k = stats_diff_take(&d->x, gx == g, span.n, e)) < 0 ||
+			    (k = stats_diff_take(&d->y, gy == g, span.n, e)) < 0)
+				return k;
+			if (wanted)
+				stats_diff_values(&d->now, d->x.x, d->y.x, span.n);
+		}
+		if (wanted && (k = stats_diff_tensor(d, &sc->t[t], e)) < 0)
+			return k;
+	}
+	/* read the ends of both shards */
+	k = stats_diff_peek(&d->x, &gx, e);
+	return k < 0 ? k : stats_diff_peek(&d->y, &gy, e);
 }
 
 static int
@@ -380,7 +381,6 @@ stats_diff_begin(struct stats_pair *d, const struct schema *sc, struct err *e)
 
 	d->x.at = d->x.n = d->y.at = d->y.n = 0;
 	d->x.ended = d->y.ended = 0;
-	d->at = 0;
 	memset(&d->total, 0, sizeof(d->total));
 	d->elements = 0;
 	if (alloc_grow(&d->x.x, &d->x.cap, sc->group_size, sizeof(float), e) < 0 ||
@@ -407,7 +407,6 @@ stats_diff_shard(struct stats_pair *d, struct err *e)
 {
 	const struct schema *sc = reader_schema(d->x.r);
 	struct report *p = d->p;
-	int64_t gx, gy;
 	char why[256];
 	int k;
 
@@ -415,18 +414,7 @@ stats_diff_shard(struct stats_pair *d, struct err *e)
 		return err_set(e, ERR_DATA, "mismatch: '%.60s' and '%.60s' have "
 		    "different tensors: %s", reader_name(d->x.r), reader_name(d->y.r),
 		    why);
-	if ((k = stats_diff_begin(d, sc, e)) < 0)
-		return k;
-	for (;;) {
-		if ((k = stats_diff_peek(&d->x, &gx, e)) < 0 ||
-		    (k = stats_diff_peek(&d->y, &gy, e)) < 0)
-			return k;
-		if (gx == NO_GROUP && gy == NO_GROUP)
-			break;
-		if ((k = stats_diff_group(d, sc, gx, gy, e)) < 0)
-			return k;
-	}
-	if ((k = stats_diff_leave(d, sc, sc->n, e)) < 0)
+	if ((k = stats_diff_begin(d, sc, e)) < 0 || (k = stats_diff_groups(d, sc, e)) < 0)
 		return k;
 	stats_diff_put(d, NULL);
 	return report_flush(p, e);
