@@ -34,7 +34,7 @@ int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
  * fd_open: open a file for reading and set *st to its stat.
  *   FD_NAMED: the user named the file.  If it is a FIFO, wait for a writer.
  *   FD_FILE: we found the file in a folder or an index.  -ERR_DATA if it is not regular.
- *   FD_OURS: the file is our own.  -ERR_DATA if it is not regular or is a link.
+ *   FD_OURS: the file is our own.  As FD_FILE, and -ERR_SYS if it is a symbolic link.
  * fd_input: set *st to the stat of fd.  -ERR_USAGE if fd is the same file as standard
  * output: reading would never end.  fd_open checks this, too, except with FD_OURS.
  */

@@ -78,7 +78,7 @@ void temp_drop(struct temp *t);
 /* Return 1 if a file created beside path would differ from path, whose stat is st, in
  * owner, group or ACL. */
 int temp_differs(const char *path, const struct stat *st);
-/* Copy the ACL of path to fd.  Return 0, or -1 if that fails. */
+/* Copy the ACL of path, if it has one, to fd.  Return 0, or -1 if that fails. */
 int temp_acl(int fd, const char *path);
 
 #endif
