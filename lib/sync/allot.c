@@ -140,9 +140,8 @@ allot_search(struct allot_work *w)
 }
 
 /* Coded groups may take fewer bytes than estimated, since estimates ignore contexts; rate
- * control then halves the shared step at most. Return the D + lambda R below which group g
- * is an exception at half the step. The error is proportional to step^2, so lambda is a
- * quarter. */
+ * control may then halve the shared step. Return the D + lambda R below which group g is an
+ * exception at half the step. The error is proportional to step^2, so lambda is a quarter. */
 static double
 allot_finer(const struct allot_work *w, size_t g, const struct estimate *m)
 {

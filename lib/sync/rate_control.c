@@ -25,7 +25,7 @@ enum {
 	RATE_CONTROL_SOLVES = 6,
 	/* the slope is learned from at least one in this many of the given groups */
 	RATE_CONTROL_TELLING = 8,
-	/* most passes that code no new group */
+	/* after this many passes, a pass is made only if groups are uncoded */
 	RATE_CONTROL_PASSES = 16,
 	/* most rounds that code some groups again; most consecutive rounds without a gain */
 	RATE_CONTROL_ROUNDS = 40,
