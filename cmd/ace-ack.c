@@ -1,7 +1,6 @@
 /*
  * ace-ack: takes the receipts out of a return stream and records them in the state.
- * It passes on the rest of the stream, which is the aggregate.  In the directory of
- * ace-diff -S it records which model each receiver has.
+ * It passes on the rest of the stream, which is the aggregate.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,14 +13,13 @@
 #include "device/error_feedback.h"
 #include "device/pending.h"
 #include "device/receipts.h"
-#include "model/receivers.h"
 #include "pipe/event.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
 struct opts {
 	struct filter *f;	/* the program's input and output */
-	const char *dir;	/* the state of the device, or of ace-diff -S */
+	const char *dir;	/* the state of the device */
 	uint64_t restart;	/* the new incarnation, or 0 */
 };
 
@@ -32,7 +30,6 @@ struct ack {
 	struct statedir state;
 	struct receipts receipts, heard;	/* receipts: all; heard: those of this stream */
 	int fresh;			/* 1: some receipts are not on disk yet */
-	int models;			/* 1: ace-diff -S made the state */
 	uint64_t at;			/* position of the current shard */
 	int owned;			/* 1: the owner of the state is known */
 	struct residual_owner owner;
@@ -90,25 +87,6 @@ keep(struct ack *x, struct err *e)
 	return !fresh ? 0 : receipts_save(&x->receipts, &x->state, x->o->f->sync, e);
 }
 
-/* Record the model that a receiver reports.  The record is on disk when this returns. */
-static int
-take_model(struct ack *x, const struct receipt *r, struct err *e)
-{
-	const struct receivers_line *l = NULL;
-	struct receivers b = RECEIVERS_INIT;
-	int k = receivers_open(&b, x->o->dir, 1, e);
-
-	if (k == 0 && (k = receivers_take(&b, r, &l, e)) == 0)
-		cli_say(x->o->f->cli, 0, "skipped a receipt: %s", l != NULL ? "it names "
-		    "no model" : "ace-diff --to sent its receiver nothing");
-	else if (k > 0)
-		cli_say(x->o->f->cli, 1, "receiver '%s' has step %llu, model %s%s", l->name,
-		    (unsigned long long)r->version, r->reason,
-		    r->verdict == RECEIPT_INVALID ? ", and refused the last patch" : "");
-	receivers_close(&b);
-	return k < 0 ? k : 0;
-}
-
 /* Fail because the receiver knows shards that this state does not.  The message names an
  * incarnation for --restart that neither side has seen. */
 static int
@@ -134,8 +112,6 @@ take(struct ack *x, struct err *e)
 	char said[256];
 	int k, known, later;
 
-	if (x->models)
-		return take_model(x, &r, e);
 	(void)snprintf(said, sizeof(said), "step %llu: %s%s%s",
 	    (unsigned long long)r.step, receipt_verdict_name(r.verdict),
 	    r.reason[0] != '\0' ? ": " : "", r.reason);
@@ -175,7 +151,7 @@ pass_on(struct ack *x, int event, struct err *e)
 	case READER_RCPT:
 		return take(x, e);
 	case READER_SHARD:
-		if (!x->models && (r = pending_answers(&x->state, &x->heard,
+		if ((r = pending_answers(&x->state, &x->heard,
 		    reader_shard(x->in), reader_schema(x->in), e)) < 0)
 			return r;
 		x->at = io_bytes(reader_io(x->in));
@@ -259,12 +235,11 @@ run(void *opts, char **path, size_t n, struct err *e)
 		return restart(o, e);
 	if ((r = open_state(&x.state, o, e)) < 0)
 		goto out;
-	x.models = receivers_there(o->dir);
-	if (!x.models && ((r = statedir_lock_as(&x.state, "ack-lock", 0, e)) < 0 ||
-	    (r = receipts_load(&x.receipts, &x.state, e)) < 0))
+	if ((r = statedir_lock_as(&x.state, "ack-lock", 0, e)) < 0 ||
+	    (r = receipts_load(&x.receipts, &x.state, e)) < 0)
 		goto out;
 	/* from now on each shard is kept until its receipt arrives */
-	if (!x.models && !x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
+	if (!x.receipts.managed && (r = receipts_save(&x.receipts, &x.state,
 	    o->f->sync, e)) < 0)
 		goto out;
 	if ((r = filter_both(o->f, &x.in, &x.out, *path, e)) < 0)

@@ -1,12 +1,9 @@
 /*
- * ace-diff: writes a patch that turns one model into another, exactly: a shard of kind model
- * whose groups are coded given the old values.  With a directory (-S) it stores its patches,
- * and sends each receiver the patches from the receiver's model to the newest.
+ * ace-diff: writes a patch that makes one model of another, exactly: a shard of kind model
+ * whose groups are coded given the old values.
  */
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -19,18 +16,12 @@
 #include "codec/exact.h"
 #include "format/frame.h"
 #include "model/model.h"
-#include "model/receivers.h"
-#include "model/series.h"
-#include "model/store.h"
-#include "model/route.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
 struct opts {
 	struct filter *f;	/* the program's output and threads */
 	struct shard sh;
-	const char *state;	/* directory of stored patches, or NULL */
-	const char *to;		/* receiver, or NULL */
 };
 
 /* A group that is being coded.  There are as many slots as threads. */
@@ -273,10 +264,11 @@ tell(const struct diff *d)
 	    (unsigned long long)model_bytes(&d->new));
 }
 
-/* Write a patch or, if n is 1, a whole model, and describe it in *w. */
+/* Write a patch or, with one path, a whole model. */
 static int
-make(const struct opts *o, char **path, size_t n, struct route *w, struct err *e)
+run(void *opts, char **path, size_t n, struct err *e)
 {
+	const struct opts *o = opts;
 	struct diff d = { .o = o, .old = MODEL_INIT, .new = MODEL_INIT,
 	    .note = MODEL_NOTE_INIT };
 	int r;
@@ -285,179 +277,13 @@ make(const struct opts *o, char **path, size_t n, struct route *w, struct err *e
 	if ((r = filter_out(o->f, &d.w, e)) == 0 &&
 	    (r = open_models(&d, path, n, e)) == 0 &&
 	    (r = pool_new(&d.pool, o->f->threads, e)) == 0 &&
-	    (r = room(&d, e)) == 0 && (r = write_patch(&d, e)) == 0) {
+	    (r = room(&d, e)) == 0 && (r = write_patch(&d, e)) == 0)
 		tell(&d);
-		memset(w, 0, sizeof(*w));
-		memcpy(w->before, d.note.before, MODEL_HASH);
-		memcpy(w->after, d.note.after, MODEL_HASH);
-		w->step = d.sh.step;
-		w->whole = d.whole;
-	}
 	if (d.w != NULL)
 		r = filter_end(d.w, r, e);
 	writer_free(d.w);
 	release(&d);
 	return r;
-}
-
-/* ---- the stored patches ---- */
-
-/* Store a patch, unless nothing changed, or a whole model if n is 1. */
-static int
-keep(struct opts *o, struct store *st, char **path, size_t n, struct err *e)
-{
-	char *draft = store_draft(st, e);
-	struct route w;
-	int r = -ERR_SYS;
-
-	if (draft != NULL) {
-		o->f->output = draft;
-		if ((r = make(o, path, n, &w, e)) == 0 && (w.whole ||
-		    memcmp(w.before, w.after, MODEL_HASH) != 0))
-			r = store_add(st, &w, e);
-		o->f->output = NULL;
-	}
-	alloc_free(draft);
-	return r;
-}
-
-/* Store the patch and, when due, a whole model. Then remove the oldest files, waiting for
- * readers to release the lock. */
-static int
-publish(struct opts *o, char **path, size_t n, struct err *e)
-{
-	struct statedir s = STATE_INIT;
-	struct receivers b = RECEIVERS_INIT;
-	struct store st = STORE_INIT;
-	int r, due = 0;
-
-	if ((r = statedir_open(&s, o->state, e)) == 0 &&
-	    (r = statedir_durable(&s, e)) == 0 && (r = statedir_lock(&s, e)) == 0 &&
-	    (r = store_create(o->state, e)) == 0 &&
-	    (r = store_open(&st, o->state, e)) == 0 &&
-	    (r = keep(o, &st, path, n, e)) == 0 &&
-	    (r = store_due(&st, &due, e)) == 0 && due && n == 2)
-		r = keep(o, &st, path + 1, 1, e);
-	if (r == 0 && (r = receivers_open(&b, o->state, 1, e)) == 0 &&
-	    (receivers_there(o->state) || (r = receivers_save(&b, e)) == 0))
-		r = store_prune(&st, e);
-	receivers_close(&b);
-	store_close(&st);
-	statedir_close(&s);
-	return r;
-}
-
-/* ---- to a receiver ---- */
-
-/* Files to send; open, so that another process may remove them. */
-struct sending {
-	int *fd;
-	size_t n;
-};
-
-/* Open the files that the receiver needs.  If its model is unknown, open none: an empty
- * stream asks for a receipt. */
-static int
-gather(struct sending *x, struct store *st, const struct receivers_line *l,
-    struct err *e)
-{
-	const struct route *to = store_newest(st);
-	char hex[MODEL_HEX];
-	size_t *way, n;
-	int r, fd = 0;
-
-	if (to == NULL)
-		return err_set(e, ERR_REFUSED, "'%s' has no patch yet: store one "
-		    "with ace-diff -S", st->dir);
-	if (l->has.time == 0)
-		return 0;
-	if ((r = store_way(st, l->has.hash, &way, &n, e)) < 0)
-		return r;
-	shard_hex(l->has.hash, hex);
-	if (r == 0)
-		return err_set(e, ERR_REFUSED, "nothing leads from model %s of "
-		    "receiver '%.80s' to step %llu: store that step's whole model (ace-diff "
-		    "-S DIR -s STEP NEW)", hex, l->name, (unsigned long long)to->step);
-	if ((x->fd = alloc_get(n, sizeof(*x->fd), e)) == NULL)
-		fd = -1;
-	while (fd >= 0 && x->n < n && (fd = store_fd(st, way[x->n], e)) >= 0)
-		x->fd[x->n++] = fd;
-	alloc_free(way);
-	return fd < 0 ? -ERR_SYS : 0;
-}
-
-/* Choose the files to send, and record this before sending. */
-static int
-prepare(const struct opts *o, struct sending *x, struct store *st, struct err *e)
-{
-	struct receivers b = RECEIVERS_INIT;
-	struct receivers_line *l = NULL;
-	const struct route *to;
-	int r;
-
-	if ((r = receivers_open(&b, o->state, 1, e)) < 0 ||
-	    (r = store_open(st, o->state, e)) < 0 ||
-	    (l = receivers_line(&b, o->to, e)) == NULL ||
-	    (r = gather(x, st, l, e)) < 0) {
-		r = r < 0 ? r : -e->code;
-		goto out;
-	}
-	to = store_newest(st);
-	if (l->has.time != 0) {
-		memcpy(l->sent.hash, to->after, MODEL_HASH);
-		l->sent.step = to->step;
-		l->sent.time = (uint64_t)time(NULL);
-	}
-	if ((r = receivers_save(&b, e)) == 0 && l->has.time == 0)
-		cli_say(o->f->cli, 1, "'%s' has sent no receipt: asking which model "
-		    "it has", o->to);
-	else if (r == 0)
-		cli_say(o->f->cli, 1, "sending '%s' %zu patches, from step %llu to "
-		    "step %llu", o->to, x->n, (unsigned long long)l->has.step,
-		    (unsigned long long)to->step);
-out:
-	receivers_close(&b);
-	return r;
-}
-
-static int
-send_to(const struct opts *o, struct err *e)
-{
-	struct sending x = { NULL, 0 };
-	struct store st = STORE_INIT;
-	struct writer *w = NULL;
-	size_t i;
-	int r;
-
-	if ((r = filter_out(o->f, &w, e)) == 0)
-		r = prepare(o, &x, &st, e);
-	for (i = 0; i < x.n && r == 0; i++)
-		r = filter_copy_fd(x.fd[i], &o->f->in, w, e);
-	if (w != NULL)
-		r = filter_end(w, r, e);
-	for (i = 0; i < x.n; i++)
-		(void)close(x.fd[i]);
-	alloc_free(x.fd);
-	store_close(&st);
-	writer_free(w);
-	return r;
-}
-
-static int
-run(void *opts, char **path, size_t n, struct err *e)
-{
-	struct opts *o = opts;
-	struct route w;
-
-	if (o->to != NULL && (o->state == NULL || n != 0))
-		return err_set(e, ERR_USAGE, o->state == NULL ? "--to needs -S DIR, "
-		    "the folder of stored patches" : "--to sends stored patches and "
-		    "takes no models: leave the operands out");
-	if (o->state != NULL && o->f->output != NULL && o->to == NULL)
-		return err_set(e, ERR_USAGE, "-S and --output exclude each other: "
-		    "both say where the patch goes");
-	return o->to != NULL ? send_to(o, e) : o->state != NULL ?
-	    publish(o, path, n, e) : make(o, path, n, &w, e);
 }
 
 static int
@@ -480,10 +306,6 @@ static const struct opt options[] = {
 	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
 	{ 0, "base-version", "N", "step of the old model",
 	    OPT_U64(struct opts, sh.base_version, 0, UINT64_MAX) },
-	{ 'S', "state", "DIR", "store the patch in DIR, for all receivers",
-	    OPT_PATH(struct opts, state, OPT_DIR) },
-	{ 0, "to", "NAME", "write the stored patches that receiver NAME needs",
-	    OPT_TEXT(struct opts, to), .with = "state" },
 	FILTER_OPT_THREADS,
 	FILTER_OPTS_OUT,
 	OPT_END
@@ -495,8 +317,7 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-diff",
-			.usage = "[-d DEVICE] [-s STEP] [-S DIR | -o FILE] [OLD] NEW\n"
-			    "    | -S DIR --to NAME",
+			.usage = "[-d DEVICE] [-s STEP] [-o FILE] [OLD] NEW",
 			.about = "Writes the patch that makes one model of another.",
 			.examples = "ace-diff old.safetensors new.safetensors "
 			    ">step7.aceg\n"

@@ -1,7 +1,6 @@
 /*
  * ace-status: show the progress of a run from a spool or a device's state (devices,
- * steps, missing shards, admission results), or the receivers of models from the
- * directory of ace-diff -S.
+ * steps, missing shards, admission results).
  */
 #include <math.h>
 #include <stdarg.h>
@@ -24,8 +23,6 @@
 #include "device/receipts.h"
 #include "device/residual.h"
 #include "kern/kern.h"
-#include "model/receivers.h"
-#include "model/store.h"
 #include "report/render.h"
 #include "report/run_state.h"
 #include "spool/waiting.h"
@@ -442,100 +439,10 @@ status_state(struct status *x, struct err *e)
 	return k;
 }
 
-/* ---- models, and the receivers that have them ---- */
-
-struct models {
-	uint64_t disk, kept, step;
-	char hash[MODEL_HEX];
-};
-
-#undef ROW
-#define ROW models
-static const struct render_field model_fields[] = {
-	FIELD("disk_bytes", U64, disk, DATA, 0, METRIC("ace_state_disk_bytes",
-	    "Bytes of the state on the disk.")),
-	FIELD("kept", U64, kept, JSON, 0),
-	FIELD("step", U64, step, DATA, ANY, METRIC("ace_model_step",
-	    "Step of the newest model that is stored.")),
-	FIELD("hash", CHARS, hash, JSON, ANY),
-	{ .name = NULL }
-};
-#undef ROW
-#define ROW run_state_receiver
-static const struct render_field receiver_fields[] = {
-	FIELD("receiver", NAME, name, TEXT | JSON, 0, .width = -RENDER_WIDE),
-	FIELD("is", NAME, is, TEXT | JSON, 0, .width = -7),
-	FIELD("step", U64, step, ALL, STATUS_HAS, .width = 6,
-	    METRIC("ace_receiver_step",
-	    "Step of the model that the receiver has, as it said last.")),
-	FIELD("behind", U64, behind, ALL, STATUS_FAR, .width = 6,
-	    METRIC("ace_receiver_behind_steps",
-	    "How many steps newer the newest model is.")),
-	FIELD("patches", U64, patches, TEXT | JSON, STATUS_WAY, .width = 7),
-	FIELD("bytes", SIZE, bytes, ALL, STATUS_WAY, .width = 8,
-	    METRIC("ace_receiver_behind_bytes",
-	    "Bytes that would bring the receiver to the newest model.")),
-	FIELD("seconds", AGO, ago, TEXT | JSON, STATUS_HAS, .head = "since",
-	    .width = 7),
-	{ .name = NULL }
-};
-
-/* Show the stored models, before the receivers. */
-static void
-models_say(struct status *x, const struct store *st)
-{
-	const struct route *to = store_newest(st);
-	struct models m = { run_state_disk(x->dir), st->w.n,
-		to != NULL ? to->step : 0, "" };
-	char size[NUM_TEXT];
-
-	if (to != NULL)
-		shard_hex(to->after, m.hash);
-	if (x->s.in != TEXT)
-		render_row(&x->s, model_fields, &m, to != NULL ? ANY : 0);
-	else if (to == NULL)
-		line(x, "'%s': no model was kept here yet (ace-diff -S)", x->dir);
-	else
-		line(x, "models in '%s': step %llu, %s, %zu patches and whole "
-		    "ones, %s on disk", x->dir, (unsigned long long)m.step, m.hash,
-		    st->w.n, num_text((double)m.disk, "B", size));
-	if (x->s.in == JSON)
-		json_out_open(&x->s.json, "receivers", '[');
-}
-
-static int
-status_models(struct status *x, struct err *e)
-{
-	struct receivers b = RECEIVERS_INIT;
-	struct store st = STORE_INIT;
-	struct run_state_receiver v;
-	int k, wide = 8;
-	size_t i;
-
-	if ((k = receivers_open(&b, x->dir, 0, e)) == 0 &&
-	    (k = store_open(&st, x->dir, e)) == 0)
-		models_say(x, &st);
-	for (i = 0; i < b.n && k >= 0; i++)
-		if (render_chars(b.p[i].name) > wide)
-			wide = render_chars(b.p[i].name);
-	if (k == 0 && b.n > 0)
-		head(x, receiver_fields, wide);
-	for (i = 0; i < b.n && k >= 0; i++)
-		if ((k = run_state_receiver(&v, &st, &b.p[i], x->now, e)) >= 0) {
-			x->s.label[RENDER_DEVICE] = v.name;
-			render_item(&x->s, receiver_fields, &v, (unsigned)k);
-		}
-	x->s.label[RENDER_DEVICE] = NULL;
-	store_close(&st);
-	receivers_close(&b);
-	return k < 0 ? k : 0;
-}
-
 /* ---- kinds of directories ---- */
 
-enum status_kind { STATUS_NOTHING, STATUS_SPOOL, STATUS_STATE, STATUS_MODELS,
-	STATUS_OTHER };
-static const char *const kinds[] = { "spool", "spool", "state", "models" };
+enum status_kind { STATUS_NOTHING, STATUS_SPOOL, STATUS_STATE, STATUS_OTHER };
+static const char *const kinds[] = { "spool", "spool", "state" };
 
 /* Return 1 if DIR/NAME exists; regular: only if it is a regular file. */
 static int
@@ -576,9 +483,7 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	for (i = 0; i < sizeof(state) / sizeof(state[0]); i++)
 		if (there(dir, state[i], 1))
 			*kind = STATUS_STATE;
-	if (receivers_there(dir))
-		*kind = STATUS_MODELS;
-	else if (there(dir, ".clients", 0) ||	/* ace-recv makes this first */
+	if (there(dir, ".clients", 0) ||	/* ace-recv makes this first */
 	    there(dir, "limits", 1) ||		/* ace-cloud makes this first */
 	    there(dir, "schema.aceg", 0))
 		*kind = STATUS_SPOOL;
@@ -587,8 +492,7 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 		return k;
 	if (*kind == STATUS_OTHER)
 		return err_set(e, ERR_DATA, "mismatch: '%s' is not a spool "
-		    "(ace-recv --spool), not a device's state and not a folder "
-		    "of models (ace-diff -S)", dir);
+		    "(ace-recv --spool) and not a device's state", dir);
 	return 0;
 }
 
@@ -611,8 +515,7 @@ status_look(struct status *x, const char *dir, struct err *e)
 		json_out_f64(&x->s.json, "time", x->now);
 		json_out_string(&x->s.json, "kind", kinds[kind]);
 	}
-	k = kind == STATUS_STATE ? status_state(x, e) :
-	    kind == STATUS_MODELS ? status_models(x, e) : status_spool(x, e);
+	k = kind == STATUS_STATE ? status_state(x, e) : status_spool(x, e);
 	if (x->s.in == JSON)
 		json_out_end(&x->s.json);
 	return k;
@@ -637,8 +540,6 @@ measure(struct status *x, size_t n, char **dir, struct err *e)
 	render_families(&x->s, run_fields);
 	render_families(&x->s, device_fields);
 	render_families(&x->s, state_fields);
-	render_families(&x->s, model_fields);
-	render_families(&x->s, receiver_fields);
 	for (i = 0; i < n; i++)
 		for (j = 0; j < i; j++)
 			if (strcmp(dir[i], dir[j]) == 0)
@@ -656,7 +557,7 @@ run(void *arg, char **dir, size_t n, struct err *e)
 
 	if (n == 0)
 		return err_set(e, ERR_USAGE, "no directory was given: expected a "
-		    "spool, a device's state or a folder of models");
+		    "spool or a device's state");
 	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
 	x->s.form = (enum render_form)x->form;

@@ -131,11 +131,9 @@ _ace() {
 		kind=',provenance schema' ;;
 	ace-diff:--sandbox)
 		kind='auto require off' ;;
-	ace-diff:-S | ace-diff:--state)
-		kind='dir' ;;
 	ace-diff:-o | ace-diff:--output)
 		kind='file' ;;
-	ace-diff:-d | ace-diff:--device | ace-diff:-s | ace-diff:--step | ace-diff:-r | ace-diff:--run | ace-diff:--base-version | ace-diff:--to | ace-diff:-T | ace-diff:--threads)
+	ace-diff:-d | ace-diff:--device | ace-diff:-s | ace-diff:--step | ace-diff:-r | ace-diff:--run | ace-diff:--base-version | ace-diff:-T | ace-diff:--threads)
 		kind='free' ;;
 	ace-edge:--sandbox)
 		kind='auto require off' ;;
@@ -257,7 +255,7 @@ _ace() {
 		kind='free' ;;
 	ace-patch:--sandbox)
 		kind='auto require off' ;;
-	ace-patch:--receipt | ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
+	ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
 		kind='free' ;;
 	ace-patch:--way)
 		kind='reflink in-place copy' ;;
@@ -387,7 +385,7 @@ _ace() {
 	ace-cut)
 		opts='--step --device --kind --tensor --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-diff)
-		opts='-d --device -s --step -r --run --base-version -S --state --to -T --threads -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-d --device -s --step -r --run --base-version -T --threads -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-edge)
 		opts='--name -S --state --bits --through --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
@@ -414,7 +412,7 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --bandwidth --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-patch)
-		opts='--stage --commit --way --receipt -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--stage --commit --way -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)

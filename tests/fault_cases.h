@@ -35,12 +35,9 @@ enum {
 #define TWICE CLOSED "ace-recv --spool D sent1 >rcpt1; " \
 	"ace-aggregate --spool D --rounds 1 >agg1; "
 
-/* MODELS: two models and a patch between them.  ASKED: also the patches that are stored for
- * a receiver that has reported its model.  The list of receivers contains times. */
+/* Two models and a patch between them.  A model's directory contains times. */
 #define MODELS "for i in 0 1; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
 	"mkdir -m 700 D; cp m0 D/m; ace-diff -s 1 --base-version 0 m0 m1 >p; "
-#define ASKED MODELS "ace-diff -S S -s 1 m0 m1; ace-diff -S S --to edge1 | " \
-	"ace-patch --receipt edge1 D/m >said; "
 
 static const struct fault_case cases[] = {
 	{ "compress-first", MADE, "ace-compress -S S -c topk:0.2 in0 > out", 0 },
@@ -123,12 +120,6 @@ static const struct fault_case cases[] = {
 	{ "advise", MADE "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
 	    "--cuts 1ms --bandwidth 1Gbit table > out", 0 },
 	{ "diff", MODELS, "ace-diff m0 m1 > out", 0 },
-	{ "diff-keep", MODELS, "ace-diff -S S -s 1 m0 m1 > out", COMMITS },
-	{ "diff-ask", MODELS "ace-diff -S S -s 1 m0 m1; ",
-	    "ace-diff -S S --to edge1 > out", 0 },
-	{ "diff-to", ASKED "ace-ack -S S said >rest; ",
-	    "ace-diff -S S --to edge1 > out", FUZZY },
-	{ "ack-model", ASKED, "ace-ack -S S said > out", FUZZY },
 	{ "patch-copy", MODELS, "ace-patch --way copy D/m < p > out", FUZZY },
 	{ "patch-in-place", MODELS, "ace-patch --way in-place D/m < p > out",
 	    FUZZY },

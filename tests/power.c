@@ -65,15 +65,7 @@ struct scene {
 	"mkdir -m 700 D; cp m0 D/m; mv m0 old; mv m1 new; ace-diff old new >p; " \
 	"ace-diff m2 m3 >q; rm -f m2 m3; "
 
-/* A stored patch from m0 to m1, and a receiver r that has m0 and has reported it. */
-#define STORED "for i in 0 1 2; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
-	"ace-diff -S D -s 1 m0 m1; cp m0 r; ace-diff -S D --to edge1 >ask; " \
-	"ace-patch --receipt edge1 r <ask >said; ace-ack -S D said >rest; " \
-	"rm -rf r.ace-patch; "
-#define TO "ace-diff -S D --to edge1 >down && " \
-	"ace-patch --receipt edge1 r <down >up && ace-ack -S D up >rest"
-
-/* the manifest of step 0 has two names until the manifest of step 1 replaces D/closed */
+/* the manifest of step 0 has two names until step 1's manifest replaces one */
 #define CLOSED_1 "! cmp -s D/closed D/done/0"
 
 #define STEP "ace-step -S S --bits 16 in1"
@@ -179,20 +171,6 @@ static const struct scene scenes[] = {
 	    "{ cmp -s D/m old || cmp D/m new >&2; } && "
 	    "ace-patch --way in-place D/m <p && cmp D/m new >&2", NULL, NULL,
 	    NEVER },
-	/* the stored patches lead to the newest model, the receiver's model
-	 * is known, and the receiver gets the newest model */
-	{ "a patch is kept", STORED, "ace-diff -S D -s 2 m1 m2 > out",
-	    TO " && cmp r m2 >&2", "{ " TO "; } && { cmp -s r m1 || cmp r m2 >&2; } && "
-	    "ace-diff -S D -s 2 m1 m2 && " TO " && cmp r m2 >&2", NULL, NULL,
-	    NEVER },
-	{ "a patch is sent", STORED, "ace-diff -S D --to edge1 > out",
-	    "grep -qv sent.00000000 D/models", TO " && cmp r m1 >&2 && " TO, NULL,
-	    NULL, NEVER },
-	{ "a receipt of a model", STORED "ace-diff -S D --to edge1 >down; "
-	    "ace-patch --receipt edge1 r <down >up; ", "ace-ack -S D up > out",
-	    "ace-diff -S D --to edge1 >down && ! ace-inspect --format json down | "
-	    "grep model >&2", "ace-ack -S D up >rest && " TO " && cmp r m1 >&2",
-	    NULL, NULL, NEVER },
 	{ "publish", STEP0 SUM, "ace-recv --spool D --publish sum", THERE, ":",
 	    NULL, NULL, ALWAYS },
 	{ "publish, handed out", STEP0 SUM, "ace-recv --spool D "

@@ -1,110 +1,60 @@
 #!/bin/sh
-# Bring the model of a host that missed steps, was restored from a backup, or joins
-# without a model, to the newest that a trainer keeps with ace-diff -S.
+# Bring the model of a host that missed steps to the newest of a trainer.
 #
-#	catch-up.sh NAME MODEL SENT FROM [ssh -T trainer]
+#	catch-up.sh MODEL SENT [ssh -T trainer]
 #
-# NAME is the trainer's name for this host, MODEL a directory here.  On the trainer, SENT is
-# the directory of ace-diff -S, and FROM that of any model of the run.  The other words are
-# a command that reaches a shell of the trainer, and gets the line to execute as its last
-# word; without them the trainer is on this machine.
+# MODEL is the model on this host.  SENT is the trainer's directory of patches: 000007.aceg
+# makes step 7 of the model of the step before, and 000007.whole, which ace-diff wrote without
+# an old model, makes step 7 of any model with the same tensors.  The other words are a
+# command that reaches a shell of the trainer, and gets the line to execute as its last word;
+# without them SENT is on this machine.
 #
-# The host sends a hash of its model, and gets the fewest bytes that lead to the newest
-# model: patches, or a whole model and patches.  If MODEL does not exist, it is first made
-# from FROM's headers, with holes for the values, and from FROM's other files that are not
-# programs: *.safetensors, *.json, *.txt, *.model, *.jinja.  The trainer can write no other
-# files, and only in MODEL.
+# The marker of ace-patch says which step the host has.  The patch to that step is sent again,
+# so that ace-patch compares the model with it.  A model that no patch fits, as after a
+# restored backup, gets the newest whole model and the patches after it.
 #
-# Status 0: MODEL is the newest.  MODEL is changed in place or by a reflink, so call this
-# before a server starts; use receive.sh for a running server.  After an interruption the
-# next call continues; kill -9 leaves MODEL.joins.XXXXXX behind.
+# Status 0: MODEL is the newest.  For a running server call receive.sh with one file after
+# another instead.
 set -eu
-[ $# -ge 4 ] || { echo 'usage: catch-up.sh NAME MODEL SENT FROM [COMMAND...]' >&2; exit 2; }
-name=$1 model=${2%/} sent=$3 from=$4
-shift 4
+[ $# -ge 2 ] || { echo 'usage: catch-up.sh MODEL SENT [COMMAND...]' >&2; exit 2; }
+model=${1%/} sent=$2
+shift 2
 [ $# -gt 0 ] || set -- sh -c
+case $model in
+-*) model=./$model ;;
+esac
+# quote SENT for the trainer's shell
+folder="cd -- '$(printf %s "$sent" | sed "s/'/'\\\\''/g")'"
 
 fail() {
 	echo "catch-up.sh: $2" >&2
 	exit "$1"
 }
-case $name in
-'' | *[\"\\[:cntrl:]]*) fail 2 'NAME must not be empty or have quotes, backslashes, control characters' ;;
-esac
-case $model in
--*) model=./$model ;;
-esac
 
-# quoted WORD...: print a line that a shell reads as these words
-quoted() {
-	for word; do
-		printf '%s.' "$word" | sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\\.\$/' /"
-	done
+# after STEP SUFFIX: print a line of the trainer's files of later steps, in order
+after() {
+	printf '%s\n' "$files" | LC_ALL=C sort | awk -v n="$1" -v s="[.]$2\$" \
+	    '/^[0-9][0-9][0-9][0-9][0-9][0-9][.][a-z]+$/ && $0 ~ s && $0 + 0 > n + 0' | tr '\n' ' '
 }
 
-# headers: print for each file a line with its name, the number of bytes that follow and its
-# size, and then these bytes.  The last line is a dot.
-headers() {
-	cat <<-'END'
-		set -eu
-		cd -- "$1"
-		for f in *; do
-			[ -f "$f" ] || continue
-			n=$(stat -L -c %s "./$f")
-			case $f in
-			*.safetensors) k=$(($(od -An -tu8 -N8 "./$f") + 8)) ;;
-			*.json | *.txt | *.model | *.jinja) k=$n ;;
-			*) echo "catch-up.sh: file '$f' is not copied to the receiver" >&2; continue ;;
-			esac
-			echo "$f $k $n"
-			head -c "$k" "./$f"
-		done
-		echo .
-	END
-}
+step() { sed -n 's/^step //p' "$model.ace-patch/marker" 2>/dev/null || :; }
 
-# take DIR: make the files that `headers' printed; its output may be forged
-take() {
-	while read -r file bytes size more; do
-		[ "$file" != . ] || return 0
-		case $file in
-		[.-]* | *[!A-Za-z0-9._-]*) fail 3 "the trainer sends the file name '$file', which is not valid" ;;
-		*.safetensors | *.json | *.txt | *.model | *.jinja) ;;
-		*) fail 3 "the trainer sends '$file', expected *.safetensors, *.json, *.txt, *.model or *.jinja" ;;
-		esac
-		case $bytes,$size,$more in
-		*[!0-9,]* | ,* | *,, | ??????????*,*,) more=bad ;;
-		esac
-		# refuse a second file of the same name
-		if [ -n "$more" ] || [ -e "$1/$file" ] ||
-		    ! head -c "$bytes" >"$1/$file" ||
-		    [ "$(stat -c %s "$1/$file")" != "$bytes" ] ||
-		    ! truncate -s "$size" "$1/$file"; then
-			fail 3 "the trainer sends '$file' incompletely: run this again"
-		fi
-	done
-	fail 3 'the list of the trainer is incomplete: run this again'
-}
+# apply COMMAND...: apply the files in $list
+apply() { "$@" "$folder && cat $list" | ace-patch -q "$model"; }
 
-if [ ! -e "$model" ]; then
-	mkdir -p "$(dirname "$model")"
-	new=$(mktemp -d "$model.joins.XXXXXX")
-	trap 'rm -rf "$new"' EXIT
-	trap 'exit 143' INT TERM HUP
-	headers | "$@" "sh -s -- $(quoted "$from")" | take "$new"
-	chmod "$(umask -S)" "$new"
-	mv -T "$new" "$model"
+files=$("$@" "$folder && ls") || fail 4 "cannot list '$sent' of the trainer: run this again"
+has=$(step) got=5
+list=$(after $((${has:-0} - 1)) aceg)
+[ -z "$list" ] || { got=0; apply "$@" || got=$?; }
+whole=$(after -1 whole)
+whole=${whole% } whole=${whole##* }
+if [ "$got" -eq 5 ] && [ -n "$whole" ]; then
+	list="$whole $(after "${whole%.*}" aceg)"
+	got=0
+	apply "$@" || got=$?
 fi
-
-# up to three calls: to learn the host's model if the trainer does not know it; for the
-# patches; and once more if the trainer was wrong about the host's model
-for _ in 1 2 3; do
-	"$@" "ace-diff -q $(quoted -S "$sent" --to "$name")" |
-	    { ace-patch -q --receipt "$name" "$model" || :; } |
-	    "$@" "ace-ack -q $(quoted -S "$sent")" >/dev/null || :
-	if "$@" "ace-status --format json $(quoted -- "$sent")" |
-	    grep -qF "\"receiver\":\"$name\",\"is\":\"newest\""; then
-		exit 0
-	fi
-done
-fail 4 "'$model' is not the newest: see the messages above, and run this again"
+[ -n "$list" ] || fail 4 "'$sent' of the trainer has no patch for step ${has:-0}: expected files such as 000007.aceg"
+[ "$got" -eq 0 ] || exit "$got"
+# the connection may have ended between two files
+last=${list% } last=${last##* }
+[ "$(step)" -eq "${last%.*}" ] || fail 4 "'$model' has step $(step), not ${last%.*}: run this again"

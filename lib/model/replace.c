@@ -49,7 +49,8 @@ replace_open(struct replace *s, const char *path, const struct cli *cli,
 		return err_set(e, ERR_USAGE, "'%s': expected the model's own name, "
 		    "not . or .., since its state is kept beside it", path);
 	if (fstatat(AT(s->path), &st, 0) < 0)
-		return err_sys(e, "'%s'", path);
+		return err_sys(e, "cannot open model '%s' (if it is absent, copy a whole "
+		    "model there first)", path);
 	if ((s->home = alloc_get(n + 16, 1, e)) == NULL)
 		return -ERR_SYS;
 	(void)snprintf(s->home, n + 16, "%s.ace-patch", s->path);
@@ -465,7 +466,7 @@ replace_finish(struct replace *s, struct err *e)
 		return r;
 	(void)unlinkat(AT(s->at[READY]), 0);
 	(void)unlinkat(AT(s->at[REDO]), 0);
-	s->staged = 0;
+	s->staged = s->placed = 0;
 	return 0;
 }
 

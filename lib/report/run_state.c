@@ -416,35 +416,3 @@ run_state_release(struct run_state *s)
 	alloc_free(s->d);
 	memset(s, 0, sizeof(*s));
 }
-
-/* ---- a receiver of models ---- */
-
-int
-run_state_receiver(struct run_state_receiver *v, struct store *st,
-    const struct receivers_line *l, double now, struct err *e)
-{
-	const struct route *to = store_newest(st), *at = store_known(st, l->has.hash);
-	size_t *way = NULL, n = 0, i;
-	int k;
-
-	memset(v, 0, sizeof(*v));
-	v->name = l->name;
-	v->is = "unknown";
-	if (l->has.time == 0)
-		return 0;
-	v->step = at != NULL ? at->step : l->has.step;
-	v->ago = fmax(now - (double)l->has.time, 0);
-	if (to == NULL)
-		return STATUS_HAS;
-	if ((k = store_way(st, l->has.hash, &way, &n, e)) < 0)
-		return k;
-	v->is = k > 0 && n == 0 ? "newest" : l->sent.time != 0 &&
-	    memcmp(l->sent.hash, to->after, MODEL_HASH) == 0 ? "sent" :
-	    k > 0 ? "behind" : "lost";
-	v->behind = to->step > v->step ? to->step - v->step : 0;
-	v->patches = n;
-	for (i = 0; i < n; i++)
-		v->bytes += st->w.p[way[i]].bytes;
-	alloc_free(way);
-	return STATUS_HAS | STATUS_FAR | (k > 0 ? STATUS_WAY : 0);
-}

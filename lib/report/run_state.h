@@ -2,8 +2,7 @@
  * The state of a run in a spool, for ace-status: the devices and their steps, what the
  * aggregator waits for, the admission results, and the bytes on disk. Other programs may
  * write the spool meanwhile: files that appear or disappear during the reading may or may
- * not be counted. It also has the state of a receiver of models, from the list of
- * ace-diff.
+ * not be counted.
  */
 #ifndef ACE_RUN_STATE_H
 #define ACE_RUN_STATE_H
@@ -12,8 +11,6 @@
 #include <stdint.h>
 
 #include "format/receipt.h"
-#include "model/receivers.h"
-#include "model/store.h"
 #include "spool/manifest.h"
 #include "spool/spool.h"
 
@@ -74,22 +71,6 @@ enum { STATUS_LAST = 1, STATUS_STEP = 2 };
 int run_state_read(struct run_state *s, const struct spool *in, double now,
     struct err *e);
 void run_state_release(struct run_state *s);
-
-/* ---- a receiver of models ---- */
-
-struct run_state_receiver {
-	const char *name, *is;
-	uint64_t step;		/* step of its model */
-	uint64_t behind;	/* steps from its model to the newest */
-	uint64_t patches, bytes;	/* from its model to the newest */
-	double ago;		/* seconds since its receipt */
-};
-enum { STATUS_HAS = 1, STATUS_FAR = 2, STATUS_WAY = 4 };
-
-/* run_state_receiver(v, st, l, now, e): set v for a receiver.  Return the bits
- * STATUS_... of the members that are known, or -ERR_x. */
-int run_state_receiver(struct run_state_receiver *v, struct store *st,
-    const struct receivers_line *l, double now, struct err *e);
 
 /* run_state_disk(dir): return the bytes on disk of the files in a directory and below it.
  * Files that cannot be read are not counted. */

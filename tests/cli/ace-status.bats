@@ -316,7 +316,7 @@ aged() {
 	mkdir folder empty
 	echo hello >folder/file
 	exits 3 ace-status folder
-	says "^ace-status: mismatch: 'folder' is not a spool \(ace-recv --spool\), not a device's state and not a folder of models"
+	says "^ace-status: mismatch: 'folder' is not a spool \(ace-recv --spool\) and not a device's state"
 	refuses 3 "is not a directory" ace-status folder/file
 	exits 2 ace-status
 	shows 'waiting for a first shard' ace-status empty

@@ -190,3 +190,66 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	exits 1 cmp run/old/model.safetensors run/base/model.safetensors
 	has run/old
 }
+
+# sent A B: put the patches that lead from step A to step B into the folder `sent'
+sent() {
+	local i
+	for i in $(seq $(($1 + 1)) "$2"); do
+		ace-diff -s "$i" --base-version $((i - 1)) "m$((i - 1))" "m$i" >"sent/00000$i.aceg"
+	done
+}
+
+@test "catch-up.sh: a host that missed steps, lost its marker, or has a backup" {
+	local i
+	mkdir bin sent
+	printf '#!/bin/sh\nexec sh -c "$*"\n' >bin/far
+	chmod +x bin/far
+	PATH=$PWD/bin:$PATH
+	for i in 0 1 2 3 4 5; do mkmodel "m$i" -n 1000 -s "$i"; done
+	sent 0 3
+	mkmodel other -n 1000 -s 9
+	cp m1 h
+	# without a marker the hash of the model says which patches it needs
+	exits 0 catch-up.sh h sent far
+	same h m3
+	sent 3 5
+	cp h h3
+	exits 0 catch-up.sh h sent
+	same h m5
+	exits 0 catch-up.sh h sent far
+	same h m5
+	# a model that no patch fits stays, and gets the newest whole model
+	for i in 1 2; do
+		cp other h
+		exits 5 catch-up.sh h sent far
+		says "'h' is model [0-9a-f]{32}.*whole model"
+		same h other
+		rm -rf h.ace-patch
+	done
+	rm sent/00000[12].aceg
+	ace-diff -s 3 m3 >sent/000003.whole
+	exits 0 catch-up.sh h sent far
+	same h m5
+	# a backup, with the marker of a newer model
+	cp h3 h
+	exits 0 catch-up.sh h sent far
+	same h m5
+	# the connection ends between two patches
+	printf '#!/bin/sh\nexec sh -c "$*" | head -c "$SENDS"\n' >bin/cuts
+	chmod +x bin/cuts
+	cp m3 h
+	rm -r h.ace-patch sent/00000[123].*
+	SENDS=$(wc -c <sent/000004.aceg)
+	export SENDS
+	exits 4 catch-up.sh h sent cuts
+	says "'h' has step 4, not 000005: run this again"
+	exits 0 catch-up.sh h sent far
+	same h m5
+	# no model, no patches, no connection
+	exits 4 catch-up.sh absent sent far
+	says "copy a whole model there first"
+	exits 4 catch-up.sh h . far
+	says "'.' of the trainer has no patch for step 5: expected files such as 000007.aceg"
+	exits 4 catch-up.sh h sent false
+	exits 2 catch-up.sh h
+}

@@ -1,7 +1,7 @@
 /*
  * libFuzzer: read any bytes as one of the files that programs read beside a stream: a ledger,
- * numbers, a link, a table, a plan as text, a key ring, the files of a state, or the list of
- * receivers.  The first byte selects the file.
+ * numbers, a link, a table, a plan as text, a key ring, or the files of a state.  The first
+ * byte selects the file.
  */
 #include <ftw.h>
 #include <stdio.h>
@@ -23,7 +23,6 @@
 #include "device/receipts.h"
 #include "device/residual.h"
 #include "format/plan_text.h"
-#include "model/receivers.h"
 #include "pipe/sign.h"
 #include "spool/receipt_list.h"
 #include "spool/spool.h"
@@ -38,32 +37,11 @@ gone(void)
 	(void)nftw(statedir_dir, take_away, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Check that what was read is written back unchanged. */
-static void
-receivers(struct err *e)
-{
-	struct receivers a = RECEIVERS_INIT, b = RECEIVERS_INIT;
-	size_t i;
-
-	if (receivers_open(&a, statedir_dir, 0, e) == 0) {
-		if (receivers_save(&a, e) < 0 ||
-		    receivers_open(&b, statedir_dir, 0, e) < 0 || a.n != b.n)
-			abort();
-		for (i = 0; i < a.n; i++)
-			if (strcmp(a.p[i].name, b.p[i].name) != 0 ||
-			    memcmp(&a.p[i].has, &b.p[i].has, sizeof(a.p[i].has)) != 0)
-				abort();
-	}
-	receivers_close(&a);
-	receivers_close(&b);
-}
-
 /* Write p[n] as a file of a state, selected by `which', and read it. */
 static void
 kept(int which, const uint8_t *p, size_t n, struct err *e)
 {
-	static const char *const names[] = { "link", "receipts", "score",
-		"residual", "models" };
+	static const char *const names[] = { "link", "receipts", "score", "residual" };
 	static struct receipts receipts;
 	static int made;
 	struct statedir s = STATE_INIT;
@@ -87,8 +65,6 @@ kept(int which, const uint8_t *p, size_t n, struct err *e)
 		(void)receipts_load(&receipts, &s, e);
 	else if (which == 2)
 		(void)learned_load(&h, &s, "score", e);
-	else if (which == 4)
-		receivers(e);
 	else {
 		if (residual_open(&q, &s, e) >= 0 && q.d.r != NULL)
 			(void)residual_pending(&q, e);
@@ -143,7 +119,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	if (n == 0)
 		return 0;
-	if ((which = p[0] % 12) >= 7) {
+	if ((which = p[0] % 11) >= 7) {
 		kept(which - 7, p + 1, n - 1, &e);
 		return 0;
 	}

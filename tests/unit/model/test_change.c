@@ -5,7 +5,7 @@
 #include "format/frame.h"
 #include "format/reader.h"
 #include "format/writer.h"
-#include "model/series.h"
+#include "model/change.h"
 
 #include "../inside.h"
 #include "../model.h"
@@ -26,7 +26,7 @@ reads(const struct lie *x)
 {
 	struct schema sc = model_of(4, 2, MODEL_GROUP);
 	struct model m = { .path = "m", .schema = sc };
-	struct series s = SERIES_INIT;
+	struct change c = CHANGE_INIT;
 	struct model_note note = MODEL_NOTE_INIT;
 	struct buf b = BUF_INIT, body = BUF_INIT;
 	unsigned char words[32] = { 1 };
@@ -64,10 +64,11 @@ reads(const struct lie *x)
 	(void)writer_end(w, IO_SYNC_NONE, &e);
 	writer_free(w);
 	err_clear(&e);
-	if ((r = reader_file(&in, "patch", &o, &e)) == 0)
-		r = series_read(&s, in, &m, &e);
+	if ((r = reader_file(&in, "patch", &o, &e)) == 0 &&
+	    (r = reader_to_shard(in, &e)) > 0)
+		r = change_read(&c, in, &m, &e);
 	reader_free(in);
-	series_release(&s);
+	change_release(&c);
 	shard_release(&sh);
 	schema_release(&sc);
 	model_note_release(&note);

@@ -1,0 +1,143 @@
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "codec/codec.h"
+#include "codec/exact.h"
+#include "format/frame.h"
+#include "format/reader.h"
+#include "model/change.h"
+
+/* Begin a shard, which must be a patch of a model with these tensors. */
+static int
+change_begin(struct change *c, struct reader *in, const struct model *m, struct err *e)
+{
+	const struct shard *sh = reader_shard(in);
+	const char *predict = text_get(&sh->kv, SHARD_KEY_PREDICT);
+	const int differs = (sh->flags & SHARD_PREDICTED) != 0;
+	char why[256];
+
+	if (sh->kind != SHARD_MODEL || differs != (predict != NULL) ||
+	    (differs && strcmp(predict, SHARD_PREDICT_PATCH) != 0))
+		return reader_place(in, err_set(e, ERR_DATA, "mismatch: the shard is "
+		    "not a patch of a model: expected the output of ace-diff"), e);
+	c->step = sh->step;
+	c->base = sh->base_version;
+	c->whole = !differs;
+	c->n = 0;
+	scratch_clear(&c->s);
+	if (schema_diff(&m->schema, reader_schema(in), why))
+		return err_set(e, ERR_DATA, "mismatch: the patch is for another "
+		    "architecture than '%s': %s", m->path, why);
+	return 0;
+}
+
+static int
+change_part(struct change *c, const struct record *rec, struct err *e)
+{
+	struct change_part *p;
+	int r;
+
+	if (rec->codec != CODEC_EXACT)
+		return err_set(e, ERR_DATA, "mismatch: group %lu of the patch is "
+		    "coded %s, expected codec exact", (unsigned long)rec->group,
+		    codec_name(rec->codec));
+	if (!codec_takes(CODEC_EXACT, rec->param))
+		return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
+		    "exact in group %lu: a newer release of ace may read it",
+		    rec->param, (unsigned long)rec->group);
+	if ((r = alloc_grow(&c->part, &c->cap, c->n + 1, sizeof(*c->part), e)) < 0)
+		return r;
+	p = &c->part[c->n++];
+	p->group = rec->group;
+	p->len = (uint32_t)rec->len;
+	p->param = rec->param;
+	return scratch_put(&c->s, rec->body, rec->len, &p->at, e);
+}
+
+/* Store the records of a frame; *notes counts frames mODL, and note is of the last one. */
+static int
+change_frame(struct change *c, struct reader *in, int event, struct model_note *note,
+    int *notes, struct err *e)
+{
+	const struct chain_frame *f;
+	const struct record *rec;
+	size_t i, n;
+	int r = 0;
+
+	if (event == READER_DATA) {
+		rec = reader_records(in, &n);
+		for (i = 0; i < n && r == 0; i++)
+			r = change_part(c, &rec[i], e);
+		return r < 0 ? reader_place(in, r, e) : 0;
+	}
+	if (event != READER_NOTE || (f = reader_frame(in))->type != FRAME_MODL)
+		return 0;
+	++*notes;
+	return model_note_decode(note, f->raw, f->raw_len, e);
+}
+
+/* Check a complete patch, and take the models and the checksums of its groups. */
+static int
+change_end(struct change *c, const struct model_note *note, int notes, struct err *e)
+{
+	const unsigned char none[MODEL_HASH] = { 0 };
+	size_t i;
+
+	if (notes != 1 || note->n != c->n)
+		return err_set(e, ERR_DATA, "corrupt: the patch has %d frames mODL, expected "
+		    "1; the last lists %zu groups, expected %zu", notes, note->n, c->n);
+	memcpy(c->before, note->before, MODEL_HASH);
+	memcpy(c->after, note->after, MODEL_HASH);
+	if (c->whole != (memcmp(c->before, none, MODEL_HASH) == 0))
+		return err_set(e, ERR_DATA, c->whole ? "corrupt: the patch holds a "
+		    "whole model, but names an old one" : "corrupt: the patch "
+		    "changes an old model, but does not name it");
+	for (i = 0; i < c->n; i++)
+		c->part[i].sum = note->sum[i];
+	return 0;
+}
+
+int
+change_read(struct change *c, struct reader *in, const struct model *m, struct err *e)
+{
+	struct model_note note = MODEL_NOTE_INIT;
+	int notes = 0, r = change_begin(c, in, m, e);
+
+	while (r >= 0 && (r = reader_next(in, e)) > 0 && r != READER_SEND)
+		r = change_frame(c, in, r, &note, &notes, e);
+	if (r > 0)
+		r = change_end(c, &note, notes, e);
+	model_note_release(&note);
+	return r;
+}
+
+void
+change_release(struct change *c)
+{
+	scratch_release(&c->s);
+	alloc_free(c->part);
+	*c = (struct change)CHANGE_INIT;
+}
+
+int
+change_group(const struct change *c, const struct change_part *p,
+    const struct model_span *span, const unsigned char *old, unsigned char *new,
+    unsigned char hash[MODEL_HASH], struct buf *body, struct err *e)
+{
+	const int given = (p->param & EXACT_GIVEN) != 0;
+	int r;
+
+	body->n = 0;
+	if ((r = buf_room(body, p->len, e)) < 0 ||
+	    (r = scratch_get(&c->s, p->at, body->p, p->len, e)) < 0)
+		return r;
+	r = exact_get(p->param, span->form, given ? old : NULL, body->p,
+	    p->len, new, span->words, e);
+	if (r == 0 && hash_both(new, span->bytes, hash) != p->sum)
+		r = err_set(e, ERR_DATA, "corrupt: the checksum of a group does not "
+		    "match its bytes");
+	return r < 0 ? err_after(e, r, ", in the patch to step %llu",
+	    (unsigned long long)c->step) : 0;
+}
