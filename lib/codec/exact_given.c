@@ -12,7 +12,6 @@
 #include "codec/rans.h"
 #include "codec/subset.h"
 #include "kern/kern.h"
-#include "kern/kern_marks.h"
 
 enum {
 	LEVELS = 254,		/* largest number of levels */
@@ -81,28 +80,14 @@ level_all(const struct form *f, const unsigned char *restrict old, size_t n,
 	}
 }
 
-/* Which words have one level; the function `marks' of kern.h fills both arrays. */
-struct marks {
-	const struct kern *kern;
-	uint64_t *mark;		/* u64[(n + 63) / 64] */
-	uint32_t *before;	/* u32[(n + 63) / 64 + 1] */
-};
-
-static inline size_t
-marks_words(size_t n)
-{
-	return (n + 63) / 64;
-}
-
 /* The changed words and their levels. */
 struct changes {
-	uint64_t *at;		/* u64[(n + 63) / 64], one bit per word */
 	size_t n;		/* number of changed words */
 	uint32_t a, levels;
-	uint32_t *list;		/* [n], by levels */
 	uint32_t end[LEVELS];	/* [level] where its changes end in the list */
 };
 
+/* Set differs[n] to 1 for each word that changes, else to 0. */
 static inline __attribute__((always_inline)) void
 differ(const struct form *f, const unsigned char *restrict old,
     const unsigned char *restrict new, size_t n, unsigned char *restrict differs)
@@ -112,36 +97,6 @@ differ(const struct form *f, const unsigned char *restrict old,
 	for (i = 0; i < n; i++)
 		differs[i] = word(old + i * f->size, f->size) !=
 		    word(new + i * f->size, f->size);
-}
-
-/* Mark the changed words, first in one byte per word and then in one bit. */
-static void
-find_changes(const struct form *f, const unsigned char *old, const unsigned char *new,
-    size_t n, unsigned char *differs, const struct marks *t, struct changes *c)
-{
-	struct form g = *f;
-
-	BY_SIZE(g, differ(&g, old, new, n, differs))
-	t->kern->marks(c->at, t->before, differs, n, 1);
-	c->n = t->before[marks_words(n)];
-}
-
-/* List all changes, four per iteration, which saves tests of the loop's end. This writes
- * up to three entries too many. */
-static void
-list_changes(const uint64_t *mark, size_t words, uint32_t *list)
-{
-	const uint64_t last = (uint64_t)1 << 63;
-	uint32_t *to;
-	uint64_t m;
-	size_t i;
-	int j;
-
-	for (i = 0; i < words; list += kern_marks_count(mark[i++]))
-		for (m = mark[i], to = list; m != 0; to += 4)
-			for (j = 0; j < 4; j++, m &= m - 1)
-				to[j] = (uint32_t)i * 64 +
-				    (uint32_t)__builtin_ctzll(m | last);
 }
 
 /* Choose which exponents are levels. The first level also takes all smaller exponents,
@@ -162,10 +117,10 @@ choose_levels(const uint32_t *count, struct changes *c)
 }
 
 /* Choose the levels, set the level of each word, and sort the listed changes by level
- * into c->list; c->end has the end of each level. */
+ * into sorted; c->end has the end of each level. */
 static void
 sort_changes(const struct form *f, const unsigned char *old, size_t n,
-    const uint32_t *list, struct changes *c, unsigned char *level)
+    const uint32_t *list, struct changes *c, unsigned char *level, uint32_t *sorted)
 {
 	uint32_t count[2048] = { 0 }, next[LEVELS], l, sum = 0, x;
 	size_t i;
@@ -181,7 +136,7 @@ sort_changes(const struct form *f, const unsigned char *old, size_t n,
 	}
 	level_all(f, old, n, c->a, c->levels, level);
 	for (i = 0; i < c->n; i++)
-		c->list[next[level[list[i]]]++] = list[i];
+		sorted[next[level[list[i]]]++] = list[i];
 }
 
 /* ---- blocks ---- */
@@ -195,45 +150,29 @@ cost(size_t n, size_t c)
 }
 
 /* Return the binary logarithm of the block size, or 0 if marking the blocks without a
- * change saves no bits. any[(n + 63) / 64] is scratch memory. */
+ * change saves no bits. list: the c changes. */
 static unsigned
-choose_blocks(const struct changes *c, size_t n, unsigned char *any)
+choose_blocks(const uint32_t *list, size_t c, size_t n)
 {
-	/* the lowest of each 8, 16 and 32 bits */
-	static const uint64_t first[] = { 0x0101010101010101u,
-	    0x0001000100010001u, 0x0000000100000001u };
-	const uint64_t none = cost(n, c->n) - ((uint64_t)WORTH << 16);
-	uint64_t least = none, bits, m;
-	size_t used[1 << BLOCK_BITS] = { 0 }, i, k, all = marks_words(n);
+	uint64_t least = cost(n, c) - ((uint64_t)WORTH << 16), bits;
+	/* joined[k]: changes in the same block as the one before, from 2^k words on */
+	size_t joined[33] = { 0 };
+	size_t used = c, i;
+	unsigned k, best = 0;
 
-	for (i = 0; i < all; i++) {
-		m = c->at[i];
-		any[i] = m != 0;
-		m |= m >> 1;
-		m |= m >> 2;
-		for (k = 3; k < 6; k++) {
-			m |= m >> (1 << (k - 1));
-			used[k] += kern_marks_count(m & first[k - 3]);
-		}
-	}
-	for (k = 6; k < 1 << BLOCK_BITS; k++) {
-		for (i = 0; i < all; i++)
-			used[k] += any[i];
-		for (i = 0; i < all / 2; i++)
-			any[i] = any[2 * i] | any[2 * i + 1];
-		if (all % 2 != 0)
-			any[i] = any[2 * i];
-		all = (all + 1) / 2;
-	}
-	for (i = 0, k = 3; k < 1 << BLOCK_BITS && n >> k > 0 &&
-	    none < cost(n, c->n); k++) {
-		bits = cost(((n - 1) >> k) + 1, used[k]) + cost(used[k] << k, c->n);
-		if (bits < least) {
+	if (least >= cost(n, c))
+		return 0;
+	for (i = 1; i < c; i++)
+		joined[bits_length(list[i] ^ list[i - 1])]++;
+	for (k = 1; k < 1 << BLOCK_BITS && n >> k > 0; k++) {
+		used -= joined[k];
+		bits = cost(((n - 1) >> k) + 1, used) + cost(used << k, c);
+		if (k >= 3 && bits < least) {
 			least = bits;
-			i = k;
+			best = k;
 		}
 	}
-	return (unsigned)i;
+	return best;
 }
 
 /* Set the level of all words outside block[c], blocks of 2^k words, to OUT. */
@@ -260,8 +199,11 @@ struct out {
 
 /* Memory for coding one group. */
 struct room {
-	struct marks marks;
-	uint64_t *changed;	/* [(n + 63) / 64] */
+	const struct kern *kern;
+	size_t words;		/* (n + 63) / 64 */
+	/* which words have one level, as `marks' of kern.h fills them */
+	uint64_t *mark;		/* [words] */
+	uint32_t *before;	/* [words + 1] */
 	unsigned char *level;	/* [n] */
 	/* for each change: */
 	uint32_t *list;
@@ -278,16 +220,14 @@ struct room {
 static int
 room_get(struct room *r, size_t n, struct err *e)
 {
-	const size_t words = marks_words(n) + 1;
-
-	if ((r->marks.kern = kern_get(e)) == NULL)
+	r->words = (n + 63) / 64;
+	if ((r->kern = kern_get(e)) == NULL)
 		return -ERR_USAGE;
-	r->changed = alloc_raw(words * (8 + 8 + 4) + n, 1, e);
-	if (r->changed == NULL)
+	r->mark = alloc_raw(r->words * (8 + 4) + 4 + n, 1, e);
+	if (r->mark == NULL)
 		return -ERR_SYS;
-	r->marks.mark = r->changed + words;
-	r->marks.before = (uint32_t *)(r->marks.mark + words);
-	r->level = (unsigned char *)(r->marks.before + words);
+	r->before = (uint32_t *)(r->mark + r->words);
+	r->level = (unsigned char *)(r->before + r->words + 1);
 	return 0;
 }
 
@@ -370,7 +310,7 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	}
 }
 
-/* Write the changes list[c] of one level, whose words are marked in t->marks. */
+/* Write the changes list[c] of one level, whose words are marked in t-> */
 static void
 put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 {
@@ -380,8 +320,8 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 	unsigned k;
 
 	BY_SIZE(g, look(&g, t, o->old, o->new, list, c))
-	t->marks.kern->ranked(list, c, t->marks.mark, t->marks.before);
-	subset_put(&o->s, list, c, t->marks.before[marks_words(o->n)]);
+	t->kern->ranked(list, c, t->mark, t->before);
+	subset_put(&o->s, list, c, t->before[t->words]);
 	/* among the distances that have k bits or more, mark those that have more than
 	 * k */
 	memcpy(t->left, t->class, c);
@@ -429,13 +369,18 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	const size_t most = o->n * o->f->size;
 	struct bits_put *b = &o->s.b;
 	unsigned char *p = out->p + out->n, *end = p + most + SLACK, *at;
-	unsigned states, k = choose_blocks(c, o->n, t->level);
+	unsigned states, k;
 	uint32_t l, from = 0, *list = (uint32_t *)t->by;
+	uint64_t m;
+	size_t i = 0;
 
 	*b = (struct bits_put){ t->bits, t->bits + most, 0, 0 };
 	o->s.token = o->s.next = t->token;
-	list_changes(c->at, marks_words(o->n), list);
-	sort_changes(o->f, o->old, o->n, list, c, t->level);
+	for (l = 0; l < t->words; l++)
+		for (m = t->mark[l]; m != 0; m &= m - 1)
+			list[i++] = l * 64 + (uint32_t)__builtin_ctzll(m);
+	k = choose_blocks(list, c->n, o->n);
+	sort_changes(o->f, o->old, o->n, list, c, t->level, t->list);
 	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* bit 0 is set at the end */
 	bits_put(b, c->a, o->f->exponent);
 	bits_put(b, c->levels - 1, levels_bits(o->f));
@@ -443,12 +388,12 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	if (k > 0)
 		put_blocks(o, c, t, k, list);
 	for (l = 0; l < c->levels; from = c->end[l++]) {
-		t->marks.kern->marks(t->marks.mark, t->marks.before, t->level,
+		t->kern->marks(t->mark, t->before, t->level,
 		    o->n, (unsigned char)l);
 		if (l + 1 < c->levels)
 			bits_put_count(b, c->end[l] - from, less(c->n - from,
-			    t->marks.before[marks_words(o->n)]));
-		put_level(o, t, c->list + from, c->end[l] - from);
+			    t->before[t->words]));
+		put_level(o, t, t->list + from, c->end[l] - from);
 	}
 	if (b->n > 0)
 		*b->p++ = (unsigned char)b->v;
@@ -511,7 +456,7 @@ get_count(struct subset_get *o, size_t most)
 }
 
 /* Read the c changes of a level into p, which holds the old words; the level's words are
- * marked in t->marks. */
+ * marked in t-> */
 static void
 get_level(struct subset_get *o, const struct form *f, const struct room *t,
     unsigned char *p, size_t n, size_t c)
@@ -520,10 +465,10 @@ get_level(struct subset_get *o, const struct form *f, const struct room *t,
 	size_t i, j, m;
 	unsigned k;
 
-	subset_get(o, t->list, c, t->marks.before[marks_words(n)]);
+	subset_get(o, t->list, c, t->before[t->words]);
 	if (o->bad)
 		return;
-	t->marks.kern->marked(t->list, c, t->marks.mark, t->marks.before, n);
+	t->kern->marked(t->list, c, t->mark, t->before, n);
 	memset(t->class, 0, c);
 	for (i = 0; i < c; i++)
 		t->at[i] = (uint32_t)i;
@@ -555,10 +500,10 @@ get_levels(struct subset_get *o, const struct form *f, unsigned char *p, size_t 
 			leave_blocks(t->level, n, k, t->rank, all);
 	}
 	for (l = 0; l < levels && !o->bad; l++, c -= all) {
-		t->marks.kern->marks(t->marks.mark, t->marks.before, t->level, n,
+		t->kern->marks(t->mark, t->before, t->level, n,
 		    (unsigned char)l);
 		all = l + 1 == levels ? c : get_count(o,
-		    less(c, t->marks.before[marks_words(n)]));
+		    less(c, t->before[t->words]));
 		get_level(o, f, t, p, n, all);
 	}
 }
@@ -618,7 +563,7 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 		r = ended(&o) ? 0 : codec_corrupt("exact", "the coded changes are damaged", e);
 	}
 	alloc_free(t.list);
-	alloc_free(t.changed);
+	alloc_free(t.mark);
 	return r;
 }
 
@@ -630,17 +575,17 @@ exact_given_put(const struct form *f, const unsigned char *old,
 	struct out o = { .f = f, .old = old, .new = new, .n = n };
 	struct room t = { .by = NULL };
 	struct changes c = { 0 };
+	struct form g = *f;
 	int r = room_get(&t, n, e);
 
 	if (r < 0)
 		return r;
-	c.at = t.changed;
-	find_changes(f, old, new, n, t.level, &t.marks, &c);
-	if (c.n > 0 && (r = room_put(&t, c.n, n * f->size, e)) == 0) {
-		c.list = t.list;
+	BY_SIZE(g, differ(&g, old, new, n, t.level))
+	t.kern->marks(t.mark, t.before, t.level, n, 1);
+	c.n = t.before[t.words];
+	if (c.n > 0 && (r = room_put(&t, c.n, n * f->size, e)) == 0)
 		*too_long = put_given(&o, &c, &t, out) < 0;
-	}
 	alloc_free(t.by);
-	alloc_free(t.changed);
+	alloc_free(t.mark);
 	return r < 0 ? r : (int)c.n;
 }

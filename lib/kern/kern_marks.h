@@ -1,6 +1,6 @@
 /*
  * The kernels `marks', `ranked' and `marked' of every table, compiled for the instruction
- * set of the including file. Codecs also use kern_marks_count.
+ * set of the including file.
  */
 #ifndef ACE_KERN_MARKS_H
 #define ACE_KERN_MARKS_H
