@@ -206,27 +206,25 @@ dtype_put_f64(uint32_t u, unsigned char *p)
 static int
 dtype_put_int(unsigned dtype, float f, unsigned char *p)
 {
-	double d = (double)f;
-	double top = dtype == SCHEMA_I32 ? 0x1p31 : 0x1p63;
+	const unsigned size = (unsigned)dtype_size(dtype);
+	const int sign = dtype != SCHEMA_U8 && dtype != SCHEMA_BOOL;
+	const double d = (double)f, top = dtype == SCHEMA_BOOL ? 2 :
+	    (double)((uint64_t)1 << (8 * size - (unsigned)sign));
+	uint64_t v;
+	unsigned k;
 
-	if (!(d >= -top && d < top) || rint(d) != d)
+	if (!(d >= (sign ? -top : 0) && d < top) || rint(d) != d)
 		return -1;
-	if (dtype == SCHEMA_I32)
-		bytes_set32(p, (uint32_t)(int32_t)d);
-	else
-		bytes_set64(p, (uint64_t)(int64_t)d);
+	v = (uint64_t)(int64_t)d;
+	for (k = 0; k < size; k++)
+		p[k] = (unsigned char)(v >> 8 * k);
 	return 0;
 }
 
-/* Convert f to a type whose values must not change. Return 0, or -1 if the type does not
- * have the value. */
+/* Convert f to f8. Return 0, or -1 if the type does not have the value. */
 static int
-dtype_put_exact(unsigned dtype, float f, unsigned char *p)
+dtype_put_f8(unsigned dtype, float f, unsigned char *p)
 {
-	static const struct { int lo, hi; } range[] = {
-		[SCHEMA_U8] = { 0, 255 }, [SCHEMA_BOOL] = { 0, 1 },
-		[SCHEMA_I8] = { -128, 127 }, [SCHEMA_I16] = { -32768, 32767 }
-	};
 	uint32_t u = bytes_u32(f), back;
 	unsigned char c[2];
 	int exp = 0, v;
@@ -235,7 +233,7 @@ dtype_put_exact(unsigned dtype, float f, unsigned char *p)
 		if (dtype_put_f16(u, c) < 0)
 			return -1;
 		p[0] = c[1];
-	} else if (dtype == SCHEMA_F8E4M3) {
+	} else {
 		/* the magnitudes are 0 to 7 times 2^-9, then 8 to 15 times 2^-9, 2^-8, ... */
 		if (isfinite(f) && !(fabsf(f) <= 448))
 			return -1;
@@ -245,13 +243,6 @@ dtype_put_exact(unsigned dtype, float f, unsigned char *p)
 		v = isfinite(f) ? (int)ldexpf(fabsf(f), 4 - exp) : 127;
 		p[0] = (unsigned char)((u >> 24 & 0x80) |
 		    (isfinite(f) ? (unsigned)(8 * (exp + 5) + v) : 127u));
-	} else {
-		if (!(f >= (float)range[dtype].lo && f <= (float)range[dtype].hi))
-			return -1;
-		v = (int)f;
-		p[0] = (unsigned char)v;
-		if (dtype == SCHEMA_I16)
-			p[1] = (unsigned char)(v >> 8);
 	}
 	(void)dtype_one(dtype, p, &back);
 	return bytes_f32(back) == f || (isnan(f) && isnan(bytes_f32(back))) ? 0 : -1;
@@ -276,10 +267,10 @@ dtype_from_f32(unsigned dtype, const float *x, unsigned char *p, size_t n)
 			bad = dtype_put_bf16(u, p);
 		else if (dtype == SCHEMA_F64)
 			dtype_put_f64(u, p);
-		else if (dtype == SCHEMA_I32 || dtype == SCHEMA_I64)
-			bad = dtype_put_int(dtype, x[i], p);
+		else if (dtype == SCHEMA_F8E4M3 || dtype == SCHEMA_F8E5M2)
+			bad = dtype_put_f8(dtype, x[i], p);
 		else
-			bad = dtype_put_exact(dtype, x[i], p);
+			bad = dtype_put_int(dtype, x[i], p);
 		if (bad)
 			return i;
 	}

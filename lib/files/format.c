@@ -73,7 +73,6 @@ format_open_by(struct format_source **out, const struct backend_in *in,
 	if (s == NULL)
 		return -ERR_SYS;
 	s->in = in;
-	s->fd = -1;
 	s->schema = (struct schema)SCHEMA_INIT;
 	if (o->group_size != 0)
 		s->schema.group_size = o->group_size;
@@ -247,8 +246,6 @@ format_close(struct format_source *s)
 		s->in->close(s);
 	if (!s->many)
 		io_free(s->io);
-	if (s->fd >= 0)
-		(void)close(s->fd);
 	schema_release(&s->schema);
 	text_release(&s->note);
 	alloc_free(s->swap);
@@ -384,6 +381,28 @@ format_free(struct format_sink *s)
 }
 
 /* ---- for the backends ---- */
+
+int
+format_seekable(struct format_source *s, uint64_t *size, struct err *e)
+{
+	struct io *in;
+	int fd = -1, r = io_open(&s->io, s->path, e);
+
+	if (r < 0)
+		return r;
+	if (s->path != NULL ? !io_can_seek(s->io) : lseek(STDIN_FILENO, 0, SEEK_CUR) != 0) {
+		in = s->io;
+		s->io = NULL;
+		if ((r = io_to_temp(&fd, size, in, e)) == 0 &&
+		    (r = io_open_fd(&s->io, fd, s->name, e)) == 0)
+			io_own(s->io);
+		else if (fd >= 0)
+			(void)close(fd);
+		io_free(in);
+	}
+	*size = r == 0 ? io_size(s->io) : 0;
+	return r;
+}
 
 int
 format_strange(const struct format_source *s, const char *is,

@@ -19,8 +19,7 @@ struct format_source {
 	void *own;		/* private to the backend */
 	char *path;		/* NULL: standard input */
 	const char *name;	/* for messages */
-	struct io *io;		/* the file, if the backend streams it */
-	int fd;			/* descriptor that io reads, unless io owns it; or -1 */
+	struct io *io;		/* the file */
 	struct schema schema;
 	unsigned char *swap;	/* [tensors] 1: big-endian; NULL: no tensor is */
 	struct text_kv note;
@@ -89,6 +88,11 @@ int format_open_by(struct format_source **out, const struct backend_in *in,
 int format_take(struct format_source *s, void *p, size_t n, struct err *e);
 int format_last(struct format_source *s, struct err *e);
 int format_write_raw(struct format_sink *s, const void *p, size_t n, struct err *e);
+
+/* Open the input at its start as a file that can seek and has *size bytes.  Another input is
+ * first copied to a file without a name, so that nothing remains however the program
+ * ends. */
+int format_seekable(struct format_source *s, uint64_t *size, struct err *e);
 
 /* Return -ERR_DATA for a file that is not `is', the name of a format. The message says
  * what its first n bytes p show it to be. */

@@ -99,20 +99,20 @@ npy_shape(struct npy_text *t, struct npy_head *h, struct err *e)
 {
 	int r, comma = 0;
 
-	h->ndim = 0;
+	h->t.ndim = 0;
 	if (!npy_char(t, '('))
 		return npy_bad(t, e);
 	while (!npy_char(t, ')')) {
-		if (h->ndim != 0 && !comma)
+		if (h->t.ndim != 0 && !comma)
 			return npy_bad(t, e);
-		if (h->ndim == SCHEMA_MAX_DIM)
+		if (h->t.ndim == SCHEMA_MAX_DIM)
 			return err_set(e, ERR_DATA, "limit: %s has more than "
 			    "%d dimensions", t->what, SCHEMA_MAX_DIM);
-		if ((r = npy_int(t, &h->dim[h->ndim++], e)) < 0)
+		if ((r = npy_int(t, &h->t.dim[h->t.ndim++], e)) < 0)
 			return r;
 		comma = npy_char(t, ',');
 	}
-	return h->ndim == 1 && !comma ? npy_bad(t, e) : 0;
+	return h->t.ndim == 1 && !comma ? npy_bad(t, e) : 0;
 }
 
 static int
@@ -120,7 +120,7 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 {
 	static const struct {
 		const char *name, *word;
-		unsigned dtype;
+		uint8_t dtype;
 	} known[] = {
 		{ "f4", "float32", SCHEMA_F32 }, { "f2", "float16", SCHEMA_F16 },
 		{ "f8", "float64", SCHEMA_F64 }, { "i4", "int32", SCHEMA_I32 },
@@ -147,7 +147,7 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if ((strcmp(name, known[i].name) == 0 && (s[0] != '|' ||
 		    known[i].name[1] == '1')) || strcmp(s, known[i].word) == 0) {
-			h->dtype = known[i].dtype;
+			h->t.dtype = known[i].dtype;
 			if (s[0] == '>')
 				h->swap = 1;
 			return 0;
@@ -207,9 +207,9 @@ npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
 	if (seen != 7 || t.p != t.end)
 		return npy_bad(&t, e);
 	/* C and Fortran order are the same if at most one dimension exceeds 1 */
-	for (d = 0; d < h->ndim; d++) {
-		wide += h->dim[d] != 1;
-		empty |= h->dim[d] == 0;
+	for (d = 0; d < h->t.ndim; d++) {
+		wide += h->t.dim[d] != 1;
+		empty |= h->t.dim[d] == 0;
 	}
 	if (h->fortran && wide > 1 && !empty)
 		return err_set(e, ERR_DATA, "unsupported: %s is in Fortran "
@@ -306,7 +306,6 @@ npy_from_io(void *from, void *p, size_t n, size_t *got, struct err *e)
 static int
 npy_open(struct format_source *s, const struct format_opts *o, struct err *e)
 {
-	struct schema_tensor t;
 	unsigned char p[MAGIC_SIZE] = { 0 };
 	struct npy_head h;
 	char what[256];
@@ -324,11 +323,7 @@ npy_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	if ((s->swap = alloc_get(1, 1, e)) == NULL)
 		return -ERR_SYS;
 	s->swap[0] = h.swap;
-	memset(&t, 0, sizeof(t));
-	t.dtype = (uint8_t)h.dtype;
-	t.ndim = (uint8_t)h.ndim;
-	memcpy(t.dim, h.dim, sizeof(t.dim));
-	return format_add(s, &t, o->name != NULL ? o->name : "data", e);
+	return format_add(s, &h.t, o->name != NULL ? o->name : "data", e);
 }
 
 const struct backend_in npy_in = {

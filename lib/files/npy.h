@@ -17,11 +17,9 @@ struct err;
 enum { NPY_MAX_HEAD = 10000 };	/* numpy's own limit for untrusted files */
 
 struct npy_head {
-	unsigned dtype;		/* enum schema_dtype */
+	struct schema_tensor t;	/* without a name */
 	unsigned char swap;	/* 1: the values are big-endian */
 	unsigned char fortran;	/* 1: the first index varies fastest */
-	unsigned ndim;
-	uint64_t dim[SCHEMA_MAX_DIM];
 };
 
 /* Read n bytes to p, fewer only at the end of the input; set *got to their number. */

@@ -15,31 +15,12 @@
 #include "files/format_impl.h"
 #include "files/dtype.h"
 #include "files/npy.h"
-#include "files/seekable.h"
 
 struct npz {
 	struct arc *a;
-	struct io *io;			/* reading: the file */
 	struct arc_entry entry;
 	size_t passed;			/* number of entries that are not arrays */
 };
-
-static int
-npz_new(struct npz **out, struct err *e)
-{
-	*out = alloc_get(1, sizeof(**out), e);
-	return *out != NULL ? 0 : -ERR_SYS;
-}
-
-static void
-npz_free(struct npz *z)
-{
-	if (z == NULL)
-		return;
-	arc_free(z->a);
-	io_free(z->io);
-	alloc_free(z);
-}
 
 /*
  * ---- the end of the file ----
@@ -67,9 +48,23 @@ npz_end_bad(const char *name, struct err *e)
 	    name);
 }
 
+/* Read the n bytes at offset `at'. */
+static int
+npz_at(const struct format_source *s, uint64_t at, void *p, size_t n, struct err *e)
+{
+	size_t got = 0;
+	int r;
+
+	if ((r = io_seek(s->io, at, e)) < 0 || (r = io_read(s->io, p, n, &got, e)) < 0 ||
+	    got == n)
+		return r;
+	return err_data(e, at, "truncated: '%s' became shorter while it was read: try again "
+	    "when nothing writes it", s->name);
+}
+
 /* Read the zip64 record if the locator is present. */
 static int
-npz_end64(struct npz_record *z, int fd, const char *name, struct err *e)
+npz_end64(struct npz_record *z, const struct format_source *s, struct err *e)
 {
 	unsigned char b[NPZ_END_SIZE64];
 	uint64_t at = z->at;
@@ -77,19 +72,18 @@ npz_end64(struct npz_record *z, int fd, const char *name, struct err *e)
 
 	if (at < NPZ_END_LOCATOR + NPZ_END_SIZE64)
 		return 0;
-	if ((r = seekable_pread(fd, b, NPZ_END_LOCATOR, at - NPZ_END_LOCATOR, name,
-	    e)) < 0)
+	if ((r = npz_at(s, at - NPZ_END_LOCATOR, b, NPZ_END_LOCATOR, e)) < 0)
 		return r;
 	if (memcmp(b, "PK\6\7", 4) != 0)
 		return 0;
 	z->at = bytes_le64(b + 8);
 	if (z->at > at - NPZ_END_LOCATOR - NPZ_END_SIZE64)
-		return npz_end_bad(name, e);
-	if ((r = seekable_pread(fd, b, NPZ_END_SIZE64, z->at, name, e)) < 0)
+		return npz_end_bad(s->name, e);
+	if ((r = npz_at(s, z->at, b, NPZ_END_SIZE64, e)) < 0)
 		return r;
 	if (memcmp(b, "PK\6\6", 4) != 0 ||
 	    bytes_le64(b + 4) != at - NPZ_END_LOCATOR - z->at - 12)
-		return npz_end_bad(name, e);
+		return npz_end_bad(s->name, e);
 	z->entries = bytes_le64(b + 32);
 	z->size = bytes_le64(b + 40);
 	z->directory = bytes_le64(b + 48);
@@ -105,10 +99,9 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *
 	const char *name = s->name;
 	unsigned char b[MAGIC_SIZE];
 	const size_t most = size < sizeof(b) ? (size_t)size : sizeof(b);
-	const int fd = s->fd;
 	int r;
 
-	if ((r = seekable_pread(fd, b, most, 0, name, e)) < 0)
+	if ((r = npz_at(s, 0, b, most, e)) < 0)
 		return r;
 	if (size >= 4 && format_seen(b, most) != FORMAT_NPZ)
 		return format_strange(s, "an npz file", b, most, e);
@@ -116,7 +109,7 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *
 		return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, too few "
 		    "for a zip file", name, (unsigned long long)size);
 	z.at = size - NPZ_END_SIZE;
-	if ((r = seekable_pread(fd, b, NPZ_END_SIZE, z.at, name, e)) < 0)
+	if ((r = npz_at(s, z.at, b, NPZ_END_SIZE, e)) < 0)
 		return r;
 	if (memcmp(b, "PK\5\6", 4) != 0 || bytes_le16(b + 20) != 0)
 		return err_set(e, ERR_DATA, "truncated: '%s' does not end with the end "
@@ -124,7 +117,7 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *
 	z.entries = bytes_le16(b + 10);
 	z.size = bytes_le32(b + 12);
 	z.directory = bytes_le32(b + 16);
-	if ((r = npz_end64(&z, fd, name, e)) < 0)
+	if ((r = npz_end64(&z, s, e)) < 0)
 		return r;
 	if (z.size > z.at || z.directory != z.at - z.size ||
 	    (z.size == 0) != (z.entries == 0))
@@ -146,12 +139,12 @@ npz_start(struct format_source *s, struct err *e)
 
 	arc_free(z->a);
 	z->a = NULL;
-	if (z->io == NULL && (r = io_open_fd(&z->io, s->fd, s->name, e)) < 0)
-		return r;
 	z->passed = 0;
-	if ((r = io_seek(z->io, 0, e)) < 0)
+	/* seek past the end to drop what is buffered, which may have changed in the file */
+	if ((r = io_seek(s->io, io_size(s->io) + 1, e)) < 0 ||
+	    (r = io_seek(s->io, 0, e)) < 0)
 		return r;
-	return arc_open(&z->a, z->io, ARC_ZIP, e);
+	return arc_open(&z->a, s->io, ARC_ZIP, e);
 }
 
 /* Return 1 unless the entry is excluded, or macOS added it as ._NAME to NAME. */
@@ -216,16 +209,13 @@ static int
 npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 {
 	char name[SCHEMA_MAX_NAME + 1];
-	struct schema_tensor t;
 	struct npy_head h;
 	uint64_t size, entries = 0;
 	size_t cap = 0;
-	struct npz *z = NULL;
-	int r;
+	struct npz *z = s->own = alloc_get(1, sizeof(*z), e);
+	int r = z != NULL ? 0 : -ERR_SYS;
 
-	r = npz_new(&z, e);
-	s->own = z;
-	if (r == 0 && (r = seekable_open(&s->fd, &size, s->path, e)) == 0 &&
+	if (r == 0 && (r = format_seekable(s, &size, e)) == 0 &&
 	    (r = npz_ends(s, size, &entries, e)) == 0) {
 		if (entries == 0)	/* libarchive does not recognise an empty zip */
 			return 0;
@@ -235,11 +225,7 @@ npz_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	    name[0] != '\0') {
 		if ((r = npz_head(s, &h, e)) < 0)
 			break;
-		memset(&t, 0, sizeof(t));
-		t.dtype = (uint8_t)h.dtype;
-		t.ndim = (uint8_t)h.ndim;
-		memcpy(t.dim, h.dim, sizeof(t.dim));
-		if ((r = format_add(s, &t, name, e)) == 0 &&
+		if ((r = format_add(s, &h.t, name, e)) == 0 &&
 		    (r = alloc_grow(&s->swap, &cap, s->schema.n, 1, e)) == 0)
 			s->swap[s->schema.n - 1] = h.swap;
 	}
@@ -266,9 +252,9 @@ npz_begin(struct format_source *s, struct err *e)
 	if (strcmp(name, t->name) == 0) {
 		if ((r = npz_head(s, &h, e)) < 0)
 			return r;
-		if (h.dtype == t->dtype && h.ndim == t->ndim &&
+		if (h.t.dtype == t->dtype && h.t.ndim == t->ndim &&
 		    h.swap == s->swap[s->cur] &&
-		    memcmp(h.dim, t->dim, h.ndim * sizeof(h.dim[0])) == 0)
+		    memcmp(h.t.dim, t->dim, t->ndim * sizeof(t->dim[0])) == 0)
 			return 0;
 	}
 	return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was read: try "
@@ -306,7 +292,11 @@ npz_end(struct format_source *s, struct err *e)
 static void
 npz_close(struct format_source *s)
 {
-	npz_free(s->own);
+	struct npz *z = s->own;
+
+	if (z != NULL)
+		arc_free(z->a);
+	alloc_free(z);
 }
 
 const struct backend_in npz_in = {
@@ -319,25 +309,22 @@ static int
 npz_create(struct format_sink *s, struct err *e)
 {
 	const struct arc_opts o = { "zip", NULL, "zip:compression=store" };
-	struct npz *z = NULL;
+	struct arc *a;
 	size_t i;
-	int r = npz_new(&z, e);
+	int r;
 
-	s->own = z;
-	if (r < 0)
-		return r;
 	for (i = 0; i < s->schema->n; i++)
 		if (!npy_has(s->dtype[i]))
 			s->dtype[i] = SCHEMA_F32;
-	return arc_create(&z->a, s->io, &o, e);
+	r = arc_create(&a, s->io, &o, e);
+	s->own = a;
+	return r;
 }
 
 static int
 npz_put_bytes(struct format_sink *s, const void *p, size_t n, struct err *e)
 {
-	struct npz *z = s->own;
-
-	return arc_write(z->a, p, n, e);
+	return arc_write(s->own, p, n, e);
 }
 
 static int
@@ -346,7 +333,6 @@ npz_put_begin(struct format_sink *s, struct err *e)
 	const struct schema_tensor *t = &s->schema->t[s->cur];
 	unsigned dtype = s->dtype[s->cur];
 	char path[SCHEMA_MAX_NAME + sizeof(".npy")];
-	struct npz *z = s->own;
 	struct buf b = BUF_INIT;
 	int r;
 
@@ -355,9 +341,9 @@ npz_put_begin(struct format_sink *s, struct err *e)
 		    "with a slash or has '..': use -f safetensors", t->name);
 	(void)snprintf(path, sizeof(path), "%s.npy", t->name);
 	if ((r = npy_make(&b, t, dtype, e)) == 0 &&
-	    (r = arc_put(z->a, path, b.n + t->numel * dtype_size(dtype),
+	    (r = arc_put(s->own, path, b.n + t->numel * dtype_size(dtype),
 	    e)) == 0)
-		r = arc_write(z->a, b.p, b.n, e);
+		r = arc_write(s->own, b.p, b.n, e);
 	buf_release(&b);
 	return r;
 }
@@ -365,23 +351,19 @@ npz_put_begin(struct format_sink *s, struct err *e)
 static int
 npz_put_end(struct format_sink *s, struct err *e)
 {
-	struct npz *z = s->own;
-
-	return arc_put_end(z->a, e);
+	return arc_put_end(s->own, e);
 }
 
 static int
 npz_put_finish(struct format_sink *s, struct err *e)
 {
-	struct npz *z = s->own;
-
-	return arc_finish(z->a, e);
+	return arc_finish(s->own, e);
 }
 
 static void
 npz_put_close(struct format_sink *s)
 {
-	npz_free(s->own);
+	arc_free(s->own);
 }
 
 const struct backend_out npz_out = {

@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/magic.h"
 #include "files/format_impl.h"
-#include "files/seekable.h"
 
 /* Refuse a file that begins as another format, if only its name suggested raw. */
 static int
@@ -35,23 +34,19 @@ raw_open(struct format_source *s, const struct format_opts *o, struct err *e)
 	t.dtype = SCHEMA_F32;
 	t.ndim = (uint8_t)(o->ndim <= SCHEMA_MAX_DIM ? o->ndim : UINT8_MAX);
 	memcpy(t.dim, o->dim, sizeof(t.dim));
-	if (o->ndim != 0) {
-		if ((r = io_open(&s->io, s->path, e)) < 0 ||
-		    (o->guessed && (r = raw_guessed(s, e)) < 0))
-			return r;
-		return format_add(s, &t, name, e);
-	}
-	if ((r = seekable_open(&s->fd, &size, s->path, e)) < 0 ||
-	    (r = io_open_fd(&s->io, s->fd, s->name, e)) < 0 ||
+	if ((r = o->ndim != 0 ? io_open(&s->io, s->path, e) :
+	    format_seekable(s, &size, e)) < 0 ||
 	    (o->guessed && (r = raw_guessed(s, e)) < 0))
 		return r;
-	if (size == 0)
-		return err_set(e, ERR_DATA, "truncated: '%s' is empty", s->name);
-	if (size % 4 != 0)
-		return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, not a "
-		    "multiple of 4 (f32)", s->name, (unsigned long long)size);
-	t.ndim = 1;
-	t.dim[0] = size / 4;
+	if (o->ndim == 0) {
+		if (size == 0)
+			return err_set(e, ERR_DATA, "truncated: '%s' is empty", s->name);
+		if (size % 4 != 0)
+			return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, "
+			    "not a multiple of 4 (f32)", s->name, (unsigned long long)size);
+		t.ndim = 1;
+		t.dim[0] = size / 4;
+	}
 	return format_add(s, &t, name, e);
 }
 

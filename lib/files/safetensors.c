@@ -501,7 +501,7 @@ safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn, void *arg,
 int
 safetensors_index(const char *path, format_pair_fn *fn, void *arg, struct err *e)
 {
-	struct format_source s = { .name = path, .fd = -1 };
+	struct format_source s = { .name = path };
 	struct safetensors_text t = { .s = &s };
 	int r = io_open_file(&s.io, path, e);
 

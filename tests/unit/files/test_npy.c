@@ -39,9 +39,9 @@ TEST(test_parse_good)
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		e = (struct err)ERR_INIT;
 		r = npy_parse(&h, t[i].text, strlen(t[i].text), "'t'", &e);
-		ok(r == 0 && h.dtype == t[i].dtype && h.swap == t[i].swap &&
-		    h.ndim == t[i].ndim &&
-		    (h.ndim == 0 || h.dim[h.ndim - 1] == t[i].last),
+		ok(r == 0 && h.t.dtype == t[i].dtype && h.swap == t[i].swap &&
+		    h.t.ndim == t[i].ndim &&
+		    (h.t.ndim == 0 || h.t.dim[h.t.ndim - 1] == t[i].last),
 		    "head %zu: %s", i, ERR_MSG(&e));
 	}
 }
