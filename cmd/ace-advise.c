@@ -452,7 +452,7 @@ name##_run(void *arg, char **path, size_t n, struct err *e) \
 	if (r == 0) \
 		r = advise_##name(&t, arg, e); \
 	table_release(&t); \
-	return r; \
+	return r == -ERR_DATA ? err_file(e, r, *path) : r; \
 }
 TABLE(dynacomm)
 TABLE(deco)

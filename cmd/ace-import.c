@@ -158,8 +158,8 @@ put_shard(struct import *m, const char *path, struct format_source *src, struct 
 
 	shard_init(&sh);
 	if (o->fo.only != NULL && format_schema(src)->n == 0)
-		return err_set(e, ERR_NO, "no tensor of '%s' matches '%s': without --tensor, "
-		    "'| ace-inspect' shows them all", path, o->fo.only);
+		return err_set(e, ERR_NO, "no tensor of '%s' matches '%s': 'ace-import FILE | "
+		    "ace-inspect list' shows their names", path, o->fo.only);
 	if ((r = fits(m, path, src, e)) == 0 &&
 	    (r = describe(o, m->done, src, &sh, e)) == 0 &&
 	    (r = writer_shard(m->w, &sh, format_schema(src), e)) == 0 &&

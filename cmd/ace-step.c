@@ -178,8 +178,8 @@ check(const struct opts *o, struct err *e)
 
 	for (t = 0; t < PARTS; t++)
 		if (o->asked[t] && !wanted(o, t))
-			return err_set(e, ERR_USAGE, "-c replaces %s: leave that "
-			    "program's options out", table[t].name);
+			return err_set(e, ERR_USAGE, "-c CODEC works without %s: leave "
+			    "its options out, or -c", table[t].name);
 	if (o->state == NULL && stage_select_waits(&o->select))
 		return err_set(e, ERR_USAGE, "-p with @ needs -S DIR, which "
 		    "keeps the groups until their step");

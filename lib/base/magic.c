@@ -21,7 +21,7 @@ static const struct {
 	{ 1, 3, "\x2a\x4d\x18", "a zstd file (zstd -dc)", 1 },
 	{ 0, 3, "BZh", "a bzip2 file (bzip2 -dc)", 1 },
 	{ 0, 4, "PK\5\6", "an empty zip archive", 1 },
-	{ 0, 6, "\x93NUMPY", "an npy array (ace-import reads it)", 0 },
+	{ 0, 6, "\x93NUMPY", "an npy array (ace-import -f npy)", 0 },
 	{ 0, 4, "\x89HDF", "an HDF5 file", 0 },
 	{ 0, 5, "\x80\x02\x8a\nl", TORCH, 0 },
 	{ 0, 4, "\xac" "ACE", "a stream of shards (ace-export reads it)", 0 },
@@ -179,7 +179,7 @@ magic_name(const unsigned char *p, size_t n)
 	if ((i = magic_find(p, n)) < NMAGIC)
 		return magic[i].name;
 	if (magic_safetensors(p, n))
-		return "a safetensors file (ace-import reads it)";
+		return "a safetensors file (ace-import -f safetensors)";
 	if (magic_pickle(p, n))
 		return "a Python pickle, which is not read here since it can run "
 		    "programs (ace-import reads what safetensors.torch.save_file "

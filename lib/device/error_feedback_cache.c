@@ -149,11 +149,11 @@ feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err
 	if (c->stamp[0] == '\0')
 		return err_set(e, ERR_REFUSED, "step %llu is a difference to history "
 		    "%.8s, but this receiver has no history: begin a new one with "
-		    "step %llu", (unsigned long long)sh->step, c->want,
+		    "step %llu (ace-ack --restart)", (unsigned long long)sh->step, c->want,
 		    (unsigned long long)sh->step + 1);
 	return err_set(e, ERR_REFUSED, "step %llu is a difference to history %.8s, "
 	    "but after step %llu this receiver has history %.8s: begin a new one with "
-	    "step %llu", (unsigned long long)sh->step, c->want,
+	    "step %llu (ace-ack --restart)", (unsigned long long)sh->step, c->want,
 	    (unsigned long long)c->newest, c->stamp,
 	    (unsigned long long)sh->step + 1);
 }

@@ -231,9 +231,6 @@ format_end(struct format_source *s, struct err *e)
 
 	if (r < 0)
 		return r;
-	if (s->cur < s->schema.n)
-		return err_set(e, ERR_DATA,
-		    "mismatch: '%s' has values that were not read", s->name);
 	return s->in->finish != NULL ? s->in->finish(s, e) : 0;
 }
 

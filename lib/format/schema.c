@@ -269,25 +269,29 @@ schema_diff(const struct schema *a, const struct schema *b, char why[256])
 	for (i = 0; i < a->n && i < b->n; i++) {
 		x = &a->t[i];
 		y = &b->t[i];
-		if (strcmp(x->name, y->name) != 0) {
-			(void)snprintf(why, 256, "tensor %zu is '%.80s' and "
-			    "'%.80s'", i, x->name, y->name);
-			return 1;
-		}
 		for (d = 0; d < x->ndim && d < y->ndim; d++)
 			if (x->dim[d] != y->dim[d])
 				break;
-		if (x->ndim != y->ndim || d < x->ndim || x->dtype != y->dtype) {
-			(void)snprintf(why, 256, "tensor '%.160s' differs in %s", x->name,
-			    x->ndim != y->ndim || d < x->ndim ? "shape" : "dtype");
-			return 1;
-		}
-		if (x->kind != y->kind) {
+		if (strcmp(x->name, y->name) != 0)
+			(void)snprintf(why, 256, "tensor %zu is '%.80s' and "
+			    "'%.80s'", i, x->name, y->name);
+		else if (x->ndim != y->ndim)
+			(void)snprintf(why, 256, "tensor '%.160s' differs in shape: %u and %u "
+			    "dimensions", x->name, x->ndim, y->ndim);
+		else if (d < x->ndim)
+			(void)snprintf(why, 256, "tensor '%.160s' differs in shape: %llu and "
+			    "%llu in dimension %u", x->name, (unsigned long long)x->dim[d],
+			    (unsigned long long)y->dim[d], d);
+		else if (x->dtype != y->dtype)
+			(void)snprintf(why, 256, "tensor '%.160s' differs in dtype: %s and %s",
+			    x->name, schema_dtype_name(x->dtype), schema_dtype_name(y->dtype));
+		else if (x->kind != y->kind)
 			(void)snprintf(why, 256, "tensor '%.160s' is of kind "
 			    "%s and %s", x->name, schema_kind_name(x->kind),
 			    schema_kind_name(y->kind));
-			return 1;
-		}
+		else
+			continue;
+		return 1;
 	}
 	(void)snprintf(why, 256, "%zu and %zu tensors%s", a->n, b->n,
 	    a->n == b->n ? " with different roles" : "");

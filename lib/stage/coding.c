@@ -165,7 +165,9 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
 		plan = codec_contracting(p);
 	r = codec_encode_after(&plan, &ctx, r > 0 ? &last : NULL, x, n, seen, body,
 	    param, y, e);
-	return r < 0 ? r : 1;
+	return r == -ERR_DATA ? err_after(e, r, " with the residual, in group %lu of shard "
+	    "'%.80s/%llu'", (unsigned long)g, shard_device(q->shard),
+	    (unsigned long long)q->shard->step) : r < 0 ? r : 1;
 }
 
 /* ---- groups whose plan is known ---- */

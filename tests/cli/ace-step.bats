@@ -238,7 +238,7 @@ five() {
 	mkshards -n 300k -k layered >in
 	refuses 2 'the budget is missing' ace-step in
 	exits 2 ace-step -c q8 --bits 1 in
-	refuses 2 '^ace-step: -c replaces ace-score' ace-step -c q8 --form paper:0.5 in
+	refuses 2 '^ace-step: -c CODEC works without ace-score: leave its options out, or -c' ace-step -c q8 --form paper:0.5 in
 	exits 2 ace-step --cluster 3 in
 	head -c 1000 in >short
 	exits 3 ace-step -S S --bits 1 short

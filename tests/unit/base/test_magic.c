@@ -17,7 +17,7 @@ static const struct {
 	{ "BZh", 3, "a bzip2 file (bzip2 -dc)", 1 },
 	{ "PK\5\6", 4, "an empty zip archive", 1 },
 	{ "PK\3\4", 4, "a zip archive (unzip -p; ace-import reads .npz)", 1 },
-	{ "\x93NUMPY", 6, "an npy array (ace-import reads it)", 0 },
+	{ "\x93NUMPY", 6, "an npy array (ace-import -f npy)", 0 },
 	{ "\x89HDF", 4, "an HDF5 file", 0 },
 	{ "\x80\x02\x8a\nl", 5, "a torch.save file (", 0 },
 	{ "\xac" "ACE", 4, "a stream of shards", 0 },
@@ -37,7 +37,7 @@ static const struct {
 	{ "<?xml", 5, "XML", 0 },
 	{ "{\"", 2, "JSON", 0 },
 	{ "\xef\xbb\xbf[ {", 6, "JSON", 0 },
-	{ "\2\0\0\0\0\0\0\0{", 9, "a safetensors file (ace-import reads it)", 0 }
+	{ "\2\0\0\0\0\0\0\0{", 9, "a safetensors file (ace-import -f safetensors)", 0 }
 };
 
 TEST(test_kinds)
