@@ -22,7 +22,6 @@ enum { EDGE_PAUSE = 30 };
 struct edge {
 	struct cli cli;
 	const char *name, *dir, *through;
-	double bits;		/* bits per value that the cloud gives; 0: none */
 	int print;
 	int events;		/* descriptor at which the trainer reads events */
 	struct cloud cloud;
@@ -39,8 +38,6 @@ static const struct opt options[] = {
 	    OPT_TEXT(struct edge, name) },
 	{ 'S', "state", "DIR", "this device's folder (default ./ace-NAME)",
 	    OPT_PATH(struct edge, dir, OPT_DIR) },
-	{ 0, "bits", "N", "refuse a run that sends other than N bits for each value",
-	    OPT_F64(struct edge, bits, 0.001, 32) },
 	{ 0, "through", "SCRIPT", "connect by SCRIPT NAME WHAT [ID], not by ssh",
 	    OPT_PATH(struct edge, through, OPT_READ) },
 	OPT_PART(event_opts, struct edge, tell.to[0].events),
@@ -215,10 +212,6 @@ begin(struct edge *x, struct err *e)
 	if ((r = cloud_hello(&x->cloud, &x->folder, x->where, sizeof(x->where),
 	    e)) < 0)
 		return r;
-	if (x->bits > 0 && x->bits != said->bits)
-		return err_set(e, ERR_REFUSED, "--bits %g differs from the run in "
-		    "'%s', which has %g: leave --bits out, or begin a run with %g "
-		    "bits in another folder", x->bits, x->where, said->bits, x->bits);
 	(void)snprintf(x->bits_text, sizeof(x->bits_text), "%.17g", said->bits);
 	x->tell.trainer = x->command[0];
 	if ((r = environment(x, e)) == 0)

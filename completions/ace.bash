@@ -141,7 +141,7 @@ _ace() {
 		kind='dir' ;;
 	ace-edge:--through)
 		kind='file' ;;
-	ace-edge:--name | ace-edge:--bits | ace-edge:--events)
+	ace-edge:--name | ace-edge:--events)
 		kind='free' ;;
 	ace-expand:--omit)
 		kind=',provenance schema' ;;
@@ -387,7 +387,7 @@ _ace() {
 	ace-diff)
 		opts='-d --device -s --step -r --run --base-version -T --threads -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-edge)
-		opts='--name -S --state --bits --through --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--name -S --state --through --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
 		opts='-S --state --gamma --wait --allow-gap --cache --feedback --sync --events -T --threads --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-export)

@@ -219,7 +219,6 @@ complete -c ace-diff -s V -l version -d 'print the version and exit'
 
 complete -c ace-edge -l name -x -d 'this device\'s name (default the host\'s)'
 complete -c ace-edge -s S -l state -x -a '(__fish_complete_directories)' -d 'this device\'s folder (default ./ace-NAME)'
-complete -c ace-edge -l bits -x -d 'refuse a run that sends other than N bits for each value (0.001 to 32)'
 complete -c ace-edge -l through -r -d 'connect by SCRIPT NAME WHAT [ID], not by ssh'
 complete -c ace-edge -l events -x -d 'append a line of JSON for each event of the run'
 complete -c ace-edge -l print -d 'print the pipeline that this stands for, and exit'

@@ -12,8 +12,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/scan.h"
-#include "format/keys.h"
-#include "format/reader.h"
 #include "report/run_state.h"
 #include "spool/receipt_list.h"
 #include "spool/roster.h"
@@ -306,34 +304,6 @@ run_state_roster(struct run_state *s, const struct spool *in, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* ---- links ---- */
-
-/* Read the bandwidth from the device's newest shard.  Leave it unset if the shard is damaged
- * or the device's whole name is unknown. */
-static void
-run_state_link(const struct spool *in, struct run_state_device *d)
-{
-	struct err ignored = ERR_INIT;
-	struct text_kv kv = TEXT_KV_INIT;
-	struct reader *r = NULL;
-	unsigned char id[SHARD_ID];
-	char path[SPOOL_PATH];
-	int k;
-
-	shard_id(d->name, id);	/* only the beginning of a long name is known */
-	if (memcmp(id, d->id, SHARD_ID) != 0)
-		return;
-	spool_of(in, &d->step, d->name, "aceg", path);
-	if ((k = reader_kept(&r, path, NULL, &ignored)) > 0)
-		while ((k = reader_next(r, &ignored)) > 0)
-			if (k == READER_NOTE && keys_add(&kv, r, &ignored) < 0)
-				break;
-	if (k >= 0)
-		(void)keys_real(&kv, KEYS_BANDWIDTH, &d->bandwidth, d->name, NULL);
-	reader_free(r);
-	text_release(&kv);
-}
-
 static int
 run_state_order(const void *a, const void *b)
 {
@@ -382,15 +352,13 @@ run_state_derive(struct run_state *s, double now)
 		d->refused = d->verdict[RECEIPT_INVALID] + d->verdict[RECEIPT_FENCED] +
 		    d->verdict[RECEIPT_EQUIVOCATION] + d->verdict[RECEIPT_LATE];
 		d->have = (d->any ? STATUS_SEEN : 0u) |
-		    (d->bytes != 0 ? STATUS_SENT : 0u) |
-		    (d->bandwidth > 0 ? STATUS_LINKED : 0u);
+		    (d->bytes != 0 ? STATUS_SENT : 0u);
 	}
 }
 
 int
 run_state_read(struct run_state *s, const struct spool *in, double now, struct err *e)
 {
-	size_t i;
 	int k;
 
 	memset(s, 0, sizeof(*s));
@@ -398,9 +366,6 @@ run_state_read(struct run_state *s, const struct spool *in, double now, struct e
 	    (k = manifest_closed(in, &s->run, e)) < 0 ||
 	    (k = run_state_all(s, in, e)) < 0 || (k = run_state_roster(s, in, e)) < 0)
 		return k;
-	for (i = 0; i < s->n; i++)
-		if (s->d[i]->bytes != 0)
-			run_state_link(in, s->d[i]);
 	if (s->n != 0)
 		qsort(s->d, s->n, sizeof(*s->d), run_state_order);
 	s->disk = run_state_disk(in->state.dir);

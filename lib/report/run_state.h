@@ -24,7 +24,6 @@ struct run_state_device {
 	uint64_t first;		/* its oldest step */
 	uint64_t bytes;		/* bytes of its newest shard; 0: that was removed */
 	double at;		/* arrival of that shard, Unix seconds */
-	double bandwidth;	/* bit/s that this shard states; 0: none */
 	uint64_t verdict[RECEIPT_NVERDICT];
 	uint64_t answered;	/* closed steps in which it has a receipt */
 	uint64_t counted;	/* the last of these steps, + 1 */
@@ -37,9 +36,9 @@ struct run_state_device {
 	double ago;		/* seconds since its newest shard */
 	uint64_t accepted, refused;
 	int awaited;		/* 1 while the open step waits for it */
-	unsigned have;		/* STATUS_SEEN, STATUS_SENT, STATUS_LINKED */
+	unsigned have;		/* STATUS_SEEN, STATUS_SENT */
 };
-enum { STATUS_SEEN = 1, STATUS_SENT = 2, STATUS_LINKED = 4 };
+enum { STATUS_SEEN = 1, STATUS_SENT = 2 };
 
 enum run_state_now {
 	STATUS_IDLE,		/* no shard came after the last average */

@@ -69,8 +69,6 @@ load front
 	says "the name 'edge1' is in use by another device of the run in $(hostname):$PWD/run: .*ace remove $PWD/run edge1"
 	exits 5 ace edge run --name edge2 -- true
 	says "'edge2' is not one of the 1 devices .*ace add $PWD/run edge2"
-	exits 5 ace edge run --name edge1 --bits 4 -- true
-	says '--bits 4 differs from .* which has 1.3'
 	ends cloud
 	refuses 5 '--bits 4 differs from .* began with 1.3' ace cloud run --bits 4
 	exits 5 ace edge run --name edge2 --state run -- true

@@ -49,8 +49,9 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
     elif through:
         os.makedirs(dir, exist_ok=True)
         way = Way.through(through)
-    else:
-        way = Way.through(_pipeline(cloud, name, dir, bits))
+    else:       # let ace-edge greet the cloud and make the state folder
+        way = Way.through(output(["ace-edge", cloud, "--name", name, "--state", dir,
+                                  "--print"]))
     said = _agreed(dir)
     for what, mine in (("rounds", rounds), ("bits", bits)):
         if mine and said.get(what, 0) not in (0, mine):
@@ -64,15 +65,6 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
     return modes[mode](model, optimizer, way, name, checkpoint=f"{dir}/model.pt",
                        every=every, rounds=rounds or int(said.get("rounds", 0)) or None,
                        buffers=buffers, save_every=save_every, timeout=timeout, **more)
-
-
-def _pipeline(cloud: str, name: str, dir: str, bits: float | None) -> str:
-    """Let ace-edge greet the cloud and make the state folder; return the pipeline that
-    ace-edge would run."""
-    words = ["ace-edge", cloud, "--name", name, "--state", dir, "--print"]
-    if bits is not None:
-        words += ["--bits", f"{bits:g}"]
-    return output(words)
 
 
 def _agreed(dir: str) -> dict[str, float]:
