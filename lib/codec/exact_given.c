@@ -80,9 +80,12 @@ level_all(const struct form *f, const unsigned char *restrict old, size_t n,
 	}
 }
 
-/* The changed words and their levels. */
-struct changes {
-	size_t n;		/* number of changed words */
+/* A group that is being written. */
+struct out {
+	const struct form *f;
+	const unsigned char *old, *new;
+	size_t n, c;		/* words; changed words */
+	struct subset_put s;
 	uint32_t a, levels;
 	uint32_t end[LEVELS];	/* [level] where its changes end in the list */
 };
@@ -103,39 +106,39 @@ differ(const struct form *f, const unsigned char *restrict old,
  * and has at least one in 64 of the changes; the last is the greatest exponent that
  * changed. count: changes per exponent. */
 static void
-choose_levels(const uint32_t *count, struct changes *c)
+choose_levels(const uint32_t *count, struct out *o)
 {
 	uint32_t top, low = 0;
 	size_t sum;
 
 	for (top = 2047; count[top] == 0; top--)
 		;
-	for (sum = count[0]; sum * 64 < c->n; sum += count[low])
+	for (sum = count[0]; sum * 64 < o->c; sum += count[low])
 		low++;
-	c->a = top - low < LEVELS ? low : top - LEVELS + 1;
-	c->levels = top - c->a + 1;
+	o->a = top - low < LEVELS ? low : top - LEVELS + 1;
+	o->levels = top - o->a + 1;
 }
 
 /* Choose the levels, set the level of each word, and sort the listed changes by level
- * into sorted; c->end has the end of each level. */
+ * into sorted; o->end has the end of each level. */
 static void
-sort_changes(const struct form *f, const unsigned char *old, size_t n,
-    const uint32_t *list, struct changes *c, unsigned char *level, uint32_t *sorted)
+sort_changes(struct out *o, const uint32_t *list, unsigned char *level, uint32_t *sorted)
 {
 	uint32_t count[2048] = { 0 }, next[LEVELS], l, sum = 0, x;
+	const unsigned size = o->f->size;
 	size_t i;
 
-	for (i = 0; i < c->n; i++)
-		count[exponent(f, word(old + (size_t)list[i] * f->size, f->size))]++;
-	choose_levels(count, c);
-	for (x = l = 0; l < c->levels; l++) {
+	for (i = 0; i < o->c; i++)
+		count[exponent(o->f, word(o->old + (size_t)list[i] * size, size))]++;
+	choose_levels(count, o);
+	for (x = l = 0; l < o->levels; l++) {
 		next[l] = sum;
-		for (; x <= c->a + l; x++)
+		for (; x <= o->a + l; x++)
 			sum += count[x];
-		c->end[l] = sum;
+		o->end[l] = sum;
 	}
-	level_all(f, old, n, c->a, c->levels, level);
-	for (i = 0; i < c->n; i++)
+	level_all(o->f, o->old, o->n, o->a, o->levels, level);
+	for (i = 0; i < o->c; i++)
 		sorted[next[level[list[i]]]++] = list[i];
 }
 
@@ -188,14 +191,6 @@ leave_blocks(unsigned char *level, size_t n, unsigned k, const uint32_t *block,
 		memset(level + at, OUT, to - at);
 	}
 }
-
-/* A group that is being written. */
-struct out {
-	const struct form *f;
-	const unsigned char *old, *new;
-	size_t n;
-	struct subset_put s;
-};
 
 /* Memory for coding one group. */
 struct room {
@@ -346,17 +341,16 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 /* Write which blocks of 2^k words have changes, and remove the other blocks' words from
  * their levels. list: scratch. */
 static void
-put_blocks(struct out *o, const struct changes *c, const struct room *t, unsigned k,
-    uint32_t *list)
+put_blocks(struct out *o, const struct room *t, unsigned k, uint32_t *list)
 {
 	const size_t n = ((o->n - 1) >> k) + 1;
 	uint32_t last = UINT32_MAX;
 	size_t i, m = 0;
 
-	for (i = 0; i < c->n; i++)
+	for (i = 0; i < o->c; i++)
 		if (list[i] >> k != last)
 			list[m++] = last = list[i] >> k;
-	bits_put_count(&o->s.b, m, less(n, c->n));
+	bits_put_count(&o->s.b, m, less(n, o->c));
 	subset_put(&o->s, list, m, n);
 	leave_blocks(t->level, o->n, k, list, m);
 }
@@ -364,7 +358,7 @@ put_blocks(struct out *o, const struct changes *c, const struct room *t, unsigne
 /* Append the body, which has at least one change; out has room. Return -1 if one of its
  * two parts would be longer than the words. */
 static int
-put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
+put_given(struct out *o, struct room *t, struct buf *out)
 {
 	const size_t most = o->n * o->f->size;
 	struct bits_put *b = &o->s.b;
@@ -379,21 +373,20 @@ put_given(struct out *o, struct changes *c, struct room *t, struct buf *out)
 	for (l = 0; l < t->words; l++)
 		for (m = t->mark[l]; m != 0; m &= m - 1)
 			list[i++] = l * 64 + (uint32_t)__builtin_ctzll(m);
-	k = choose_blocks(list, c->n, o->n);
-	sort_changes(o->f, o->old, o->n, list, c, t->level, t->list);
+	k = choose_blocks(list, o->c, o->n);
+	sort_changes(o, list, t->level, t->list);
 	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* bit 0 is set at the end */
-	bits_put(b, c->a, o->f->exponent);
-	bits_put(b, c->levels - 1, levels_bits(o->f));
-	bits_put_count(b, c->n, o->n);
+	bits_put(b, o->a, o->f->exponent);
+	bits_put(b, o->levels - 1, levels_bits(o->f));
+	bits_put_count(b, o->c, o->n);
 	if (k > 0)
-		put_blocks(o, c, t, k, list);
-	for (l = 0; l < c->levels; from = c->end[l++]) {
-		t->kern->marks(t->mark, t->before, t->level,
-		    o->n, (unsigned char)l);
-		if (l + 1 < c->levels)
-			bits_put_count(b, c->end[l] - from, less(c->n - from,
+		put_blocks(o, t, k, list);
+	for (l = 0; l < o->levels; from = o->end[l++]) {
+		t->kern->marks(t->mark, t->before, t->level, o->n, (unsigned char)l);
+		if (l + 1 < o->levels)
+			bits_put_count(b, o->end[l] - from, less(o->c - from,
 			    t->before[t->words]));
-		put_level(o, t, t->list + from, c->end[l] - from);
+		put_level(o, t, t->list + from, o->end[l] - from);
 	}
 	if (b->n > 0)
 		*b->p++ = (unsigned char)b->v;
@@ -508,38 +501,13 @@ get_levels(struct subset_get *o, const struct form *f, unsigned char *p, size_t 
 	}
 }
 
-/* Read the initial states of a body's code; o->b has read the body's first bits. */
-static void
-start(struct subset_get *o, unsigned states)
-{
-	unsigned j;
-
-	o->end = o->b.end;
-	o->p = o->end - o->b.len;
-	o->states = states;
-	o->bad |= o->b.len < 4 * states;
-	for (j = 0; j < states && !o->bad; j++, o->p += 4)
-		o->state[j] = bytes_le32(o->p);
-}
-
-/* Return 1 if the whole body was read and it ends as exact_given_put ends it. */
-static int
-ended(const struct subset_get *o)
-{
-	unsigned j;
-
-	for (j = 0; j < o->states; j++)
-		if (o->state[j] != RANS_LOW)
-			return 0;
-	return !o->bad && bits_get_end(&o->b, o->p);
-}
-
 int
 exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in,
     unsigned char *new, size_t n, struct err *e)
 {
-	struct subset_get o = { .b = { in->p + in->n, in->n - in->at, 0 } };
-	unsigned states = bits_get(&o.b, 1) ? RANS_STATES : 1;
+	struct subset_get o = { .b = { in->p + in->n, in->n - in->at, 0 },
+	    .p = in->p + in->at, .end = in->p + in->n };
+	unsigned states = bits_get(&o.b, 1) ? RANS_STATES : 1, j;
 	unsigned k = (unsigned)bits_get(&o.b, BLOCK_BITS);
 	uint32_t a = (uint32_t)bits_get(&o.b, f->exponent);
 	uint32_t levels = 1 + (uint32_t)bits_get(&o.b, levels_bits(f));
@@ -548,7 +516,10 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 	int r;
 
 	in->at = in->n;
-	start(&o, states);
+	o.states = states;
+	o.bad = o.b.len < 4 * states;
+	for (j = 0; j < states && !o.bad; j++, o.p += 4)
+		o.state[j] = bytes_le32(o.p);
 	if (levels > LEVELS || a + levels > (uint32_t)1 << f->exponent || c > n || o.bad)
 		return codec_corrupt("exact", "a level or count is out of range", e);
 	if ((r = room_get(&t, n, e)) < 0)
@@ -560,7 +531,11 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 		if (new != old)
 			memcpy(new, old, n * f->size);
 		get_levels(&o, f, new, n, &t, levels, c, k);
-		r = ended(&o) ? 0 : codec_corrupt("exact", "the coded changes are damaged", e);
+		/* a body ends in these states, and with all its bits read */
+		for (j = 0; j < states; j++)
+			o.bad |= o.state[j] != RANS_LOW;
+		r = !o.bad && bits_get_end(&o.b, o.p) ? 0 :
+		    codec_corrupt("exact", "the coded changes are damaged", e);
 	}
 	alloc_free(t.list);
 	alloc_free(t.mark);
@@ -574,7 +549,6 @@ exact_given_put(const struct form *f, const unsigned char *old,
 {
 	struct out o = { .f = f, .old = old, .new = new, .n = n };
 	struct room t = { .by = NULL };
-	struct changes c = { 0 };
 	struct form g = *f;
 	int r = room_get(&t, n, e);
 
@@ -582,10 +556,10 @@ exact_given_put(const struct form *f, const unsigned char *old,
 		return r;
 	BY_SIZE(g, differ(&g, old, new, n, t.level))
 	t.kern->marks(t.mark, t.before, t.level, n, 1);
-	c.n = t.before[t.words];
-	if (c.n > 0 && (r = room_put(&t, c.n, n * f->size, e)) == 0)
-		*too_long = put_given(&o, &c, &t, out) < 0;
+	o.c = t.before[t.words];
+	if (o.c > 0 && (r = room_put(&t, o.c, n * f->size, e)) == 0)
+		*too_long = put_given(&o, &t, out) < 0;
 	alloc_free(t.by);
 	alloc_free(t.mark);
-	return r < 0 ? r : (int)c.n;
+	return r < 0 ? r : (int)o.c;
 }
