@@ -9,8 +9,9 @@
  *   bench-patches beside OLD NEW SIZE XOR    write the exclusive or of the values, which
  *       have SIZE bytes, to XOR; print the percentage that changed, and the bytes if each
  *       change takes an index of 4 bytes and the value
- *   bench-patches coder OLD NEW    for bf16 models, print the times of a copy, a hash and the coder, and
- *       the least time of a patch: the coder, 2 copies and 2 hashes (3 and 3 to apply)
+ *   bench-patches coder OLD NEW    for bf16 models, print the times of a copy, a hash
+ *       and the coder, and the least time of a patch: the coder, 2 copies and 2 hashes (3
+ *       and 3 to apply)
  */
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,7 @@ head8(struct forge *s, unsigned long arg)	/* frame, byte, value */
 	struct forge_frame *f = &s->f[arg >> 16];
 
 	f->keep |= KEEP_SEQ | KEEP_ID | KEEP_OFFSET | KEEP_KEY | KEEP_LENGTHS |
-	    KEEP_PAYLOAD_HASH | KEEP_VERSION;
+	    KEEP_PAYLOAD_HASH;
 	f->head[arg >> 8 & 255] = (unsigned char)arg;
 }
 #define HEAD8(frame, byte, value) head8, \

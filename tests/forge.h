@@ -24,8 +24,7 @@ enum { FORGE_MAX = 64 };
 enum {
 	KEEP_SEQ = 1, KEEP_ID = 2, KEEP_OFFSET = 4, KEEP_KEY = 8,
 	KEEP_PAYLOAD_HASH = 16, KEEP_HEAD_HASH = 32, KEEP_LENGTHS = 64,
-	KEEP_BODY = 128,	/* the sums in HEAD, SHRD, SEND, TAIL */
-	KEEP_VERSION = 256	/* the fixed bytes 0-3, 10 and 11 of the header */
+	KEEP_BODY = 128	/* the sums in HEAD, SHRD, SEND, TAIL */
 };
 
 struct forge_frame {

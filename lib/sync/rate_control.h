@@ -21,8 +21,8 @@
  *		its plan times e^code.t, and fill in the rest of its code
  *	rate_control_close(r);
  */
-#ifndef ACE_REGULATE_H
-#define ACE_REGULATE_H
+#ifndef ACE_RATE_CONTROL_H
+#define ACE_RATE_CONTROL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -151,7 +151,8 @@ TEST(test_picks)
 		t.x[i] = i % 3 == 0 ? 0 : 2;
 	k = largest_of(kern_get(NULL), t.x, 100, 5, at);
 	ok(k == 5 && at[0] == 1 && at[4] == 7, "of equal values the first ones are kept");
-	ok(largest_of(kern_get(NULL), t.x, 100, 90, at) == 66 && largest_of(kern_get(NULL), t.x, 100, 0, at) == 0,
+	ok(largest_of(kern_get(NULL), t.x, 100, 90, at) == 66 &&
+	    largest_of(kern_get(NULL), t.x, 100, 0, at) == 0,
 	    "zeros are not kept");
 }
 
