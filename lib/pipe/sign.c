@@ -307,7 +307,7 @@ sign_check(const struct sign_ring *r, const char *device,
 		return err_set(e, ERR_DATA, "mismatch: the signature with the key of '%.80s' is "
 		    "not valid: the shard was changed after it was signed", device);
 	}
-	return err_set(e, ERR_REFUSED, named ? "the shard of '%.80s' is signed with a "
-	    "key that the key ring does not list for it" : "the key ring has no key "
+	return err_set(e, ERR_REFUSED, named ? "the shard of '%.80s' is signed with a key "
+	    "that --check FILE does not list for that device" : "--check FILE has no key "
 	    "of '%.80s': add a line with its key", device);
 }

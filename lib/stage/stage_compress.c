@@ -622,7 +622,7 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 	int r;
 
 	stage_compress_worst(x, 0);
-	cli_say(x->o->f->cli, 1, "%s/%llu: %llu groups coded, %llu not sent; "
+	cli_say(x->o->f->cli, 1, "%s/%llu: groups coded: %llu, not sent: %llu; "
 	    "relative RMS error %.3g, largest in tensor '%s' (%.3g)",
 	    shard_device(x->sh.shard), (unsigned long long)step,
 	    (unsigned long long)x->sent, (unsigned long long)x->none,

@@ -88,17 +88,17 @@ one() {
 	refuses 5 "the shard of 'edge1', step 0, is not signed" ace-sign --check ring a
 	mv ring old
 	identity edge2
-	refuses 5 "the key ring has no key of 'edge1'" ace-sign --check ring a.signed
+	refuses 5 "--check FILE has no key of 'edge1'" ace-sign --check ring a.signed
 	sed 's/edge2/edge1/' ring >wrong
 	exits 5 ace-sign --check wrong a.signed
-	says "signed with a key that the key ring does not list for it"
+	says "signed with a key that --check FILE does not list for that device"
 	# the order of the lines does not matter
 	cat ring wrong >two
 	exits 5 ace-sign --check two a.signed
-	says "signed with a key that the key ring does not list for it"
+	says "signed with a key that --check FILE does not list for that device"
 	cat wrong ring >two
 	exits 5 ace-sign --check two a.signed
-	says "signed with a key that the key ring does not list for it"
+	says "signed with a key that --check FILE does not list for that device"
 	# a ring may have two keys of a device, the old and the new one
 	cat wrong old >both
 	ace-sign --check both a.signed >/dev/null
@@ -110,9 +110,9 @@ one() {
 	# a device whose name begins with another's name is another device
 	mkshards -d edge10 -N 1 >ten
 	ace-sign -k edge1.pem ten >ten.signed
-	refuses 5 "the key ring has no key of 'edge10'" ace-sign --check old ten.signed
+	refuses 5 "--check FILE has no key of 'edge10'" ace-sign --check old ten.signed
 	sed 's/edge1 /edge10 /' old >longer
-	refuses 5 "the key ring has no key of 'edge1'" ace-sign --check longer a.signed
+	refuses 5 "--check FILE has no key of 'edge1'" ace-sign --check longer a.signed
 	# text after # is a comment
 	sed 's/$/ # of the shed, 2026/' old >said
 	ace-sign --check said a.signed >/dev/null
@@ -127,7 +127,7 @@ one() {
 		mkshards -d "$name" -N 1 | ace-sign -k edge1.pem >signed
 		if [ "$name" = "#" ]; then
 			exits 5 ace-sign --check named signed
-			says "the key ring has no key of '#'"
+			says "--check FILE has no key of '#'"
 			sed -i 's/^#/\\#/' named
 			exits 0 ace-sign --check named signed
 		else
