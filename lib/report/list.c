@@ -100,72 +100,23 @@ list_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 
 /* ---- annotations ---- */
 
-/* Append a line to l->text, which is printed after the tensors. */
-static int
-list_say(struct list *l, const char *type, const char *name,
-    const char *between, const char *value, struct err *e)
-{
-	const char *part[] = { type, name, between, value, "\n" };
-	const size_t pad = strlen(type) < 14 ? 14 - strlen(type) : 1;
-	size_t i;
-	int r = 0;
-
-	if (l->text.n >= LIST_TEXT)
-		return 0;
-	for (i = 0; i < 5 && r == 0; i++) {
-		r = buf_put(&l->text, part[i], strlen(part[i]), e);
-		if (i == 0 && r == 0)
-			r = buf_put(&l->text, "              ", pad, e);
-	}
-	return r;
-}
-
-/* Append the lines of a pOLi frame to l->text. */
+/* Append the lines of a pOLi frame to l->text, which is printed after the tensors. */
 static int
 list_lines(struct list *l, const struct reader *r, struct err *e)
 {
 	const struct chain_frame *f = reader_frame(r);
-	char name[16];
+	struct buf *b = &l->text;
 	size_t i;
 	int k;
 
 	if ((k = text_get_lines(&l->kv, f->raw, f->raw_len, e)) < 0)
-		return reader_place(r, err_after(e, k, " in a %s frame",
-		    frame_name(f->type, name)), e);
-	for (i = 0; i < l->kv.n && k == 0; i++)
-		k = list_say(l, frame_name(f->type, name), l->kv.p[i].key,
-		    "=", l->kv.p[i].value, e);
-	return k;
-}
-
-/* Collect the names of a mEMb frame, and append them to l->text. */
-static int
-list_members(struct list *l, const struct reader *r, struct err *e)
-{
-	const struct chain_frame *f = reader_frame(r);
-	size_t i = l->members.n;
-	int k = array_get_names(&l->members, f->raw, f->raw_len, e);
-
-	for (; k == 0 && i < l->members.n; i++)
-		k = list_say(l, "mEMb", l->members.p[i], "", "", e);
-	return k;
-}
-
-static int
-list_times(struct list *l, const struct reader *r, struct err *e)
-{
-	const struct schema *sc = reader_schema(r);
-	double *v = alloc_get(sc->n, sizeof(*v), e);
-	char value[32];
-	size_t i;
-	int k = v == NULL ? -ERR_SYS : array_get_times(reader_frame(r)->raw,
-	    reader_frame(r)->raw_len, sc->n, v, e);
-
-	for (i = 0; k == 0 && i < sc->n; i++) {
-		(void)snprintf(value, sizeof(value), "%.9g", v[i]);
-		k = list_say(l, "tIMe", sc->t[i].name, "=", value, e);
-	}
-	alloc_free(v);
+		return reader_place(r, err_after(e, k, " in a pOLi frame"), e);
+	for (i = 0; i < l->kv.n && k == 0 && b->n < LIST_TEXT; i++)
+		if ((k = buf_puts(b, "pOLi          ", e)) == 0 &&
+		    (k = buf_puts(b, l->kv.p[i].key, e)) == 0 &&
+		    (k = buf_puts(b, "=", e)) == 0 &&
+		    (k = buf_puts(b, l->kv.p[i].value, e)) == 0)
+			k = buf_puts(b, "\n", e);
 	return k;
 }
 
@@ -190,10 +141,8 @@ list_note(void *arg, const struct reader *r, struct err *e)
 	if (l->p->verbose && l->p->s.form != RENDER_JSON && f->type == FRAME_POLI)
 		return list_lines(l, r, e);
 	if (f->type == FRAME_MEMB)
-		return list_members(l, r, e);
-	if (f->type == FRAME_MODL)
-		return changes_note(&l->changes, r, e);
-	return f->type == FRAME_TIME ? list_times(l, r, e) : 0;
+		return array_get_names(&l->members, f->raw, f->raw_len, e);
+	return f->type == FRAME_MODL ? changes_note(&l->changes, r, e) : 0;
 }
 
 static void
@@ -221,11 +170,14 @@ list_notes(const struct list *l)
 			    (unsigned long long)l->note[i].bytes);
 		}
 	}
-	if (p->s.form == RENDER_JSON)
+	if (p->s.form == RENDER_JSON) {
 		json_out_close(&p->s.json);
-	else
-		(void)fwrite(l->text.p != NULL ? l->text.p :
-		    (const unsigned char *)"", 1, l->text.n, p->s.f);
+		return;
+	}
+	for (i = 0; i < l->members.n; i++)
+		(void)fprintf(p->s.f, "%-13s %s\n", "mEMb", l->members.p[i]);
+	if (l->text.n != 0)
+		(void)fwrite(l->text.p, 1, l->text.n, p->s.f);
 }
 
 /* ---- a shard in detail ---- */

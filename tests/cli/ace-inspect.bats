@@ -160,13 +160,6 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	json 'abs($j->{total}{bits_per_value} - 9600 / 1100) < 1e-9'
 }
 
-@test "times of layers, with nine digits" {
-	mkshards -t a:5 -t b:7 -T 0.123456789,1.5 >timed
-	exits 0 ace-inspect timed
-	grep -qx 'tIMe  *a=0.123456789' out
-	grep -qx 'tIMe  *b=1.5' out
-}
-
 @test "JSON: hostile names are escaped, and truncated input gives a complete object" {
 	mkshards -t 'a"b\c:4' -t "$(printf '\303\251'):4" >in
 	exits 0 ace-inspect --format json in
