@@ -6,12 +6,11 @@
 
 enum { TABLES = 4 };
 
-/* The lists that kern_list returns on x86, indexed by what the machine has: bit 0 avx2,
- * bit 1 avx512. The lists are constant, so that choosing one needs no state. */
-static const struct kern *const x86_list[4][TABLES] = {
+/* The lists that kern_list returns on x86, indexed by the number of tables after ref that
+ * the machine can run. The lists are constant, so that choosing one needs no state. */
+static const struct kern *const x86_list[3][TABLES] = {
 	{ &kern_ref, NULL },
 	{ &kern_ref, &kern_avx2, NULL },
-	{ &kern_ref, &kern_avx512, NULL },
 	{ &kern_ref, &kern_avx2, &kern_avx512, NULL },
 };
 static const struct kern *const neon_list[TABLES] = {
@@ -33,7 +32,7 @@ static int
 has_avx512(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
-	return kern_avx512.name != NULL && __builtin_cpu_supports("avx512f") &&
+	return has_avx2() && __builtin_cpu_supports("avx512f") &&
 	    __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512vl") &&
 	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2");
@@ -47,7 +46,7 @@ kern_list(void)
 {
 	if (kern_neon.name != NULL)
 		return neon_list;
-	return x86_list[has_avx2() + 2 * has_avx512()];
+	return x86_list[has_avx2() + has_avx512()];
 }
 
 const struct kern *

@@ -445,13 +445,27 @@ mask_of(__m256i k)
 	    _mm256_castsi256_si128(k), _mm256_extracti128_si256(k, 1)));
 }
 
+/* Return the bits of the lanes neg, of 16 bits, that are in the mask some, one for each bit
+ * of some. */
+INLINE uint32_t
+signs(__m256i neg, unsigned some)
+{
+	const struct sort_pair k = sort_widen(neg);
+	const int low = __builtin_popcount(some & 255);
+
+	return sort_sum(_mm256_add_epi32(_mm256_and_si256(k.v[0],
+	    _mm256_sllv_epi32(_mm256_set1_epi32(1), below(some & 255))),
+	    _mm256_and_si256(k.v[1], _mm256_sllv_epi32(
+	    _mm256_set1_epi32(1 << low), below(some >> 8)))));
+}
+
 static void
 ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark,
     unsigned escape)
 {
 	const __m256i zero = _mm256_setzero_si256();
-	unsigned some, neg, signs;
-	__m256i c, l, rest;
+	__m256i c, l, rest, some;
+	unsigned mask, neg;
 	size_t i;
 
 	for (i = 0; i + LANES <= n; i += LANES) {
@@ -462,12 +476,11 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark,
 		    _mm256_set1_epi16(KERN_ECQ_CONTEXTS - 1)),
 		    _mm256_cmpgt_epi16(c, _mm256_set1_epi16(
 		    (short)((escape << 6) - 1))));
-		some = mask_of(_mm256_cmpgt_epi16(c, _mm256_set1_epi16(63)));
-		neg = q == NULL ? 0 : some & mask_of(_mm256_cmpgt_epi16(zero,
-		    _mm256_loadu_si256((const void *)(q + i))));
-		for (signs = 0; neg != 0; neg &= neg - 1)
-			signs |= 1u << __builtin_popcount(some & ((neg & -neg) - 1));
-		*mark++ = signs | (uint32_t)__builtin_popcount(some) << 16 |
+		some = _mm256_cmpgt_epi16(c, _mm256_set1_epi16(63));
+		mask = mask_of(some);
+		neg = q == NULL ? 0 : signs(_mm256_and_si256(some, _mm256_cmpgt_epi16(
+		    zero, _mm256_loadu_si256((const void *)(q + i)))), mask);
+		*mark++ = neg | (uint32_t)__builtin_popcount(mask) << 16 |
 		    (uint32_t)!_mm256_testz_si256(rest, rest) << 24;
 	}
 	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark, escape);
@@ -551,14 +564,31 @@ tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 	return kern_tcq_get(m, g, code + i, n - i);
 }
 
+#define ROWS \
+	WIDE_ROWS, \
+	.ecq_sort = kern_ecq_sort_wide, \
+	.ecq_spans = ecq_spans, \
+	.ecq_marks = ecq_marks, \
+	.ecq_low = kern_ecq_low_wide, \
+	.ecq_values = ecq_values, \
+	.tcq_sort = tcq_sort, \
+	.tcq_spans = tcq_spans, \
+	.tcq_walk = tcq_walk, \
+	.tcq_values = tcq_values
+
 const struct kern kern_avx2 = {
-	.name = "avx2",
-	WIDE_ROWS,
-	TCQ_ROWS
+	.name = "avx2", ROWS,
+	.at_least = wide_at_least, .ecq_put = ecq_put,
+	.ecq_get = ecq_get, .tcq_get = tcq_get
+};
+const struct kern kern_avx512 = {
+	.name = "avx512", ROWS,
+	.at_least = kern_avx512_at_least, .ecq_put = kern_avx512_put,
+	.ecq_get = kern_avx512_get, .tcq_get = kern_avx512_tcq_get
 };
 
 #else
 
-const struct kern kern_avx2 = { .name = NULL };
+const struct kern kern_avx2 = { .name = NULL }, kern_avx512 = { .name = NULL };
 
 #endif

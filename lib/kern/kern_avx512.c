@@ -10,48 +10,38 @@
 #include <immintrin.h>
 #include <string.h>
 
-#define WIDE_BYTES 64
-#define WIDE_LOW(v) (wide_f64)_mm512_cvtps_pd( \
-	_mm512_castps512_ps256((__m512)(v)))
-#define WIDE_HIGH(v) (wide_f64)_mm512_cvtps_pd( \
-	_mm512_extractf32x8_ps((__m512)(v), 1))
-#define WIDE_NARROW(a, b) (wide_f32)_mm512_insertf32x8( \
-	_mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)(a))), \
-	_mm512_cvtpd_ps((__m512d)(b)), 1)
-#define WIDE_MIN(a, b) (wide_f32)_mm512_min_ps((__m512)(a), (__m512)(b))
-#define WIDE_MAX(a, b) \
-	(wide_u32)_mm512_max_epu32((__m512i)(a), (__m512i)(b))
-#define WIDE_TOP(v) (uint32_t)_mm512_reduce_max_epu32((__m512i)(v))
-#define WIDE_BITS(v) (unsigned)_mm512_movepi32_mask((__m512i)(v))
-#define WIDE_PUT8(p, v) _mm_storeu_si128((void *)(p), \
-	_mm512_cvtepi32_epi8((__m512i)(v)))
-#define WIDE_PUT16(p, v) _mm256_storeu_si256((void *)(p), \
-	_mm512_cvtepi32_epi16((__m512i)(v)))
-#define WIDE_PUT32(p, v) _mm256_storeu_si256((void *)(p), _mm256_set_m128i( \
-	_mm512_cvtsepi32_epi8((__m512i)(v)[1]), \
-	_mm512_cvtsepi32_epi8((__m512i)(v)[0])))
-#define WIDE_GET8(p) (wide_u32)_mm512_cvtepu8_epi32( \
-	_mm_loadu_si128((const void *)(p)))
-#define WIDE_GET16(p) (wide_u32)_mm512_cvtepi16_epi32( \
-	_mm256_loadu_si256((const void *)(p)))
-#define WIDE_PUT_F16(p, v) _mm256_storeu_si256((void *)(p), \
-	_mm512_cvtps_ph((__m512)(v), \
-	_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
-#define WIDE_GET_F16(p) (wide_f32)_mm512_cvtph_ps( \
-	_mm256_loadu_si256((const void *)(p)))
-#define WIDE_OF4(t, i) (wide_f32)_mm512_permutevar_ps( \
-	_mm512_broadcast_f32x4(_mm_loadu_ps(t)), (__m512i)(i))
-#define WIDE_PACK(at, m, place) _mm512_storeu_si512(at, \
-	_mm512_maskz_compress_epi32((__mmask16)(m), (__m512i)(place)))
-#include "kern/wide.h"
-
 #include "kern/kern_ecq_wide.h"
-
-/* ---- ecq ---- */
 
 enum { LANES = KERN_ECQ_LANES };
 
 #define INLINE static inline __attribute__((always_inline))
+
+INLINE __m512i
+lanes(void)
+{
+	return _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+}
+
+size_t
+kern_avx512_at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
+{
+	__m512i place = lanes(), v;
+	__mmask16 k;
+	size_t i, m = 0;
+
+	for (i = 0; i + LANES <= n; i += LANES) {
+		v = _mm512_and_si512(_mm512_loadu_si512(x + i),
+		    _mm512_set1_epi32(INT32_MAX));
+		k = _mm512_cmpge_epu32_mask(v, _mm512_set1_epi32((int)t));
+		/* m <= i, so that `at' has room for all lanes */
+		_mm512_storeu_si512(at + m, _mm512_maskz_compress_epi32(k, place));
+		m += (unsigned)__builtin_popcount(k);
+		place = _mm512_add_epi32(place, _mm512_set1_epi32(LANES));
+	}
+	return m + kern_ref_at_least(at + m, x, i, n, t);
+}
+
+/* ---- ecq ---- */
 
 /* Return a row of tables at the contexts c, 32 bits each. */
 static inline __m512i
@@ -189,13 +179,10 @@ symbols(const struct kern_ecq *m, const struct chunk *h, __m512i slot, int two)
 static inline __m512i
 spread(__m512i x, unsigned states, unsigned from)
 {
-	const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7,
-	    6, 5, 4, 3, 2, 1, 0);
-
 	if (states == LANES)
 		return x;
 	return _mm512_permutexvar_epi32(_mm512_add_epi32(
-	    _mm512_and_si512(lane, _mm512_set1_epi32((int)states - 1)),
+	    _mm512_and_si512(lanes(), _mm512_set1_epi32((int)states - 1)),
 	    _mm512_set1_epi32((int)from)), x);
 }
 
@@ -307,95 +294,12 @@ get_mode(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n,
 	    get(m, g, code, n, states, KERN_ECQ_ABOVE);
 }
 
-static int
-ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
+int
+kern_avx512_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 {
 	return g->states == LANES ? get_mode(m, g, code, n, LANES) :
 	    g->states >= 4 ? get_mode(m, g, code, n, g->states) :
 	    kern_ecq_get(m, g, code, n);
-}
-
-/* Compute the spans of all symbols: a row per symbol, a column per context. */
-INLINE void
-span_table(const struct kern_ecq *m, uint32_t t[KERN_ECQ_SYMBOLS] [KERN_ECQ_WIDTH])
-{
-	__m512i first, next;
-	unsigned s, c;
-
-	for (s = 0; s <= m->top; s++)
-		for (c = 0; c < KERN_ECQ_WIDTH; c += LANES) {
-			first = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
-			    (const void *)&m->first[s][c]));
-			next = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
-			    (const void *)&m->first[s + 1][c]));
-			_mm512_storeu_si512(&t[s][c], _mm512_or_si512(first,
-			    _mm512_slli_epi32(_mm512_sub_epi32(next, first),
-			    16)));
-		}
-}
-
-/* ecq_spans for chunks with several contexts. */
-INLINE size_t
-spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
-{
-	uint32_t t[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
-	struct banks b = { { { 0 } } };
-	uint16_t at[LANES];
-	size_t i;
-	int new = 1;
-
-	for (i = 0; i + LANES <= n; i += LANES) {
-		if (new)
-			span_table(m, t);
-		banks_places(at, code + i);
-		_mm512_storeu_si512(span + i, _mm512_i32gather_epi32(
-		    _mm512_cvtepu16_epi32(_mm256_loadu_si256(
-		    (const void *)at)), t, 4));
-		banks_count(&b, at);
-		new = banks_learn(&b, m);
-	}
-	banks_take(&b, m);
-	return i;
-}
-
-/* ecq_spans for chunks with one context: the context's spans fit into a vector, computed
- * when first needed after the tables changed. */
-INLINE size_t
-spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
-{
-	const __m512i place = _mm512_set_epi32(15 << 5, 14 << 5, 13 << 5,
-	    12 << 5, 11 << 5, 10 << 5, 9 << 5, 8 << 5, 7 << 5, 6 << 5, 5 << 5,
-	    4 << 5, 3 << 5, 2 << 5, 1 << 5, 0);
-	const __m512i low = _mm512_set1_epi32(0xffff);
-	__m512i t[KERN_ECQ_CONTEXTS], at, first, next;
-	struct column count = { .used = 0 };
-	uint32_t made = 0;
-	__m256i s;
-	unsigned c;
-	size_t i;
-
-	for (i = 0; i + LANES <= n; i += LANES) {
-		c = kern_ecq_context(KERN_ECQ_LEVEL(code[i]));
-		if ((made >> c & 1) == 0) {
-			/* this loads two contexts: `first' has a row to spare */
-			at = _mm512_add_epi32(place, _mm512_set1_epi32((int)c));
-			first = _mm512_and_si512(low, _mm512_i32gather_epi32(
-			    at, (const void *)m->first[0], 2));
-			next = _mm512_and_si512(low, _mm512_i32gather_epi32(
-			    at, (const void *)m->first[1], 2));
-			t[c] = _mm512_or_si512(first, _mm512_slli_epi32(
-			    _mm512_sub_epi32(next, first), 16));
-			made |= 1u << c;
-		}
-		s = _mm256_srli_epi16(_mm256_loadu_si256((const void *)(code + i)), 6);
-		_mm512_storeu_si512(span + i, _mm512_permutexvar_epi32(
-		    _mm512_cvtepu16_epi32(s), t[c]));
-		column_count(&count, c, s);
-		if (column_learn(&count, m))
-			made = 0;
-	}
-	column_take(&count, m);
-	return i;
 }
 
 /* Return states x after symbols of f slots; k: lanes that output a word. The quotient x
@@ -421,8 +325,8 @@ into(__m512i x, __m512i v, __m512i f, __mmask16 k)
 	return _mm512_mask_add_epi32(x, _mm512_cmpge_epi32_mask(left, f), x, rest);
 }
 
-static unsigned char *
-ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
+unsigned char *
+kern_avx512_put(uint32_t *state, unsigned states, const uint32_t *span,
     size_t n, unsigned char *w)
 {
 	size_t whole = n - n % LANES, i;
@@ -449,87 +353,6 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 	}
 	_mm512_mask_storeu_epi32(state, turn, x);
 	return w;
-}
-
-static void
-ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark,
-    unsigned escape)
-{
-	const __m512i symbol = _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1);
-	__m512i c, l, s, v;
-	__mmask16 some, rest, neg;
-	size_t i;
-
-	for (i = 0; i + LANES <= n; i += LANES) {
-		c = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(code + i)));
-		s = _mm512_and_si512(_mm512_srli_epi32(c, 6), symbol);
-		l = _mm512_and_si512(c, _mm512_set1_epi32(63));
-		some = _mm512_test_epi32_mask(s, s);
-		rest = _mm512_cmpge_epi32_mask(l,
-		    _mm512_set1_epi32(KERN_ECQ_CONTEXTS)) |
-		    _mm512_cmpge_epi32_mask(s,
-		    _mm512_set1_epi32((int)escape));
-		neg = 0;
-		if (q != NULL) {
-			v = _mm512_cvtepi16_epi32(_mm256_loadu_si256(
-			    (const void *)(q + i)));
-			v = _mm512_maskz_compress_epi32(some, v);
-			neg = _mm512_movepi32_mask(v);
-		}
-		*mark++ = (uint32_t)neg |
-		    (uint32_t)__builtin_popcount(some) << 16 |
-		    (uint32_t)(rest != 0) << 24;
-	}
-	kern_ecq_marks(code + i, q != NULL ? q + i : NULL, n - i, mark, escape);
-}
-
-/* Decode the values of ECQ, or of TCQ if `two' is 1. */
-INLINE void
-values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
-    const float *of, int two)
-{
-	const __m512i symbol = _mm512_set1_epi32(KERN_ECQ_SYMBOLS - 1);
-	__m512i table = _mm512_loadu_si512(of), s, v;
-	__m512i other = _mm512_loadu_si512(of + (two ? 16 : 0));
-	__m512i place = _mm512_set_epi32(16, 17, 18, 19, 20, 21, 22, 23, 24,
-	    25, 26, 27, 28, 29, 30, 31);
-	__m512i top = _mm512_set1_epi32(INT32_MIN);
-	size_t i;
-
-	for (i = 0; i + LANES <= n; i += LANES) {
-		s = _mm512_srli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(
-		    (const void *)(code + i))), 6);
-		v = _mm512_sllv_epi32(_mm512_set1_epi32((int)*mark++), place);
-		v = _mm512_maskz_expand_epi32(_mm512_test_epi32_mask(s, symbol),
-		    _mm512_and_si512(v, top));
-		v = _mm512_xor_si512(v, two ? _mm512_permutex2var_epi32(table, s,
-		    other) : _mm512_permutexvar_epi32(s, table));
-		_mm512_storeu_si512(x + i, v);
-	}
-	kern_ecq_values(x + i, code + i, mark, n - i, of);
-}
-
-static void
-ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
-{
-	size_t i = m->e.mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
-	    spans_one(m, code, n, span);
-
-	kern_ecq_spans(m, code + i, n - i, span + i);
-}
-
-static void
-ecq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
-    const float of[KERN_ECQ_SYMBOLS])
-{
-	values(x, code, mark, n, of, 0);
-}
-
-static void
-tcq_values(float *x, const uint16_t *code, const uint32_t *mark, size_t n,
-    const float of[2 * KERN_ECQ_SYMBOLS])
-{
-	values(x, code, mark, n, of, 1);
 }
 
 #include "kern/kern_tcq_avx2.h"
@@ -579,22 +402,12 @@ tcq_get_from(struct kern_tcq *m, struct kern_ecq_get *from, uint16_t *code,
 	return kern_tcq_get(m, from, code + i, n - i);
 }
 
-static int
-tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
+int
+kern_avx512_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 {
 	return g->states == LANES ? tcq_get_from(m, g, code, n, LANES) :
 	    g->states >= 4 ? tcq_get_from(m, g, code, n, g->states) :
 	    kern_tcq_get(m, g, code, n);
 }
-
-const struct kern kern_avx512 = {
-	.name = "avx512",
-	WIDE_ROWS,
-	TCQ_ROWS
-};
-
-#else
-
-const struct kern kern_avx512 = { .name = NULL };
 
 #endif

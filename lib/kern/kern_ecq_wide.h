@@ -18,6 +18,14 @@
 
 #define WIDE_INLINE static inline __attribute__((always_inline))
 
+/* The kernels of kern_avx512.c; the others of that table are those of kern_avx2.c. */
+size_t kern_avx512_at_least(uint32_t *at, const float *x, size_t n, uint32_t t);
+int kern_avx512_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);
+int kern_avx512_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code,
+    size_t n);
+unsigned char *kern_avx512_put(uint32_t *state, unsigned states, const uint32_t *span,
+    size_t n, unsigned char *w);
+
 /* If `two', a constant at each call, is 1, symbols and magnitudes are TCQ's
  * (kern_tcq.h), which keep the lowest bit of a magnitude under any shift. */
 
@@ -270,7 +278,7 @@ sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 	}
 }
 
-static void
+static inline void
 kern_ecq_sort_wide(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n)
 {
 	if (k == 1)
@@ -381,7 +389,7 @@ low_pairs(__m256i v, __m256i *n)
 	    _mm256_sllv_epi64(_mm256_srli_epi64(v, 32), first));
 }
 
-static void
+static inline void
 kern_ecq_low_wide(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_LANES],
     unsigned two, uint64_t low[4], uint64_t bits[4])
 {

@@ -16,9 +16,7 @@
 static inline uint64_t
 kern_marks_of(const unsigned char *p, unsigned char v)
 {
-#if defined(__AVX512BW__)
-	return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8((char)v));
-#elif defined(__AVX2__)
+#if defined(__AVX2__)
 	const __m256i all = _mm256_set1_epi8((char)v);
 	__m256i a = _mm256_loadu_si256((const void *)p);
 	__m256i b = _mm256_loadu_si256((const void *)(p + 32));
@@ -90,9 +88,6 @@ kern_marks(uint64_t *mark, uint32_t *before, const unsigned char *x, size_t n,
 static inline unsigned
 kern_marks_bit(uint64_t m, unsigned k)
 {
-#if defined(__BMI2__) && defined(__x86_64__)
-	return (unsigned)__builtin_ctzll(_pdep_u64((uint64_t)1 << k, m));
-#else
 	const uint64_t one = 0x0101010101010101u, top = 0x80 * one;
 	uint64_t upto = kern_marks_counts(m);
 	/* number of bytes that end before the bit */
@@ -103,7 +98,6 @@ kern_marks_bit(uint64_t m, unsigned k)
 	for (m >>= at; k > 0; k--)
 		m &= m - 1;
 	return at + (unsigned)__builtin_ctzll(m);
-#endif
 }
 
 static inline void

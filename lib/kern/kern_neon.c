@@ -88,6 +88,7 @@ get8(const unsigned char *p)
 const struct kern kern_neon = {
 	.name = "neon",
 	WIDE_ROWS,
+	.at_least = wide_at_least,
 	KERN_TCQ_ROWS
 };
 

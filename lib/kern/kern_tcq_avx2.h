@@ -1,7 +1,7 @@
 /*
- * The passes of TCQ for kern_avx2.c and kern_avx512.c, and the rows of both tables. A
- * chunk is a vector of 16 bits per lane, and so are the costs of each of the eight paths,
- * which stay in registers. The operations and their order are those of kern_tcq.c.
+ * The passes of TCQ for kern_avx2.c; kern_avx512.c uses parts of them. A chunk is a vector
+ * of 16 bits per lane, and so are the costs of each of the eight paths, which stay in
+ * registers. The operations and their order are those of kern_tcq.c.
  */
 #ifndef ACE_KERN_TCQ_AVX2_H
 #define ACE_KERN_TCQ_AVX2_H
@@ -46,7 +46,7 @@ tcq_quantiser(__m256i state)
 	return _mm256_slli_epi16(_mm256_and_si256(state, _mm256_set1_epi16(1)), 10);
 }
 
-static unsigned
+static inline unsigned
 tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code)
 {
 	struct kern_ecq_expect e = m->m.e;
@@ -138,7 +138,7 @@ tcq_table(const struct kern_ecq *m, uint32_t t[BANK])
 	}
 }
 
-static void
+static inline void
 tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
 	uint32_t t[2 * BANK];
@@ -308,7 +308,7 @@ tcq_bits(uint16_t *p, __m256i a, __m256i b)
 	memcpy(p, &m, sizeof(m));
 }
 
-static void
+static inline void
 tcq_forward(const struct kern_tcq_walk *w, size_t chunks, struct kern_tcq_ends *ends)
 {
 	__m256i was[KERN_TCQ_STATES], now[KERN_TCQ_STATES], k[KERN_TCQ_STATES];
@@ -347,7 +347,7 @@ tcq_forward(const struct kern_tcq_walk *w, size_t chunks, struct kern_tcq_ends *
 }
 
 /* Trace back through the whole chunks of one half, from these states. */
-static void
+static inline void
 tcq_back(const struct kern_tcq_walk *w, size_t chunks, unsigned half,
     __m256i n, int16_t *q)
 {
@@ -394,7 +394,7 @@ tcq_back(const struct kern_tcq_walk *w, size_t chunks, unsigned half,
 	}
 }
 
-static void
+static inline void
 tcq_walk(const struct kern_tcq_walk *w, int16_t *q)
 {
 	size_t chunks = w->n / KERN_ECQ_LANES;
@@ -410,19 +410,5 @@ tcq_walk(const struct kern_tcq_walk *w, int16_t *q)
 		tcq_back(w, chunks, half, _mm256_loadu_si256(
 		    (const void *)(state + 8 * half)), q);
 }
-
-#define TCQ_ROWS \
-	.ecq_sort = kern_ecq_sort_wide, \
-	.ecq_spans = ecq_spans, \
-	.ecq_put = ecq_put, \
-	.ecq_get = ecq_get, \
-	.ecq_marks = ecq_marks, \
-	.ecq_low = kern_ecq_low_wide, \
-	.ecq_values = ecq_values, \
-	.tcq_sort = tcq_sort, \
-	.tcq_spans = tcq_spans, \
-	.tcq_get = tcq_get, \
-	.tcq_walk = tcq_walk, \
-	.tcq_values = tcq_values
 
 #endif

@@ -14,8 +14,6 @@
  *   WIDE_GET8(p) _GET16      loads unsigned bytes, signed 16-bit numbers
  *   WIDE_PUT_F16(p, v) _GET_F16  stores or loads a wide_f32 as f16
  *   WIDE_OF4(t, i)           t[the two low bits of i] of each lane
- *   WIDE_PACK(at, m, place)  optional: stores the lanes of place that m selects,
- *                            side by side, and arbitrary data after them
  *
  * kern_ref does the tail that does not fill a vector.
  */
@@ -179,7 +177,6 @@ wide_first_nonfinite(const float *x, size_t n)
 static size_t
 wide_at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
 {
-	const wide_u32 place = wide_place();
 	size_t i, m = 0;
 	unsigned k;
 
@@ -188,15 +185,8 @@ wide_at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
 	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES) {
 		/* the difference is negative where the magnitude is at least t */
 		k = WIDE_BITS(t - 1 - wide_mag(wide_load(x + i)));
-#ifdef WIDE_PACK
-		/* m <= i, so that `at' has room for all lanes */
-		WIDE_PACK(at + m, k, place + (uint32_t)i);
-		m += (unsigned)__builtin_popcount(k);
-#else
-		(void)place;
 		for (; k != 0; k &= k - 1)
 			at[m++] = (uint32_t)i + (uint32_t)__builtin_ctz(k);
-#endif
 	}
 	return m + kern_ref_at_least(at + m, x, i, n, t);
 }
@@ -515,7 +505,6 @@ wide_ecq_decoded(float *y, const int16_t *q, const float *x, size_t n,
 	.stat = wide_stat, \
 	.max_bits = wide_max_bits, \
 	.first_nonfinite = wide_first_nonfinite, \
-	.at_least = wide_at_least, \
 	.axpy64 = wide_axpy64, \
 	.narrow = wide_narrow, \
 	.add_scaled = wide_add_scaled, \
