@@ -299,7 +299,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	    bytes_u32(in.seen->max_abs) : in.kern->max_bits(x, n);
 	if (in.max_bits >= 0x7f800000)
 		return err_set(e, ERR_DATA, "limit: value %zu is NaN or infinite",
-		    in.kern->first_nonfinite(x, n));
+		    kern_first_nonfinite(x, n));
 	*param = c->open != 0 ? 0 : plan->param;
 	if (n == 0)
 		return 0;			/* the body of no values is empty */

@@ -95,7 +95,7 @@ stat_group_of(const float *x, size_t n, struct stat_group *s)
 		k = kern_list()[0];
 	k->stat(x, n, &t);
 	if (t.nonfinite != 0)
-		return 1 + k->first_nonfinite(x, n);
+		return 1 + kern_first_nonfinite(x, n);
 	stat_group_from(x, n, &t, s);
 	return 0;
 }

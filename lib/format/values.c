@@ -134,7 +134,7 @@ values_bounded(const struct kern *k, const struct schema_tensor *t,
 
 	if (k->max_bits(x, n) <= bytes_u32(most))
 		return 0;
-	if ((at = k->first_nonfinite(x, n)) != n)
+	if ((at = kern_first_nonfinite(x, n)) != n)
 		return err_set(e, ERR_DATA, "non-finite value in tensor '%.80s' "
 		    "at index %llu", t->name, (unsigned long long)(first + at));
 	for (at = 0; x[at] <= most && x[at] >= -most; at++)

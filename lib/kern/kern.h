@@ -42,8 +42,6 @@ struct kern {
 	/* return the largest magnitude in x[n] as the bits of an f32: 0x7f800000 or more
 	 * if a value is not finite, 0 for n = 0 */
 	uint32_t (*max_bits)(const float *x, size_t n);
-	/* return the index of the first value that is not finite, or n */
-	size_t (*first_nonfinite)(const float *x, size_t n);
 	/* store in `at' the rising positions i with (bits of x[i] without the sign) >= t;
 	 * return their number; `at' has room for n + 1 */
 	size_t (*at_least)(uint32_t *at, const float *x, size_t n, uint32_t t);
@@ -153,6 +151,9 @@ struct kern {
 	void (*tcq_values)(float *x, const uint16_t *code,
 	    const uint32_t *mark, size_t n, const float of[32]);
 };
+
+/* Return the index of the first value that is not finite, or n. */
+size_t kern_first_nonfinite(const float *x, size_t n);
 
 #define KERN_QMAX 32767
 

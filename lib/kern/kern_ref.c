@@ -93,7 +93,7 @@ kern_ref_max_bits(const float *x, size_t n)
 }
 
 size_t
-kern_ref_first_nonfinite(const float *x, size_t n)
+kern_first_nonfinite(const float *x, size_t n)
 {
 	size_t i;
 
@@ -387,7 +387,6 @@ const struct kern kern_ref = {
 	.name = "ref",
 	.stat = kern_ref_stat,
 	.max_bits = kern_ref_max_bits,
-	.first_nonfinite = kern_ref_first_nonfinite,
 	.at_least = at_least,
 	.axpy64 = kern_ref_axpy64,
 	.narrow = kern_ref_narrow,

@@ -21,7 +21,6 @@ void kern_ref_lanes(const float *x, size_t i0, size_t n, struct kern_lanes *l);
 void kern_ref_fold(const struct kern_lanes *l, struct kern_stat *s);
 
 uint32_t kern_ref_max_bits(const float *x, size_t n);
-size_t kern_ref_first_nonfinite(const float *x, size_t n);
 /* Like at_least, for x[i0..n). */
 size_t kern_ref_at_least(uint32_t *at, const float *x, size_t i0, size_t n, uint32_t t);
 void kern_ref_axpy64(double *acc, double w, const float *x, size_t n);

@@ -164,17 +164,6 @@ wide_max_bits(const float *x, size_t n)
 }
 
 static size_t
-wide_first_nonfinite(const float *x, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < WIDE_WHOLE(n, WIDE_LANES); i += WIDE_LANES)
-		if (WIDE_BITS(wide_wild(wide_mag(wide_load(x + i)))) != 0)
-			break;
-	return i + kern_ref_first_nonfinite(x + i, n - i);
-}
-
-static size_t
 wide_at_least(uint32_t *at, const float *x, size_t n, uint32_t t)
 {
 	size_t i, m = 0;
@@ -504,7 +493,6 @@ wide_ecq_decoded(float *y, const int16_t *q, const float *x, size_t n,
 #define WIDE_ROWS \
 	.stat = wide_stat, \
 	.max_bits = wide_max_bits, \
-	.first_nonfinite = wide_first_nonfinite, \
 	.axpy64 = wide_axpy64, \
 	.narrow = wide_narrow, \
 	.add_scaled = wide_add_scaled, \

@@ -58,9 +58,7 @@ int
 contrib_finite(struct contrib *c, size_t i, const struct schema_span *span,
     const float *v, struct err *e)
 {
-	const size_t at = c->kern->first_nonfinite(v, span->n);
-
-	if (at == span->n)
+	if (c->kern->max_bits(v, span->n) < 0x7f800000)
 		return 0;
 	if (c->o->rule.finite) {
 		c->step.one[i].nonfinite = 1;
@@ -68,7 +66,8 @@ contrib_finite(struct contrib *c, size_t i, const struct schema_span *span,
 	}
 	return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite value in tensor "
 	    "'%s' at index %llu from '%s' (--rule finite leaves its shard out)",
-	    c->g->schema.t[span->tensor].name, (unsigned long long)(span->offset + at),
+	    c->g->schema.t[span->tensor].name, (unsigned long long)
+	    (span->offset + kern_first_nonfinite(v, span->n)),
 	    shard_device(&c->g->in[i].s->head)));
 }
 

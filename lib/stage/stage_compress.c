@@ -80,7 +80,6 @@ const struct opt stage_compress_rows[] = {
 struct stage_compress {
 	struct stage s;
 	const struct stage_compress_opts *o;
-	const struct kern *kern;
 	struct writer *out;
 	struct writer *to;		/* writer of this shard: `out' or one of the state */
 	struct feedback *fb;		/* NULL: no error feedback */
@@ -417,7 +416,7 @@ stage_compress_data(struct stage *s, const struct stage_data *d, struct err *e)
 			return r;
 		if (v.stat.nonfinite != 0)
 			return values_refuse(x->sh.in, d->rec[i].group,
-			    x->kern->first_nonfinite(v.x, v.n), e);
+			    kern_first_nonfinite(v.x, v.n), e);
 		if ((r = stage_compress_upto(x, d->rec[i].group, &v, e)) < 0)
 			return r;
 	}
@@ -710,7 +709,7 @@ stage_compress_make(struct stage *s, void *opts, const struct filter *f,
 	int r;
 
 	x->plan = (struct note_wait)NOTE_WAIT_INIT;
-	if ((x->kern = kern_get(e)) == NULL)
+	if (kern_get(e) == NULL)
 		return -ERR_USAGE;
 	o->f = f;
 	o->fb.sync = f->sync;

@@ -531,7 +531,7 @@ policy_finite(struct stage_policy *p, const struct stage_data *d, struct err *e)
 		if ((r = stage_read(d, i, p->sh.in, p->x, p->cap, &v, e)) == 0 &&
 		    v.stat.nonfinite != 0)
 			r = values_refuse(p->sh.in, d->rec[i].group,
-			    kern_get(e)->first_nonfinite(v.x, v.n), e);
+			    kern_first_nonfinite(v.x, v.n), e);
 	return r;
 }
 

@@ -407,5 +407,5 @@ robust_sum_round(struct robust_sum *c, double d)
 		for (k = 0; k < c->n; k++)
 			c->acc[k] /= d;
 	c->kern->narrow(c->y, c->acc, c->n);
-	return c->kern->first_nonfinite(c->y, c->n) == c->n ? c->y : NULL;
+	return c->kern->max_bits(c->y, c->n) < 0x7f800000 ? c->y : NULL;
 }
