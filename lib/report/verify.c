@@ -55,32 +55,24 @@ verify_note(void *arg, const struct reader *r, struct err *e)
  * sum. 2^-40 of the summed magnitudes is far above such a difference and far below the
  * effect of a wrong value. */
 static int
-verify_near(double a, double b, double scale)
-{
-	return fabs(a - b) <= ldexp(scale, -40);
-}
-
-static int
 verify_sums(const struct verify *v, const struct reader *r, struct err *e)
 {
 	const struct shard_sums *want = &reader_end_of_shard(r)->sums;
 	const struct shard_sums *got = &v->sums;
-	const struct shard *s = reader_shard(r);
-	char where[160];
+	const struct { const char *what; double is, said, scale; } sum[] = {
+		{ "sum of the values", got->sum, want->sum, v->sumabs },
+		{ "sum of squares", got->sumsq, want->sumsq, got->sumsq },
+		{ "largest magnitude", (double)got->max_abs, (double)want->max_abs, 0 }
+	};
+	size_t i;
 
-	(void)snprintf(where, sizeof(where), "shard %llu '%.80s/%llu'",
-	    (unsigned long long)v->shard, shard_device(s),
-	    (unsigned long long)s->step);
-	if (!verify_near(got->sum, want->sum, v->sumabs))
-		return err_set(e, ERR_NO, "the sum of the values is %.17g, but the "
-		    "shard's end says %.17g, %s", got->sum, want->sum, where);
-	if (!verify_near(got->sumsq, want->sumsq, got->sumsq))
-		return err_set(e, ERR_NO, "the sum of squares is %.17g, but the "
-		    "shard's end says %.17g, %s", got->sumsq, want->sumsq, where);
-	if (!(got->max_abs == want->max_abs))
-		return err_set(e, ERR_NO, "the largest magnitude is %.9g, but the "
-		    "shard's end says %.9g, %s", (double)got->max_abs,
-		    (double)want->max_abs, where);
+	for (i = 0; i < sizeof(sum) / sizeof(sum[0]); i++)
+		if (!(fabs(sum[i].is - sum[i].said) <= ldexp(sum[i].scale, -40)))
+			return err_set(e, ERR_NO, "the %s is %.17g, but the shard's end says "
+			    "%.17g, shard %llu '%.80s/%llu'", sum[i].what, sum[i].is,
+			    sum[i].said, (unsigned long long)v->shard,
+			    shard_device(reader_shard(r)),
+			    (unsigned long long)reader_shard(r)->step);
 	return 0;
 }
 
