@@ -23,7 +23,7 @@
 struct opts {
 	struct filter *f;	/* the program's: threads */
 	enum { APPLY, STAGE, COMMIT } act;
-	int way;		/* enum replace_way */
+	int in_place;
 };
 
 /* A group that is being processed.  There are as many slots as threads. */
@@ -203,7 +203,7 @@ make_next(struct patch *x, struct err *e)
 	int r;
 
 	if ((r = room(x, e)) < 0 || (r = replace_begin(&x->replace, &x->m, x->touched,
-	    (enum replace_way)o->way, o->act == STAGE, e)) < 0 ||
+	    o->in_place, e)) < 0 ||
 	    (r = each_group(x, e)) < 0 || (r = model_same(&x->m, e)) < 0)
 		return r;
 	model_hash(&x->m, x->before, x->is);
@@ -265,8 +265,8 @@ apply(struct patch *x, struct err *e)
 	}
 	if (r == 0)
 		r = make_next(x, e);
-	if (r == 0)
-		return x->o->act == STAGE ? 0 : replace_commit(&x->replace, e);
+	if (r == 0 && (x->o->act == STAGE || (r = replace_commit(&x->replace, e)) == 0))
+		return 0;
 	replace_discard(&x->replace);
 	if (r != ALREADY)
 		return r;
@@ -377,8 +377,8 @@ run(void *opts, char **path, size_t n, struct err *e)
 
 	if (n != 1)
 		return err_set(e, ERR_USAGE, "expected one operand, MODEL, found %zu", n);
-	if (o->act == STAGE && o->way == REPLACE_PLACE)
-		return err_set(e, ERR_USAGE, "--way in-place and --stage exclude "
+	if (o->act == STAGE && o->in_place)
+		return err_set(e, ERR_USAGE, "--in-place and --stage exclude "
 		    "each other: a model changed in place cannot be staged");
 	if ((r = replace_open(&x.replace, path[0], o->f->cli, e)) == 0)
 		r = o->act == COMMIT ? commit(&x, e) : from_input(&x, e);
@@ -404,7 +404,8 @@ static const struct opt options[] = {
 	    OPT_CALL(set_act), .value = STAGE },
 	{ 0, "commit", NULL, "put what was staged in the model's place",
 	    OPT_CALL(set_act), .value = COMMIT },
-	{ 0, "way", "WAY", NULL, OPT_WORD(struct opts, way, replace_ways) },
+	{ 0, "in-place", NULL, "write into the model's files, with a journal",
+	    OPT_FLAG(struct opts, in_place) },
 	FILTER_OPT_THREADS,
 	OPT_SHARED(filter_opts_max),
 	OPT_END
@@ -416,7 +417,7 @@ main(int argc, char **argv)
 	struct program p = {
 		.cli = {
 			.prog = "ace-patch",
-			.usage = "[--stage | --commit] [--way WAY] MODEL <PATCH",
+			.usage = "[--stage | --commit | --in-place] MODEL <PATCH",
 			.about = "Makes the next model of a model with a patch.",
 			.examples = "ace-patch model.safetensors <step7.aceg\n"
 			    "ace-patch --stage model <step7.aceg && "
@@ -426,7 +427,7 @@ main(int argc, char **argv)
 		},
 		.run = run
 	};
-	struct opts o = { .f = &p.f, .way = REPLACE_ANY };
+	struct opts o = { .f = &p.f };
 
 	return program_main(&p, argc, argv, &o);
 }

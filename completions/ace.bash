@@ -257,8 +257,6 @@ _ace() {
 		kind='auto require off' ;;
 	ace-patch:-T | ace-patch:--threads | ace-patch:--max-elements)
 		kind='free' ;;
-	ace-patch:--way)
-		kind='reflink in-place copy' ;;
 	ace-policy:--omit)
 		kind=',provenance schema' ;;
 	ace-policy:--sandbox)
@@ -412,7 +410,7 @@ _ace() {
 	ace-meter)
 		opts='-S --state -L --bandwidth --wait -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-patch)
-		opts='--stage --commit --way -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='--stage --commit --in-place -T --threads --max-elements -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-policy)
 		opts='-S --state --ratio --bandwidth --deadline --cuts --deco --target-divergence --model-norm --interval --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-recv)

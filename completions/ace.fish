@@ -391,7 +391,7 @@ complete -c ace-meter -s V -l version -d 'print the version and exit'
 
 complete -c ace-patch -l stage -d 'make the next model beside the present one'
 complete -c ace-patch -l commit -d 'put what was staged in the model\'s place'
-complete -c ace-patch -l way -x -a 'reflink in-place copy' -d 'reflink, in-place or copy'
+complete -c ace-patch -l in-place -d 'write into the model\'s files, with a journal'
 complete -c ace-patch -s T -l threads -x -d 'threads to use; 0 is one per processor, at most 4 (default 0)'
 complete -c ace-patch -l max-elements -x -d 'refuse models with more values (default 68719476736)'
 complete -c ace-patch -s q -l quiet -d 'say nothing but errors'

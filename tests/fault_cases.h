@@ -120,8 +120,8 @@ static const struct fault_case cases[] = {
 	{ "advise", MADE "mkprofile VGG-19 >table; ", "ace-advise dynacomm "
 	    "--cuts 1ms --bandwidth 1Gbit table > out", 0 },
 	{ "diff", MODELS, "ace-diff m0 m1 > out", 0 },
-	{ "patch-copy", MODELS, "ace-patch --way copy D/m < p > out", FUZZY },
-	{ "patch-in-place", MODELS, "ace-patch --way in-place D/m < p > out",
+	{ "patch-copy", MODELS, "ace-patch D/m < p > out", FUZZY },
+	{ "patch-in-place", MODELS, "ace-patch --in-place D/m < p > out",
 	    FUZZY },
 	{ "patch-stage", MODELS, "ace-patch --stage D/m < p > out", FUZZY },
 };

@@ -163,13 +163,13 @@ static const struct scene scenes[] = {
 	    "ace-score -o D/out in0 && ace-inspect verify D/out >rest",
 	    NULL, NULL, NEVER },
 	/* the model is the old or the new one, at the latest after the next ace-patch */
-	{ "patch, a copy", MODELS, "< p ace-patch --way copy D/m > out",
+	{ "patch, a copy", MODELS, "< p ace-patch D/m > out",
 	    "cmp D/m new >&2", "{ cmp -s D/m old || cmp D/m new >&2; } && "
-	    "ace-patch --way copy D/m <p && cmp D/m new >&2", NULL, NULL, NEVER },
-	{ "patch, in place", MODELS, "< p ace-patch --way in-place D/m > out",
+	    "ace-patch D/m <p && cmp D/m new >&2", NULL, NULL, NEVER },
+	{ "patch, in place", MODELS, "< p ace-patch --in-place D/m > out",
 	    "cmp D/m new >&2", "{ ace-patch D/m <q; test $? = 5; } && "
 	    "{ cmp -s D/m old || cmp D/m new >&2; } && "
-	    "ace-patch --way in-place D/m <p && cmp D/m new >&2", NULL, NULL,
+	    "ace-patch --in-place D/m <p && cmp D/m new >&2", NULL, NULL,
 	    NEVER },
 	{ "publish", STEP0 SUM, "ace-recv --spool D --publish sum", THERE, ":",
 	    NULL, NULL, ALWAYS },

@@ -112,7 +112,7 @@ static const struct fault_case refuse_more[] = {
 	{ "diff-whole", MODELS, "ace-diff m1", 0 },
 	{ "diff-output", MODELS, "ace-diff -o D/patch m0 m1", 0 },
 	{ "patch-whole", MODELS "ace-diff m1 >p; ",
-	    "ace-patch --way copy D/m < p", FUZZY },
+	    "ace-patch D/m < p", FUZZY },
 	{ "inspect-patch", MODELS, "ace-inspect p", 0 },
 	{ "advise-ratio", MADE, "ace-advise ratio", 0 },
 	{ "advise-dynacomm", "mkprofile VGG-19 >table; ", "ace-advise dynacomm "

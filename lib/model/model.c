@@ -241,7 +241,7 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	    e)) < 0)
 		return r;
 	sc = format_schema(src);
-	at = format_where(src);
+	at = m->file[i].head = format_where(src);
 	for (k = 0; k < sc->n && r == 0; k++) {
 		struct schema_tensor t = sc->t[k];
 

@@ -32,6 +32,7 @@ struct model_file {
 	char *name;		/* name in the directory; the path if the model is a file */
 	char *path;
 	int fd;			/* open for reading */
+	uint64_t head;		/* position of the first tensor */
 	uint64_t size, inode;	/* inode 0: the file is absent */
 	uint64_t links, looks, changed;	/* looks, changed: model_looks with all = 0, 1 */
 };

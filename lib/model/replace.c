@@ -21,8 +21,6 @@
 #include "base/temp.h"
 #include "model/replace.h"
 
-const char *const replace_ways[] = { "reflink", "in-place", "copy", NULL };
-
 /* Files in the directory beside the model (replace.h). */
 static const char *const names[REPLACE_NAMES] = { "lock", "new", "old",
 	"ready", "redo", "marker" };
@@ -69,9 +67,9 @@ replace_fds(struct replace *s, const struct model *m, struct err *e)
 	size_t i;
 
 	s->m = m;
-	if ((s->made = alloc_get(m->nfiles, sizeof(*s->made) + sizeof(*s->fd), e)) == NULL)
+	if ((s->fd = alloc_get(m->nfiles, sizeof(*s->fd) + 1, e)) == NULL)
 		return -ERR_SYS;
-	s->fd = (int *)(s->made + m->nfiles);
+	s->cloned = (char *)(s->fd + m->nfiles);
 	for (i = 0; i < m->nfiles; i++)
 		s->fd[i] = -1;
 	s->redo.m = m;
@@ -87,8 +85,7 @@ replace_drop(struct replace *s)
 	for (i = 0; s->fd != NULL && i < s->m->nfiles; i++)
 		if (s->fd[i] >= 0)
 			(void)close(s->fd[i]);
-	alloc_free(s->made);
-	s->made = NULL;
+	alloc_free(s->fd);
 	s->fd = NULL;
 }
 
@@ -218,18 +215,19 @@ replace_discard(struct replace *s)
 
 /* ---- the next model, beside the old one ---- */
 
-/* Copy bytes `at' to end - 1 of the file `from' to `to', or up to the file's end. */
+/* Copy the first n bytes of a file or, if it is shorter, all. */
 static int
-replace_fill(const char *path, int from, int to, uint64_t at, uint64_t end, struct err *e)
+replace_fill(const char *path, int from, int to, uint64_t n, struct err *e)
 {
 	unsigned char *p = alloc_raw(REPLACE_PIECE, 1, e);
-	size_t n = 1;
+	uint64_t at = 0;
+	size_t got = 1;
 	int r = p != NULL ? 0 : -ERR_SYS;
 
-	for (; r == 0 && n > 0 && at < end; at += n)
-		if ((r = fd_read_at(from, (off_t)at, p, end - at < REPLACE_PIECE ?
-		    (size_t)(end - at) : REPLACE_PIECE, &n, path, e)) == 0)
-			r = fd_write_at(to, (off_t)at, p, n, path, e);
+	for (; r == 0 && got > 0 && at < n; at += got)
+		if ((r = fd_read_at(from, (off_t)at, p, n - at < REPLACE_PIECE ?
+		    (size_t)(n - at) : REPLACE_PIECE, &got, path, e)) == 0)
+			r = fd_write_at(to, (off_t)at, p, got, path, e);
 	alloc_free(p);
 	return r;
 }
@@ -249,11 +247,12 @@ replace_owned(int fd, const struct stat *was, const char *path, const char *to,
 	return 0;
 }
 
-/* Create the file `to' with the rights of path, which is open as `from'; *fd stays open.
- * With REPLACE_REFLINK, `to' is a reflink of path. */
+/* Make a new file like the one at path, which is open as `from'; *fd stays open.  If the
+ * file system can, the new file shares its bytes, and *cloned is 1; otherwise copy the first
+ * n bytes. */
 static int
-replace_like(const struct replace *s, int from, const char *path, const char *to, int *fd,
-    struct err *e)
+replace_like(int from, const char *path, const char *to, uint64_t n, int *fd,
+    char *cloned, struct err *e)
 {
 	struct stat st;
 	int r;
@@ -263,41 +262,33 @@ replace_like(const struct replace *s, int from, const char *path, const char *to
 	*fd = openat(AT(to), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (*fd < 0)
 		return err_sys(e, "'%s'", to);
-	if ((r = replace_owned(*fd, &st, path, to, e)) == 0 && s->way == REPLACE_REFLINK &&
-	    ioctl(*fd, FICLONE, from) < 0)
-		r = err_sys(e, "cannot make a reflink of '%s'", path);
-	return r;
+	if ((r = replace_owned(*fd, &st, path, to, e)) < 0)
+		return r;
+	*cloned = ioctl(*fd, FICLONE, from) == 0;
+	return *cloned ? 0 : replace_fill(path, from, *fd, n, e);
 }
 
-/* Refuse a subdirectory, which the next directory could not contain. */
+/* Link, or else copy, a file that does not change into the next directory. */
 static int
-replace_plain(void *arg, const char *path, const char *name, struct err *e)
-{
-	struct stat st;
-
-	(void)arg, (void)name;
-	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_sys(e, "'%s'", path);
-	return !S_ISDIR(st.st_mode) ? 0 : err_set(e, ERR_REFUSED, "'%s' is a "
-	    "directory inside the model: use --way in-place", path);
-}
-
-/* Link or, if that fails, copy a file that does not change into the next directory. */
-static int
-replace_both(const struct replace *s, const char *path, const char *to, struct err *e)
+replace_both(const char *path, const char *to, struct err *e)
 {
 	struct stat st;
 	int from, fd = -1, r;
+	char cloned;
 
 	if (linkat(AT(path), AT(to), 0) == 0 || errno == EEXIST)	/* copied already */
 		return 0;
-	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(e, "'%s'", path);
+	if (S_ISDIR(st.st_mode))
+		return err_set(e, ERR_REFUSED, "'%s' is a directory inside the model: "
+		    "use --in-place", path);
+	if (!S_ISREG(st.st_mode))
 		return err_sys(e, "'%s'", to);
 	if ((r = fd_open(path, FD_FILE, &from, &st, e)) < 0)
 		return r;
-	if ((r = replace_like(s, from, path, to, &fd, e)) == 0 &&
-	    (s->way == REPLACE_REFLINK ||
-	    (r = replace_fill(path, from, fd, 0, UINT64_MAX, e)) == 0) && fsync(fd) < 0)
+	if ((r = replace_like(from, path, to, UINT64_MAX, &fd, &cloned, e)) == 0 &&
+	    fsync(fd) < 0)
 		r = err_sys(e, "'%s'", to);
 	if (fd >= 0)
 		(void)close(fd);
@@ -308,9 +299,8 @@ replace_both(const struct replace *s, const char *path, const char *to, struct e
 static int
 replace_link(void *arg, const char *path, const char *name, struct err *e)
 {
-	const struct replace *s = arg;
-	char *to = alloc_path(s->at[NEW], name, e);
-	const int r = to != NULL ? replace_both(s, path, to, e) : -ERR_SYS;
+	char *to = alloc_path(((const struct replace *)arg)->at[NEW], name, e);
+	const int r = to != NULL ? replace_both(path, to, e) : -ERR_SYS;
 
 	alloc_free(to);
 	return r;
@@ -338,26 +328,11 @@ replace_folder(struct replace *s, int last, struct err *e)
 	return r;
 }
 
-/* Return 1 if path is a mount point, which cannot be renamed. */
-static int
-replace_mounted(const char *path)
-{
-#ifdef STATX_ATTR_MOUNT_ROOT
-	struct statx st;
-
-	return statx(AT_FDCWD, path, 0, 0, &st) == 0 &&
-	    (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-#else					/* unknown: rename will report it */
-	(void)path;
-	return 0;
-#endif
-}
-
 static int
 replace_unable(const struct replace *s, struct err *e)
 {
 	return err_set(e, ERR_REFUSED, "'%s' cannot be exchanged with another "
-	    "directory (%s): use --way in-place", s->path, strerror(errno));
+	    "file or directory (%s): use --in-place", s->path, strerror(errno));
 }
 
 /* Before copying, check that we may rename the directory and can exchange two directories.
@@ -382,46 +357,41 @@ replace_try(const struct replace *s, struct err *e)
 	return r;
 }
 
-/* Make a new file for each file that changes. */
 static int
 replace_copies(struct replace *s, const unsigned char *touched, struct err *e)
 {
 	const struct model_file *f;
 	char *to;
 	size_t i;
-	int r;
+	int r = 0;
 
-	if ((r = replace_try(s, e)) == 0 &&
-	    (r = scan(s->path, 1, replace_plain, s, e)) == 0)
-		r = replace_folder(s, 0, e);
 	for (i = 0; i < s->m->nfiles && r == 0; i++) {
 		if (!touched[i])
 			continue;
 		f = &s->m->file[i];
-		to = alloc_path(s->at[NEW], f->name, e);
-		r = to != NULL ? replace_like(s, f->fd, f->path, to, &s->fd[i], e) :
-		    -ERR_SYS;
-		alloc_free(to);
+		to = s->m->dir ? alloc_path(s->at[NEW], f->name, e) : s->at[NEW];
+		r = to != NULL ? replace_like(f->fd, f->path, to, f->head, &s->fd[i],
+		    &s->cloned[i], e) : -ERR_SYS;
+		if (s->m->dir)
+			alloc_free(to);
 	}
 	return r;
 }
 
-/* Begin the next model beside the old one. */
+/* Begin the next model beside the old one: make a new file for each file that changes. */
 static int
 replace_beside(struct replace *s, const unsigned char *touched, struct err *e)
 {
 	struct looks now;
 	int r;
 
-	if (replace_mounted(s->path))
-		return err_set(e, ERR_REFUSED, "'%s' is a mount point, which cannot "
-		    "be renamed: use --way in-place", s->path);
 	if ((r = replace_looks(s->path, &now, e)) < 0)
 		return r;
 	s->was = now.was;
 	temp_enter(s->at[NEW]);
-	return s->m->dir ? replace_copies(s, touched, e) : replace_like(s, s->m->file[0].fd,
-	    s->path, s->at[NEW], &s->fd[0], e);
+	if (s->m->dir && ((r = replace_try(s, e)) < 0 || (r = replace_folder(s, 0, e)) < 0))
+		return r;
+	return replace_copies(s, touched, e);
 }
 
 /* ---- the end ---- */
@@ -615,64 +585,19 @@ replace_lock(struct replace *s, struct err *e)
 
 /* ---- the steps of a change ---- */
 
-/* Return 1 if a file that changes has a second hard link or is a symbolic link: a change in
- * place could then change another model. */
-static int
-replace_shared(const struct model *m, const unsigned char *touched)
-{
-	char c;
-	size_t i;
-
-	for (i = 0; i < m->nfiles; i++)
-		if (touched[i] && (m->file[i].links > 1 ||
-		    readlinkat(AT(m->file[i].path), &c, 1) >= 0))
-			return 1;
-	return 0;
-}
-
 int
 replace_begin(struct replace *s, struct model *m, const unsigned char *touched,
-    enum replace_way way, int staging, struct err *e)
+    int in_place, struct err *e)
 {
-	struct err no = ERR_INIT;
 	int r;
 
 	if ((r = replace_fds(s, m, e)) < 0)
 		return r;
-	if (way == REPLACE_ANY || way == REPLACE_REFLINK) {
-		s->way = REPLACE_REFLINK;
-		r = replace_beside(s, touched, way == REPLACE_ANY ? &no : e);
-		if (r == 0 || way == REPLACE_REFLINK)
-			goto out;
-		replace_discard(s);
-		if ((r = replace_fds(s, m, e)) < 0)
-			return r;
-		cli_say(s->cli, 2, "%s", ERR_MSG(&no));
-		way = staging || replace_shared(m, touched) ? REPLACE_COPY : REPLACE_PLACE;
-	}
-	s->way = way;
-	r = way == REPLACE_PLACE ? journal_begin(&s->redo, s->at[REDO], touched, e) :
-	    replace_beside(s, touched, e);
-	if (r == 0 && way == REPLACE_PLACE)
-		r = model_again(m, e);
-out:
-	if (r == 0)
-		cli_say(s->cli, 1, "'%s' is changed by %s", s->path,
-		    s->way == REPLACE_REFLINK ? "a reflink of its files and a rename" :
-		    s->way == REPLACE_COPY ? "a copy of its files and a rename" :
-		    "writing in place, with a journal");
-	return r;
-}
-
-/* Copy to the next file the missing bytes before `at'; the caller then writes up to `end'. */
-static int
-replace_made(struct replace *s, size_t i, uint64_t at, uint64_t end, struct err *e)
-{
-	const struct model_file *f = &s->m->file[i];
-	const uint64_t made = s->made[i];
-
-	s->made[i] = end > made ? end : made;
-	return at > made ? replace_fill(f->path, f->fd, s->fd[i], made, at, e) : 0;
+	s->in_place = in_place;
+	if (!in_place)
+		return replace_beside(s, touched, e);
+	r = journal_begin(&s->redo, s->at[REDO], touched, e);
+	return r < 0 ? r : model_again(m, e);
 }
 
 int
@@ -681,15 +606,11 @@ replace_group(struct replace *s, const struct model_span *span,
     const unsigned char after[MODEL_HASH], struct err *e)
 {
 	const int fd = s->fd[span->file];
-	int r;
 
-	if (s->way == REPLACE_PLACE)
+	if (s->in_place)
 		return journal_group(&s->redo, span, old, new, after, e);
-	if (fd < 0 || (s->way == REPLACE_REFLINK && old == new))
+	if (fd < 0 || (s->cloned[span->file] && old == new))
 		return 0;
-	if (s->way == REPLACE_COPY && (r = replace_made(s, span->file, span->at,
-	    span->at + span->bytes, e)) < 0)
-		return r;
 	return fd_write_at(fd, (off_t)span->at, new, span->bytes,
 	    s->m->file[span->file].path, e);
 }
@@ -705,12 +626,7 @@ replace_whole(struct replace *s, struct err *e)
 	if (s->m->dir && (r = replace_folder(s, 1, e)) < 0)
 		return r;
 	for (i = 0; i < s->m->nfiles; i++) {
-		if (s->fd[i] < 0)
-			continue;
-		if (s->way == REPLACE_COPY && (r = replace_made(s, i, s->m->file[i].size,
-		    s->m->file[i].size, e)) < 0)
-			return r;
-		if (fsync(s->fd[i]) < 0)
+		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0)
 			return err_sys(e, "'%s'", s->m->file[i].path);
 	}
 	replace_drop(s);
@@ -733,7 +649,7 @@ replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t 
 
 	s->ready = (struct journal_mark){ .step = step };
 	memcpy(s->ready.hash, hash, MODEL_HASH);
-	if (s->way == REPLACE_PLACE)
+	if (s->in_place)
 		return 0;
 	/* `ready' is in the same directory as `new', so one sync covers both */
 	if ((r = replace_whole(s, e)) < 0 || (s->m->dir &&
@@ -776,12 +692,10 @@ replace_commit(struct replace *s, struct err *e)
 		    replace_redo(s, 1, e);
 	if (fstatat(AT(s->path), &st, 0) < 0)
 		return err_sys(e, "'%s'", s->path);
-	if (replace_exchange(new, s->path) < 0) {
-		if (S_ISDIR(st.st_mode))
-			return errno == EXDEV || errno == EINVAL ?
-			    replace_unable(s, e) : err_sys(e, "'%s'", s->path);
-		if (renameat(AT(new), AT(s->path)) < 0)
-			return err_sys(e, "'%s'", s->path);
-	}
+	if (replace_exchange(new, s->path) < 0 &&
+	    (S_ISDIR(st.st_mode) || renameat(AT(new), AT(s->path)) < 0))
+		/* a mount point, a lower layer, or a file system that cannot exchange */
+		return errno != EBUSY && errno != EXDEV && errno != EINVAL ?
+		    err_sys(e, "'%s'", s->path) : replace_unable(s, e);
 	return replace_placed(s, e);
 }

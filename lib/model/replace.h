@@ -30,10 +30,6 @@
 struct cli;
 struct err;
 
-/* How the next model is made; REPLACE_ANY prefers them in this order. */
-enum replace_way { REPLACE_REFLINK, REPLACE_PLACE, REPLACE_COPY, REPLACE_ANY };
-extern const char *const replace_ways[];	/* names of enum replace_way, for options */
-
 enum { REPLACE_NAMES = 6 };
 
 struct replace {
@@ -43,10 +39,10 @@ struct replace {
 	int marked, staged;	/* 1: the marker exists; 1: a next model is ready */
 	struct journal_mark mark, ready;
 	/* set while the next model is written */
-	enum replace_way way;
+	int in_place;		/* 1: redo is written instead of new files */
 	const struct model *m;
 	int *fd;		/* [m->nfiles] the copy of a file that changes, or -1 */
-	uint64_t *made;		/* [m->nfiles] bytes that the copy has already */
+	char *cloned;		/* [m->nfiles] 1: the copy shares the bytes of the file */
 	uint64_t was;		/* state of the files before they were linked or copied */
 	int placed;		/* 1: exchanged, but the old model is not checked yet */
 	struct journal redo;
@@ -61,11 +57,11 @@ void replace_close(struct replace *s);
  * interrupted.  Set marked and staged. */
 int replace_lock(struct replace *s, struct err *e);
 
-/* Begin the next model, which differs from m in the files with touched[i] = 1.  staging 1:
- * a later process will commit, so REPLACE_ANY does not choose REPLACE_PLACE. */
-int replace_begin(struct replace *s, struct model *m,
-    const unsigned char *touched, enum replace_way way, int staging,
-    struct err *e);
+/* Begin the next model, which differs from m in the files with touched[i] = 1.  The next model is
+ * a new file or directory, which shares bytes with m if the file system can; or, in_place,
+ * a journal of the values that change. */
+int replace_begin(struct replace *s, struct model *m, const unsigned char *touched,
+    int in_place, struct err *e);
 /* Write the next group.  Call this for every group in turn, with new == old if the group
  * does not change.  after: the hash of the new bytes. */
 int replace_group(struct replace *s, const struct model_span *span,

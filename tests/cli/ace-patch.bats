@@ -13,17 +13,6 @@ make_models() {
 	ace-diff -s 7 --base-version 6 old new >step.aceg
 }
 
-# ways: print the values of --way that this file system supports
-ways() {
-	echo copy
-	echo in-place
-	cp old probe
-	if ace-patch --way reflink probe <step.aceg 2>/dev/null; then
-		echo reflink
-	fi
-	rm -rf probe probe.ace-patch
-}
-
 # is M MODEL: check that the file or directory M equals MODEL: old, new or third
 is() {
 	if [ -d "$1" ]; then diff -r "$1" "$2s"; else cmp "$1" "$2"; fi
@@ -32,24 +21,24 @@ is() {
 # beside M: check that M.ace-patch has only lock and marker
 beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 
-@test "a file and a directory, with each --way; the same patch again changes nothing" {
-	for way in $(ways); do
+@test "a file and a directory, also in place; the same patch again changes nothing" {
+	for way in "" --in-place; do
 		cp old m
 		cp -r olds d
 		chmod 640 m d/config.json
 		for m in m d; do
-			exits 0 ace-patch -v --way "$way" $m <step.aceg
+			exits 0 ace-patch -v $way $m <step.aceg
 			is $m new
 			beside $m
 			grep -q "^step 7$" $m.ace-patch/marker
 			stat -c '%i %y %n' $m $m/* >was 2>/dev/null || true
-			exits 0 ace-patch -v --way "$way" $m <step.aceg
+			exits 0 ace-patch -v $way $m <step.aceg
 			says "is already the model that the patch makes"
 			stat -c '%i %y %n' $m $m/* >now 2>/dev/null || true
 			same was now
 			# the same without the marker
 			rm -r $m.ace-patch
-			exits 0 ace-patch -v --way "$way" $m <step.aceg
+			exits 0 ace-patch -v $way $m <step.aceg
 			says "is already the model that the patch makes"
 			is $m new
 			rm -r $m.ace-patch
@@ -59,14 +48,17 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	done
 }
 
-@test "the default is a reflink or in place, and with --stage a reflink or a copy" {
+@test "the default is a new file, and --in-place keeps the inode" {
 	cp old m
-	exits 0 ace-patch -v m <step.aceg
-	says "'m' is changed by (a reflink of its files and a rename|writing in place)"
+	ln m kept
+	exits 0 ace-patch --in-place m <step.aceg
+	is m new
+	is kept new
 	cp old m
-	exits 0 ace-patch -v --stage m <step.aceg
-	says "'m' is changed by a (reflink|copy) of its files and a rename"
-	exits 2 ace-patch --stage --way in-place m <step.aceg
+	exits 0 ace-patch m <step.aceg
+	is m new
+	is kept old
+	exits 2 ace-patch --stage --in-place m <step.aceg
 	exits 2 ace-patch --stage --commit m
 	exits 2 ace-patch <step.aceg
 }
@@ -142,7 +134,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 		chmod 600 config.json
 	END
 	mkdir d.ace-patch/new/kept
-	exits 0 ace-patch --way in-place d <step.aceg
+	exits 0 ace-patch --in-place d <step.aceg
 	says "'d.ace-patch/new' cannot be removed: Directory not empty"
 	[ -d d.ace-patch/new/kept ]
 }
@@ -191,7 +183,7 @@ changed() {
 
 @test "files added, removed or changed during a patch are not lost" {
 	every=$(thorough && echo 7 || echo 97)
-	for way in "--way copy" "--way copy --stage"; do
+	for way in "" --stage; do
 		while read -r change; do
 			changed olds "$way" "$change"
 		done <<-'END'
@@ -213,10 +205,10 @@ changed() {
 
 @test "a model that is replaced or written during a patch is not lost" {
 	every=$(thorough && echo 1 || echo 47)
-	for way in "--way copy" "--way copy --stage" "--way in-place"; do
+	for way in "" --stage --in-place; do
 		changed old "$way" 'cp third x; touch -r $m x; mv x $m'
 	done
-	changed old "--way copy --stage" 'cat third >$m'
+	changed old --stage 'cat third >$m'
 }
 
 @test "a write just before the rename is not lost, even after a kill" {
@@ -248,24 +240,21 @@ changed() {
 @test "owner, group and mode are kept; without permission to set them nothing is written" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	for m in m d; do
-		for how in "--way copy" "$(ways | grep reflink | sed 's/^/--way /')"; do
-			[ -n "$how" ] || continue
-			rm -rf m m.ace-patch d d.ace-patch
-			cp old m
-			cp -r olds d
-			chown -R 65534:12 m d
-			chown :7 d
-			chmod 2775 d
-			chmod 464 m d/model-*
-			stat -c '%n %u %g %a' m d d/* >was
-			(umask 077 && exits 0 ace-patch $how $m <step.aceg)
-			is $m new
-			stat -c '%n %u %g %a' m d d/* | diff was -
-		done
+		rm -rf m m.ace-patch d d.ace-patch
+		cp old m
+		cp -r olds d
+		chown -R 65534:12 m d
+		chown :7 d
+		chmod 2775 d
+		chmod 464 m d/model-*
+		stat -c '%n %u %g %a' m d d/* >was
+		(umask 077 && exits 0 ace-patch $m <step.aceg)
+		is $m new
+		stat -c '%n %u %g %a' m d d/* | diff was -
 		rm -rf $m.ace-patch
 		cp -rpT "$([ $m = m ] && echo old || echo olds)" $m
 		chown -R 65534 $m
-		exits 4 setpriv --bounding-set=-chown ace-patch --way copy $m <step.aceg
+		exits 4 setpriv --bounding-set=-chown ace-patch $m <step.aceg
 		says "'$m.ace-patch/new.*': Operation not permitted"
 		is $m old
 		[ "$(ls -m $m.ace-patch)" = lock ]
@@ -281,12 +270,12 @@ changed() {
 	chmod 711 .
 	chown -R 65534 nobody
 	for m in m d; do
-		exits 4 setpriv --reuid=65534 --clear-groups ace-patch --way in-place nobody/$m <step.aceg
+		exits 4 setpriv --reuid=65534 --clear-groups ace-patch --in-place nobody/$m <step.aceg
 		says "'nobody/$m.*': Permission denied"
 		[ "$(ls -m nobody/$m.ace-patch)" = lock ]
 		is nobody/$m old
 		# a copy needs no permission to write the old files
-		exits 0 setpriv --reuid=65534 --clear-groups ace-patch --way copy nobody/$m <step.aceg
+		exits 0 setpriv --reuid=65534 --clear-groups ace-patch nobody/$m <step.aceg
 		is nobody/$m new
 	done
 }
@@ -321,7 +310,7 @@ changed() {
 	[ -L cache/snapshots/main/config.json ]
 	cp old m2
 	ln m2 other2
-	exits 0 ace-patch --way in-place m2 <step.aceg
+	exits 0 ace-patch --in-place m2 <step.aceg
 	same other2 new
 }
 
@@ -405,22 +394,22 @@ changed() {
 }
 
 # at_each_kill WAY MODEL PATCH MAKES: kill ace-patch at each of its changes of a file.  The
-# model must be MODEL or MAKES: right then, or with in-place after the next ace-patch.
+# model must be MODEL or MAKES: right then, or with --in-place after the next ace-patch.
 at_each_kill() {
 	local n got
 	for n in $(upto 400); do
 		rm -rf m m.ace-patch
 		cp -r "$2" m
 		got=0
-		killed "$n" ace-patch --way "$1" m <"$3" 2>err || got=$?
-		if [ "$1" != in-place ]; then
+		killed "$n" ace-patch $1 m <"$3" 2>err || got=$?
+		if [ "$1" != --in-place ]; then
 			is m old >/dev/null || is m "$4" || return 1
 		fi
 		[ "$got" -eq 137 ] || break
 		# a call with an unsuitable patch, too, completes the interrupted one
 		exits 5 ace-patch m <other
 		is m old >/dev/null || is m "$4" || { echo "killed at $n"; return 1; }
-		exits 0 ace-patch --way "$1" m <"$3"
+		exits 0 ace-patch $1 m <"$3"
 		is m "$4"
 		beside m
 	done
@@ -431,8 +420,8 @@ at_each_kill() {
 	mkmodel fourth -n 1000 -s 3
 	mkmodel fifth -n 1000 -s 4
 	ace-diff fourth fifth >other
-	at_each_kill copy olds step.aceg new
-	at_each_kill in-place olds step.aceg new
+	at_each_kill "" olds step.aceg new
+	at_each_kill --in-place olds step.aceg new
 }
 
 @test "killed at any change of a file during --commit" {
@@ -440,7 +429,7 @@ at_each_kill() {
 	for n in $(upto 200); do
 		rm -rf m m.ace-patch
 		cp -r olds m
-		ace-patch --stage --way copy m <step.aceg
+		ace-patch --stage m <step.aceg
 		got=0
 		killed "$n" ace-patch --commit m 2>err || got=$?
 		is m old >/dev/null || is m new
@@ -476,7 +465,7 @@ left() {
 	while read -r patch model makes; do
 		rm -rf m m.ace-patch
 		cp old m
-		left redo old $patch ace-patch --way in-place m
+		left redo old $patch ace-patch --in-place m
 		cp $model m
 		for _ in 1 2; do
 			exits 5 ace-patch m <$patch
@@ -500,7 +489,7 @@ left() {
 
 @test "a journal whose block is beyond its group is refused before it is applied" {
 	cp old m
-	left redo old step.aceg ace-patch --way in-place m
+	left redo old step.aceg ace-patch --in-place m
 	# the number of the first changed block follows the head of its group
 	perl -0777 -pi -e 'my $at = 0;
 		$at += 40 until unpack("V", substr($_, $at + 4));
@@ -516,7 +505,7 @@ renamed() {
 	for n in {1..400}; do
 		rm -rf m m.ace-patch
 		cp -r "$1" m
-		ace-patch --stage --way copy m <step.aceg
+		ace-patch --stage m <step.aceg
 		killed "$n" ace-patch --commit m 2>err && return 1
 		! is m new >/dev/null || break
 	done
@@ -603,21 +592,21 @@ renamed() {
 	mkmodel fourth -n 1000 -s 3
 	ace-diff fourth third >other
 	cat whole step.aceg next >all
-	for way in $(ways); do
+	for way in "" --in-place; do
 		mkmodel m -n 1000 -s 9
-		exits 0 ace-patch --way "$way" m <all
+		exits 0 ace-patch $way m <all
 		is m third
 		beside m
 		grep -q "^step 8$" m.ace-patch/marker
-		exits 0 ace-patch -v --way "$way" m <next
+		exits 0 ace-patch -v $way m <next
 		says "is already the model that the patch makes"
 		# with and without a marker, patches before the model's are passed over
 		cat step.aceg next >part
-		exits 0 ace-patch --way "$way" m <part
+		exits 0 ace-patch $way m <part
 		rm -r m.ace-patch
-		exits 0 ace-patch --way "$way" m <part
+		exits 0 ace-patch $way m <part
 		cp new m
-		exits 0 ace-patch --way "$way" m <part
+		exits 0 ace-patch $way m <part
 		is m third
 		rm -r m m.ace-patch
 	done
@@ -686,8 +675,8 @@ renamed() {
 @test "parameters out of range: status 2, and nothing is made" {
 	cp old m
 	for bad in "-T 257" "-T -1" "-T x" "--max-elements 0" "--max-elements -1" \
-	    "--max-elements 1099511627777" "--way rename" \
-	    "--commit --stage" "--stage --way in-place"; do
+	    "--max-elements 1099511627777" "--in-place=1" \
+	    "--commit --stage" "--stage --in-place"; do
 		exits 2 ace-patch $bad m <step.aceg
 	done
 	exits 2 ace-patch m old <step.aceg
@@ -704,10 +693,10 @@ renamed() {
 @test "a model that contains a directory is patched in place only" {
 	mkdir olds/original news/original
 	cp -r olds d
-	exits 5 ace-patch --way copy d <step.aceg
+	exits 5 ace-patch d <step.aceg
 	says "'d/original' is a directory inside the model"
 	is d old
-	exits 0 ace-patch d <step.aceg
+	exits 0 ace-patch --in-place d <step.aceg
 	is d new
 }
 
@@ -717,9 +706,9 @@ renamed() {
 	mkmodel news -n 100 -f 15 -s 1
 	ulimit -S -n 24
 	makes step.aceg ace-diff olds news
-	for way in copy in-place; do
+	for way in "" --in-place; do
 		cp -r olds d
-		exits 0 ace-patch --way $way d <step.aceg
+		exits 0 ace-patch $way d <step.aceg
 		diff -r d news
 		rm -r d d.ace-patch
 	done
@@ -731,14 +720,16 @@ renamed() {
 	touch m
 	for m in m d; do
 		[ $m = m ] && from=old || from=olds
-		for how in --stage "--way copy"; do
+		for how in --stage ""; do
+			# a single file is found out when it is exchanged
+			[ "$m$how" != m--stage ] || continue
 			exits 5 unshare -m sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' \
 			    $from $m ace-patch $how $m <step.aceg
-			says "'$m' is a mount point, which cannot be renamed: use --way in-place"
+			says "'$m' cannot be exchanged with another [a-z ]+ \(.*busy\): use --in-place"
 			[ "$(ls -m $m.ace-patch)" = lock ]
 			is $from old
 		done
-		exits 0 unshare -m sh -c 'mount --bind "$0" "$1" && exec ace-patch "$1"' \
+		exits 0 unshare -m sh -c 'mount --bind "$0" "$1" && exec ace-patch --in-place "$1"' \
 		    $from $m <step.aceg
 		is $from new
 	done

@@ -217,7 +217,7 @@ gone() { [ "$(left)" -eq 0 ]; }
 		dirs ace-recv --spool spool in
 		rm -rf p p.ace-patch
 		cp old p
-		dirs ace-patch --way copy p <step.patch
+		dirs ace-patch p <step.patch
 	done
 	# a failed sync of a file is never ignored
 	refuses 4 "Invalid argument" fails fsync EINVAL ace-cut -o x in
@@ -250,14 +250,14 @@ x.safetensors" ]
 	mkmodel new -n 1000 -f 3 -s 1
 	exits 0 ace-diff -o step old new
 	for fault in renameat2:EINVAL "?rename,?renameat:EXDEV"; do
-		for how in --stage "--way copy"; do
+		for how in --stage ""; do
 			cp -r old d
 			exits 5 fails "${fault%:*}" "${fault#*:}" ace-patch $how d <step
-			says "cannot be exchanged with another directory \\("
-			says "use --way in-place"
+			says "cannot be exchanged with another file or directory \\("
+			says "use --in-place"
 			[ "$(ls d.ace-patch)" = lock ]
 			diff -r d old
-			exits 0 ace-patch --way in-place d <step
+			exits 0 ace-patch --in-place d <step
 			diff -r d new
 			rm -rf d d.ace-patch
 		done
@@ -279,9 +279,9 @@ x.safetensors" ]
 	    ace-patch --stage mnt/all/d <step 2>says || echo $? >staged
 	    ! ace-patch --commit mnt/all/d
 	    diff -r mnt/all/d old
-	    ace-patch mnt/all/d <step
+	    ace-patch --in-place mnt/all/d <step
 	    diff -r mnt/all/d new'
 	[ ! -e none ] || skip "no overlay here"
 	[ "$(cat staged)" = 5 ]
-	grep -q -e "use --way in-place" says
+	grep -q -e "use --in-place" says
 }

@@ -123,7 +123,7 @@ calls() {
 	victim
 	ln -s mail m.ace-patch
 	for owner in "$(id -u)" 65534; do
-		for how in "" --stage "--way in-place"; do
+		for how in "" --stage "--in-place"; do
 			cp old m
 			exits 5 ace-patch $how m <step.aceg
 			says "'m.ace-patch' is a symbolic link made by user $owner: "
@@ -143,7 +143,7 @@ calls() {
 		cp old m
 		mkdir -m 700 m.ace-patch m.ace-patch/$what
 		echo "a mail" >m.ace-patch/$what/1
-		for how in "" --stage "--way in-place"; do
+		for how in "" --stage "--in-place"; do
 			exits 5 ace-patch $how m <step.aceg
 			says "'m.ace-patch/$what' was not made by ace-patch.*move that directory away"
 			[ "$(ls m.ace-patch)" = $what ]

@@ -127,7 +127,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	cp -r old model
 	serve "$PWD/model"
 	has old
-	ace-patch --way in-place model <patch.aceg
+	ace-patch --in-place model <patch.aceg
 	changed() { ! curl -fsS "$url/model" >is 2>err; }
 	wait_for changed
 	curl -sS "$url/model" | grep -q "changed while it was served"
