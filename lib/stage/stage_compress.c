@@ -1,4 +1,3 @@
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -98,51 +97,8 @@ struct stage_compress {
 	struct shares shares;		/* shares of the budget, if there are cuts */
 	uint32_t left;			/* number of groups that were sent in segments */
 	uint64_t sent, none;
-	/* for -v: coding errors of the shard, of the current tensor and of the tensor
-	 * with the largest relative error */
-	struct stage_compress_lost {
-		double lost, all;	/* sums of squared errors; of squared values */
-		uint32_t tensor;
-	} whole, one, worst;
 	uint64_t at;			/* position of the shard in out */
 };
-
-static double
-stage_compress_rms(const struct stage_compress_lost *q)
-{
-	return q->all > 0 ? sqrt(q->lost / q->all) : 0;
-}
-
-/* Add x->one to x->whole, keep the worse tensor in x->worst, and begin tensor `next'. */
-static void
-stage_compress_worst(struct stage_compress *x, uint32_t next)
-{
-	if (stage_compress_rms(&x->one) >= stage_compress_rms(&x->worst))
-		x->worst = x->one;
-	x->whole.lost += x->one.lost;
-	x->whole.all += x->one.all;
-	x->one = (struct stage_compress_lost){ 0, 0, next };
-}
-
-/* Add a group's coding error to x->one.  Skip tensors that are sent without loss. */
-static void
-stage_compress_lost(struct stage_compress *x, const struct coding_slot *w)
-{
-	struct schema_span span;
-	double d;
-	size_t i;
-
-	schema_span(x->sh.schema, w->group, &span);
-	if (span.tensor != x->one.tensor)
-		stage_compress_worst(x, span.tensor);
-	if (schema_exact(x->sh.schema->t[span.tensor].dtype))
-		return;
-	for (i = 0; i < w->n; i++) {
-		d = (double)w->acc[i] - (w->sent ? (double)w->dec[i] : 0);
-		x->one.lost += d * d;
-		x->one.all += (double)w->acc[i] * (double)w->acc[i];
-	}
-}
 
 /* Finish a group that was coded or left out: store its coding error in the residual and
  * write its code. */
@@ -155,8 +111,6 @@ stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 
 	x->sent += w->sent != 0;
 	x->none += w->sent == 0;
-	if (x->o->f->cli != NULL && x->o->f->cli->verbose > 0)
-		stage_compress_lost(x, w);
 	if (x->shares.on)
 		shares_coded(&x->shares, w->group, &w->plan, w->sent ?
 		    w->body.n : 0, w->seen.nonzero != 0 ? w->n : 0);
@@ -444,7 +398,6 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh, struct err *
 	x->done = x->left = 0;
 	x->shares.on = 0;
 	x->sent = x->none = 0;
-	x->whole = x->one = x->worst = (struct stage_compress_lost){ 0, 0, 0 };
 	note_wait_clear(&x->plan);
 	if ((r = values_whole(sh->shard, e)) < 0 ||
 	    (r = alloc_grow(&x->v, &x->cap, sh->schema->group_size,
@@ -612,7 +565,7 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 	return stage_compress_fitted(x, e);
 }
 
-/* After all groups are coded, report the coding error and write the end of the shard. */
+/* After all groups are coded, write the end of the shard. */
 static int
 stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
     struct err *e)
@@ -620,13 +573,9 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 	const uint64_t step = x->sh.shard->step;
 	int r;
 
-	stage_compress_worst(x, 0);
-	cli_say(x->o->f->cli, 1, "%s/%llu: groups coded: %llu, not sent: %llu; "
-	    "relative RMS error %.3g, largest in tensor '%s' (%.3g)",
+	cli_say(x->o->f->cli, 1, "%s/%llu: groups coded: %llu, not sent: %llu",
 	    shard_device(x->sh.shard), (unsigned long long)step,
-	    (unsigned long long)x->sent, (unsigned long long)x->none,
-	    stage_compress_rms(&x->whole), x->sh.schema->n == 0 ? "" :
-	    x->sh.schema->t[x->worst.tensor].name, stage_compress_rms(&x->worst));
+	    (unsigned long long)x->sent, (unsigned long long)x->none);
 	writer_dropped(x->to, sums->dropped);
 	if (x->shares.on && (r = shares_save(&x->shares, feedback_state(x->fb),
 	    x->sh.shard, x->sh.schema, e)) < 0)

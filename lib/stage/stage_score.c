@@ -25,52 +25,28 @@ enum { STAGE_SCORE_MOST = 65536 };	/* most groups per annotation */
 
 static const char *const stage_score_forms[] = { "moment", "paper", NULL };
 
-/* Read "moment", "moment:POWER", "paper", "paper:ALPHA", "paper:ALPHA:DECAY" or
- * "paper:ALPHA:DECAY:CLIP". */
+/* Read "moment", "moment:POWER", "paper" or "paper:ALPHA". */
 static int
 stage_score_form(void *arg, const struct opt *row, const char *val, struct err *e)
 {
 	struct stage_score_opts *o = arg;
-	const size_t n = strcspn(val, ":");
+	const char *number = strchr(val, ':');
 	char word[32];
-	const char *at = val + n;
-	const struct {
-		const char *what;
-		double *to, lo, hi;
-	} number[2][3] = { { { "--form: power", &o->power, 0, 1 } },
-		{ { "--form: alpha", &o->alpha, 0, 1 },
-		    { "--form: decay", &o->decay, 0, 0.999 },
-		    { "--form: clip", &o->clip, 0.1, 100 } } };
-	size_t i;
 	int form, r;
 
-	o->alpha = 0.5;
-	o->power = 0.25;
-	o->decay = o->clip = -1;
-	(void)snprintf(word, sizeof(word), "%.*s", (int)n, val);
+	(void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(val, ":"), val);
 	if ((r = num_choice(&form, word, stage_score_forms, "--form", e)) < 0)
 		return r;
 	o->form = (enum score_form)form;
-	for (i = 0; *at == ':'; i++, at += strcspn(at, ":")) {
-		at++;
-		if (i == 3 || number[form][i].to == NULL)
-			return err_set(e, ERR_USAGE, "--form '%s': expected %s, with no more "
-			    "numbers", val, o->form == SCORE_PAPER ?
-			    "paper:ALPHA:DECAY:CLIP" : "moment:POWER");
-		(void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, ":"), at);
-		if ((r = num_f64(number[form][i].to, word, number[form][i].lo,
-		    number[form][i].hi, number[form][i].what, e)) < 0)
-			return r;
-	}
-	return 0;
+	o->number = form == SCORE_PAPER ? 0.5 : 0.25;
+	return number == NULL ? 0 : num_f64(&o->number, number + 1, 0, 1, "--form", e);
 }
 
 const struct opt stage_score_rows[] = {
 	{ 'S', "state", "DIR", "keep the history of the groups in DIR",
 	    OPT_PATH(struct stage_score_opts, dir, OPT_DIR) },
-	{ 0, "form", "NAME", "moment or moment:POWER, or paper or "
-	    "paper:ALPHA:DECAY:CLIP", OPT_CALL(stage_score_form),
-	    .words = stage_score_forms, .def = "moment" },
+	{ 0, "form", "NAME", "moment[:POWER] or paper[:ALPHA]",
+	    OPT_CALL(stage_score_form), .words = stage_score_forms, .def = "moment" },
 	OPT_END
 };
 
@@ -374,12 +350,7 @@ stage_score_begin_model(struct stage_score *x, struct err *e)
 	if (r < 0 || (r = alloc_grow(&x->x, &x->cap, sc->group_size,
 	    sizeof(*x->x), e)) < 0)
 		return r;
-	x->score->alpha = x->o->alpha;
-	x->score->power = x->o->power;
-	if (x->o->decay >= 0)
-		x->score->decay = x->o->decay;
-	if (x->o->clip > 0)
-		x->score->clip = x->o->clip;
+	x->score->alpha = x->score->power = x->o->number;
 	if (x->o->dir == NULL || x->o->form != SCORE_PAPER)
 		return 0;
 	if (x->o->alone && (r = stage_score_again(x, e)) < 0)

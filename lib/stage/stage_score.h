@@ -14,9 +14,7 @@ struct err;
 struct stage_score_opts {
 	const char *dir;		/* state directory, or NULL */
 	enum score_form form;
-	double power;			/* for --form moment */
-	double alpha, decay, clip;	/* for paper, see sync/score.h; decay and
-					 * clip < 0: the default */
+	double number;			/* POWER of moment, ALPHA of paper */
 	int alone;		/* 1: no other process commits to the state meanwhile */
 	const struct filter *f;		/* filter of the program; stage_new sets it */
 };

@@ -10,6 +10,7 @@
 #define SCORE_EPS 1e-30		/* added in logarithms: less than any f32 square that
 				 * matters, more than an underflow */
 #define SCORE_ZMAX 4.0
+#define SCORE_DECAY 0.2		/* decay of the moving averages of the groups */
 #define SCORE_WMAX 8.0f
 enum { SCORE_STEPS = 4 };	/* gradient steps per lesson */
 #define SCORE_MEMORY 0.9	/* decay of the moving averages in `worth' */
@@ -42,11 +43,11 @@ score_moments(const struct score_moments *m, double *mean, double *dev)
 }
 
 static double
-score_z(double x, double mean, double dev, double clip)
+score_z(double x, double mean, double dev)
 {
 	double z = dev > 0 ? (x - mean) / dev : 0;
 
-	return z < -clip ? -clip : z > clip ? clip : z;
+	return z < -SCORE_ZMAX ? -SCORE_ZMAX : z > SCORE_ZMAX ? SCORE_ZMAX : z;
 }
 
 /* Replace place[][f], a logarithm, with its z-score over the groups. */
@@ -61,8 +62,7 @@ score_place_z(struct score *s, unsigned f)
 		score_add(&m, (double)s->place[i][f]);
 	score_moments(&m, &mean, &dev);
 	for (i = 0; i < s->n; i++)
-		s->place[i][f] = (float)score_z((double)s->place[i][f], mean,
-		    dev, SCORE_ZMAX);
+		s->place[i][f] = (float)score_z((double)s->place[i][f], mean, dev);
 }
 
 int
@@ -92,8 +92,6 @@ score_new(struct score **out, enum score_form form,
 	memcpy(s->all.u, score_u, sizeof(s->all.u));
 	s->alpha = 0.5;
 	s->power = 0.25;
-	s->decay = 0.2;
-	s->clip = SCORE_ZMAX;
 	s->form = form;
 	*out = s;
 	return 0;
@@ -115,7 +113,7 @@ score_observe(struct score *s, size_t g, const struct stat_group *stat)
 {
 	struct score_group *h = &s->group[g];
 	double n = stat->n > 0 ? (double)stat->n : 1;
-	double d = h->m2 > 0 ? s->decay : 0, energy = (double)stat->sumsq / n;
+	double d = h->m2 > 0 ? SCORE_DECAY : 0, energy = (double)stat->sumsq / n;
 
 	h->m1 = (float)(d * (double)h->m1 + (1 - d) * (double)stat->sumabs / n);
 	h->m2 = (float)(d * (double)h->m2 + (1 - d) * energy);
@@ -186,7 +184,7 @@ score_of(struct score *s, size_t g)
 	score_features(h, f);
 	for (j = 0; j < SCORE_FEATURES; j++)
 		h->z[j] = h->m2 > 0 ? (float)score_z(f[j],
-		    (double)a->mean[j], (double)a->dev[j], s->clip) : (float)-s->clip;
+		    (double)a->mean[j], (double)a->dev[j]) : (float)-SCORE_ZMAX;
 	v = score_mix(s, g, a->worth[1] > a->worth[0], &t, &u);
 	return h->score = (float)(v < SCORE_EDGE ? SCORE_EDGE :
 	    v > 1 - SCORE_EDGE ? 1 - SCORE_EDGE : v);
@@ -274,7 +272,7 @@ static double
 score_label(float benefit, double mean, double dev)
 {
 	return detmath_sigmoid(benefit > 0 ? score_z(detmath_log((double)benefit +
-	    SCORE_EPS), mean, dev, SCORE_ZMAX) : -SCORE_ZMAX);
+	    SCORE_EPS), mean, dev) : -SCORE_ZMAX);
 }
 
 /* Return the correlation of I, by the learnt or the first weights, with the labels; 0
@@ -338,8 +336,8 @@ score_learn(struct score *s, const float *benefit, double rate, struct err *e)
 		    score_worth(s, k, benefit, mean, dev));
 	score_steps(s, benefit, mean, dev, rate);
 	for (i = 0; i < s->n; i++)
-		s->group[i].benefit = s->all.lessons > 0 ? (float)(s->decay *
-		    (double)s->group[i].benefit + (1 - s->decay) *
+		s->group[i].benefit = s->all.lessons > 0 ? (float)(SCORE_DECAY *
+		    (double)s->group[i].benefit + (1 - SCORE_DECAY) *
 		    (double)benefit[i]) : benefit[i];
 	if (s->all.lessons < 16777215.0f)
 		s->all.lessons += 1;

@@ -25,8 +25,8 @@
  * The paper gives the branches and their sum; the constants and the learning rule are
  * ours.
  *
- * z-scores are clipped to +-clip.  Groups without energy do not count in means and
- * deviations and get -clip; the z-score of a constant feature is 0.  Everything kept is
+ * z-scores are clipped to +-4.  Groups without energy do not count in means and
+ * deviations and get -4; the z-score of a constant feature is 0.  Everything kept is
  * f32, so a run that keeps its history in memory and one that saves it after every shard
  * give the same bits.
  */
@@ -81,8 +81,6 @@ struct score {
 	struct score_all all;
 	double power;			/* SCORE_MOMENT: default 0.25 */
 	double alpha;			/* default 0.5 */
-	double decay;			/* decay of the moving averages, default 0.2 */
-	double clip;			/* limit of |z-score|, default 4 */
 	enum score_form form;
 	float *told;			/* f32[n] the I of SCORE_MOMENT; NULL: each is 1 */
 };
@@ -97,7 +95,7 @@ int score_new(struct score **out, enum score_form form,
     const struct score_place *place, size_t n, struct err *e);
 void score_free(struct score *s);
 
-/* Update the moving averages of group g: m' = decay m + (1 - decay) x.  If the group has
+/* Update the moving averages of group g: m' = 0.2 m + 0.8 x.  If the group has
  * no history, m' = x. */
 void score_observe(struct score *s, size_t g, const struct stat_group *stat);
 

@@ -363,8 +363,8 @@ TEST(one_lesson)
 	ok(s->all.lessons == 1 && s->all.shards == 1 && s->group[2].benefit == 40,
 	    "a lesson is counted");
 	ok(score_learn(s, other, 4, NULL) == 0 && s->all.lessons == 2 &&
-	    close_to((double)s->group[2].benefit, s->decay * 40 +
-	    (1 - s->decay) * 3), "benefits are averaged");
+	    close_to((double)s->group[2].benefit, 0.2 * 40 +
+	    0.8 * 3), "benefits are averaged");
 	standard(l, y);
 	for (i = 0; i < GROUPS; i++)
 		y[i] = sigmoid(y[i]);
