@@ -111,8 +111,7 @@ coding_begin(struct coding *c, const struct schema *sc,
 		return r;
 	c->schema = sc;
 	c->shard = sh;
-	c->weight = NULL;
-	c->cheaper = c->dropped = c->filled = 0;
+	c->dropped = c->filled = 0;
 	c->now = c->last = c->values_last = 0;
 	c->open = sc->total;
 	coding_drop(c, c->n);
@@ -520,136 +519,37 @@ coding_size(const struct coding *q)
 
 /* ---- what does not fit ---- */
 
-enum {
-	CODING_WAYS = 32,		/* limit on codecs to choose from */
-	CODING_CHOICES = 1 << 22	/* limit on the levels of all groups: 64 MiB */
-};
-
-/* Return 1 if group i is sent and may get another codec or be left out. */
+/* Leave out groups of the plan until the shard fits, those with the least energy per byte
+ * first. */
 static int
-coding_yields(const struct coding *q, size_t i)
+coding_leave(struct coding *q, uint64_t budget, struct err *e)
 {
-	return q->g[i].code.len != 0 && !schema_exact_group(q->schema, q->g[i].group);
-}
-
-/* List the plan's codecs of fixed size that have no rate. */
-static size_t
-coding_ways(const struct coding *q, struct codec_plan way[CODING_WAYS])
-{
-	const struct codec_plan *p;
-	const size_t most = CODING_CHOICES / (q->n + 1);
-	size_t i, k, n = 0;
-
-	for (i = 0; i < q->n && n < CODING_WAYS && n < most; i++) {
-		p = &q->g[i].plan;
-		if (p->codec == CODEC_NONE || codec_rate(p) || !codec_fixed(p))
-			continue;
-		for (k = 0; k < n && (way[k].codec != p->codec ||
-		    way[k].arg != p->arg || way[k].param != p->param); k++)
-			continue;
-		if (k == n)
-			way[n++] = *p;
-	}
-	return n;
-}
-
-/* Set *l to the bytes and the weighted error of group i coded by p. */
-static int
-coding_level(struct coding *q, size_t i, const struct codec_plan *p,
-    double weight, struct select_level *l, struct err *e)
-{
-	const struct rate_control_group *w = &q->g[i];
-	struct coding_slot *s = &q->slot[0];
-	float *x, *y = s->room + q->most;
-	size_t k;
-	int r = coding_values(q, i, 0, &x, e);
-
-	if (r < 0 || (r = coding_encode(q, w->group, p, x, w->n, &w->seen,
-	    &s->body, &s->param, y, e)) < 0)
-		return r;
-	l->bytes = (int64_t)size_cost(p->codec, s->body.n, 1);
-	for (l->dist = 0, k = 0; k < w->n; k++)
-		l->dist += ((double)x[k] - (double)y[k]) *
-		    ((double)x[k] - (double)y[k]);
-	l->dist *= weight;
-	return 0;
-}
-
-/* List the levels of group i: not sent, its present code, or one of the codecs in `way'
- * that take fewer bytes. */
-static int
-coding_levels(struct coding *q, size_t i, const struct codec_plan *way,
-    size_t n, struct select_level *l, struct err *e)
-{
-	const struct rate_control_group *w = &q->g[i];
-	const struct codec_plan now = codec_turn(&w->plan, detmath_exp(w->code.t));
-	const double weight = q->weight != NULL ?
-	    (double)q->weight[w->group] : 1;
-	struct codec_ctx ctx;
-	size_t k;
-	int r = 0;
-
-	for (k = 1; k < n + 2; k++)
-		l[k].bytes = -1;
-	l[0] = (struct select_level){ 0, weight * w->seen.sumsq };
-	if (!coding_yields(q, i))
-		return 0;
-	values_ctx(q->schema, q->shard, w->group, &ctx);
-	for (k = 0; k <= n && r == 0; k++)
-		if (k == 0 || codec_size(&way[k - 1], &ctx, w->n) < w->code.len)
-			r = coding_level(q, i, k == 0 ? &now : &way[k - 1],
-			    weight, &l[k + 1], e);
-	return r;
-}
-
-/* Apply the level chosen for group i: change its plan and code it again. */
-static int
-coding_choose(struct coding *q, size_t i, unsigned choice,
-    const struct codec_plan *way, struct err *e)
-{
-	const uint32_t which = (uint32_t)i;
-	struct rate_control_group *w = &q->g[i];
-
-	if (choice == 1 || !coding_yields(q, i))
-		return 0;
-	q->cheaper += choice != 0;
-	q->dropped += choice == 0;
-	w->plan = (struct codec_plan){ CODEC_NONE, 0, 0 };
-	if (choice != 0)
-		w->plan = way[choice - 2];
-	w->code.t = 0;
-	return coding_turn_all(q, &which, 1, e);
-}
-
-/* Move groups to cheaper levels, with the least weighted error, until the shard fits.
- * Code the changed groups again. */
-static int
-coding_cheaper(struct coding *q, uint64_t budget, struct err *e)
-{
-	struct codec_plan way[CODING_WAYS];
-	const size_t n = coding_ways(q, way), m = n + 2;
-	struct select_level *level;
-	uint8_t *choice;
+	struct select_level *level = alloc_get(q->n, 2 * sizeof(*level), e);
+	uint8_t *choice = alloc_get(q->n, 1, e);
 	struct select_result res = { .bytes = 0 };
+	struct rate_control_group *w;
 	uint64_t bytes;
 	int64_t room = 1;
 	size_t i;
-	int r;
+	int r = level != NULL && choice != NULL ? 0 : -ERR_SYS;
 
-	level = alloc_get(q->n, m * sizeof(*level), e);
-	choice = alloc_get(q->n, 1, e);
-	r = level != NULL && choice != NULL ? 0 : -ERR_SYS;
 	for (i = 0; i < q->n && r == 0; i++) {
-		r = coding_levels(q, i, way, n, level + i * m, e);
-		if (level[i * m + 1].bytes > 0)
-			res.bytes += level[i * m + 1].bytes;
+		w = &q->g[i];
+		level[2 * i] = (struct select_level){ 0, w->seen.sumsq };
+		level[2 * i + 1].bytes = w->code.len == 0 || schema_exact_group(q->schema,
+		    w->group) ? 0 : (int64_t)size_cost(w->plan.codec, w->code.len, 1);
+		res.bytes += level[2 * i + 1].bytes;
 	}
 	while (r == 0 && (bytes = coding_size(q)) > budget && room > 0) {
 		room = res.bytes - (int64_t)(bytes - budget);
-		r = select_budget(level, q->n, m, room > 0 ? room : 0, choice, &res, e);
+		r = select_budget(level, q->n, 2, room > 0 ? room : 0, choice, &res, e);
 		for (i = 0; i < q->n && r == 0; i++) {
-			r = coding_choose(q, i, choice[i], way, e);
-			level[i * m + 1] = level[i * m + choice[i]];
+			if (choice[i] != 0 || level[2 * i + 1].bytes == 0)
+				continue;
+			q->g[i].plan.codec = CODEC_NONE;
+			q->g[i].code.len = 0;
+			level[2 * i + 1] = level[2 * i];
+			q->dropped++;
 		}
 	}
 	alloc_free(level);
@@ -698,7 +598,7 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 		r = coding_turn_all(q, l.which, l.many, e);
 	rate_control_close(&l);
 	if (r == 0 && l.bytes > l.budget)
-		r = coding_cheaper(q, l.budget, e);
+		r = coding_leave(q, l.budget, e);
 	return r < 0 || coding_size(q) <= l.budget ? r : err_set(e, ERR_REFUSED,
 	    "shard '%.100s/%llu': a budget of %llu bytes is too small: with the tensors "
 	    "that are sent without loss it takes %llu", shard_device(q->shard),

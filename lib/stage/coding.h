@@ -33,7 +33,6 @@
 struct err;
 struct feedback;
 struct pool;
-struct select_level;
 
 enum { CODING_BATCH = 8 };
 
@@ -62,10 +61,7 @@ struct coding {
 	/* groups that wait, in rising order; the caller owns their plans */
 	struct rate_control_group *g;	/* [n] */
 	size_t n, cap;
-	const float *weight;		/* [groups], the caller's; NULL: all
-					 * equal */
-	size_t cheaper, dropped;	/* groups coded in fewer bytes than planned,
-					 * or not sent, to fit the budget */
+	size_t dropped;			/* groups of the plan not sent, to fit the budget */
 	/* private */
 	struct scratch values, bodies;
 	struct coding_batch {		/* coded early, in parallel */
@@ -125,8 +121,8 @@ void coding_drop(struct coding *c, size_t k);
 
 /*
  * Code all waiting groups within the budget, of which `base' bytes are already written.
- * If even the coarsest rates do not fit, groups get one of the plan's codecs of fixed
- * size or are left out, for the least weighted error. Return -ERR_REFUSED if a shard with
+ * If even the coarsest rates do not fit, groups are left out, those with the least energy
+ * per byte first. Return -ERR_REFUSED if a shard with
  * only the groups that are sent without loss (schema_exact_group) does not fit.
  */
 int coding_fit(struct coding *c, uint64_t base, uint64_t budget, struct err *e);

@@ -87,8 +87,6 @@ struct stage_compress {
 	int again;			/* 1: the state already has this shard, coded */
 	struct note_wait plan;
 	uint64_t budget;		/* the plan's, in bytes; 0: no limit */
-	float *weight;			/* [groups] importance, if it is in the stream */
-	size_t weight_cap;
 	uint32_t done;			/* number of groups that have arrived */
 	float *v;
 	size_t cap;
@@ -441,29 +439,8 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 	return stage_compress_flush(x, e);
 }
 
-/* Read the groups' importance: the least important groups are dropped if not all fit. */
-static int
-stage_compress_weigh(struct stage_compress *x, const struct stage_note *n,
-    struct err *e)
-{
-	const uint32_t all = x->sh.schema->ngroups;
-	struct note note;
-	uint32_t g;
-	int r;
-
-	if ((r = note_get(&note, n->p, n->n, NOTE_SCORE, all, e)) < 0 ||
-	    (r = alloc_grow(&x->weight, &x->weight_cap, all,
-	    sizeof(*x->weight), e)) < 0)
-		return r;
-	for (g = 0; g < all && x->coding.weight == NULL; g++)
-		x->weight[g] = 1;
-	x->coding.weight = x->weight;
-	return (r = note_scores(&note, x->weight, e)) < 0 ?
-	    reader_place(x->sh.in, r, e) : 0;
-}
-
-/* Use plans and scores, and do not pass them on.  Pass on other annotations if they stay
- * valid for the coded shard. */
+/* Use plans, and do not pass them on.  Pass on other annotations if they stay valid for
+ * the coded shard. */
 static int
 stage_compress_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
@@ -474,8 +451,6 @@ stage_compress_note(struct stage *s, const struct stage_note *n, struct err *e)
 		return 0;
 	if (n->type == FRAME_PLAN)
 		return x->o->have_codec ? 0 : stage_compress_obey(x, n, e);
-	if (n->type == FRAME_SCOR)
-		return x->o->have_codec ? 0 : stage_compress_weigh(x, n, e);
 	if (!frame_safe_to_copy(n->type))
 		return 0;
 	if ((r = stage_compress_work(x, e)) < 0)
@@ -525,22 +500,16 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* Warn of groups that the budget has made coarser than planned or kept from being sent. */
+/* Warn of groups of the plan that were not sent, to fit the budget. */
 static void
 stage_compress_short(const struct stage_compress *x)
 {
-	const char *device = shard_device(x->sh.shard);
-	const unsigned long long step = x->sh.shard->step, budget = x->budget;
-	const char *lost = x->fb != NULL ? "" : ", and without -S they are lost";
-
-	if (x->coding.cheaper > 0)
-		cli_say(x->o->f->cli, 0, "%s/%llu: a budget of %llu bytes is too small: "
-		    "groups that are coded in fewer bytes than planned: %zu", device,
-		    step, budget, x->coding.cheaper);
 	if (x->coding.dropped > 0)
 		cli_say(x->o->f->cli, 0, "%s/%llu: a budget of %llu bytes is too small: "
-		    "groups of the plan that are not sent: %zu%s", device, step,
-		    budget, x->coding.dropped, lost);
+		    "groups of the plan that are not sent: %zu%s",
+		    shard_device(x->sh.shard), (unsigned long long)x->sh.shard->step,
+		    (unsigned long long)x->budget, x->coding.dropped,
+		    x->fb != NULL ? "" : ", and without -S they are lost");
 }
 
 /* Code the groups that wait at the end of the shard.  With a budget these are all groups:
@@ -644,7 +613,6 @@ stage_compress_free(struct stage *s)
 	feedback_free(x->fb);
 	note_wait_release(&x->plan);
 	pool_free(x->pool);
-	alloc_free(x->weight);
 	alloc_free(x->v);
 	writer_free(x->out);
 }

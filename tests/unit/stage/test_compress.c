@@ -61,20 +61,18 @@ stand(struct reader **r)
 		continue;
 }
 
-/* Plan every second group as q8, 2 KiB each: two of three fit; cheaper: group 0 as sign. */
+/* Plan every second group as q8, 2 KiB each: two of three fit. */
 static void
-plan_fixed(struct codec_plan *plan, struct note_terms *terms, int cheaper)
+plan_fixed(struct codec_plan *plan, struct note_terms *terms)
 {
 	int g;
 
 	for (g = 0; g < N; g += 2)
 		plan[g] = (struct codec_plan){ CODEC_Q8, 0, 0 };
-	if (cheaper)
-		plan[0].codec = CODEC_SIGN;
-	terms->budget = cheaper ? BUDGET - 500 : BUDGET + 1000;
+	terms->budget = BUDGET + 1000;
 }
 
-/* Return the groups in the output, as digits, or as letters if coded as signs. */
+/* Return the groups in the output, as digits. */
 static const char *
 sent(size_t len)
 {
@@ -91,8 +89,7 @@ sent(size_t len)
 		if (event == READER_DATA)
 			for (rec = reader_records(r, &n), i = 0; i < n &&
 			    k < N; i++)
-				word[k++] = (char)((rec[i].codec == CODEC_SIGN ?
-				    'a' : '0') + rec[i].group);
+				word[k++] = (char)('0' + rec[i].group);
 	word[k] = '\0';
 	reader_free(r);
 	return word;
@@ -109,8 +106,7 @@ group(struct stage *s, uint32_t g, struct err *e)
 
 /* Feed events in order: "0" to "5" a group's values; "p" the plan, "q" and "r" its halves,
  * "Q" the first with another budget, "R" the second with none; "P" a plan with one group
- * too many; "f" a plan with q8, which has no rate, for every second group, "c" the same
- * with sign for group 0; "s" scores that favour group 2. */
+ * too many; "f" a plan with q8, which has no rate, for every second group. */
 static int
 run(const char *what, size_t *len, struct err *e)
 {
@@ -120,7 +116,6 @@ run(const char *what, size_t *len, struct err *e)
 	struct filter f;
 	struct note_terms terms = { BUDGET, 1 };
 	const struct shard_sums sums = { 0, 0, 0, 0, 0 };
-	static const float score[N] = { 0.1f, 0.1f, 1, 0.1f, 0.01f, 0.1f };
 	struct codec_plan plan[N + 1];
 	struct stage_shard sh = { 0 };
 	struct buf note = BUF_INIT;
@@ -155,18 +150,13 @@ run(const char *what, size_t *len, struct err *e)
 			continue;
 		}
 		note.n = 0;
-		if (*what == 's') {
-			(void)note_put_scores(&note, 0, score, N, NULL);
-			r = stage_make(s, FRAME_SCOR, note.p, note.n, e);
-			continue;
-		}
 		from = strchr("rR", *what) != NULL ? N / 2 : 0;
-		n = *what == 'P' ? N + 1 : strchr("pfc", *what) != NULL ? N :
+		n = *what == 'P' ? N + 1 : strchr("pf", *what) != NULL ? N :
 		    N / 2;
 		terms.budget = *what == 'Q' ? BUDGET + 64 :
 		    *what == 'R' ? 0 : BUDGET;
-		if (*what == 'f' || *what == 'c')
-			plan_fixed(plan, &terms, *what == 'c');
+		if (*what == 'f')
+			plan_fixed(plan, &terms);
 		(void)note_put_plan(&note, from, plan, n, &terms, NULL);
 		r = stage_make(s, FRAME_PLAN, note.p, note.n, e);
 	}
@@ -263,15 +253,6 @@ main(void)
 	ok(strcmp(told("012345f"), "test: ?/0: a budget of 5000 bytes is too small: groups of "
 	    "the plan that are not sent: 1, and without -S they are lost\n") == 0,
 	    "and it is said");
-	/* a group is made cheaper before one is left out, the least important first */
-	r = run("012345c", &len, &e);
-	ok(r == 0 && strcmp(sent(len), "ac4") == 0, "one of two is made "
-	    "cheaper: %s %s", sent(len), ERR_MSG(&e));
-	r = run("012345sc", &len, &e);
-	ok(r == 0 && strcmp(sent(len), "a2e") == 0, "by importance: %s %s",
-	    sent(len), ERR_MSG(&e));
-	ok(strcmp(told("012345c"), "test: ?/0: a budget of 3500 bytes is too small: groups that "
-	    "are coded in fewer bytes than planned: 1\n") == 0, "and it is said");
 	ok(told("012345p")[0] == '\0', "no message if all groups fit");
 	defaults();
 	refused("012345qR", ERR_DATA, "two budgets, ");
