@@ -12,28 +12,14 @@
 enum {
 	/* the search ends with fewer unused bytes: frames are padded to multiples of this */
 	RATE_CONTROL_PAD = 8,
-	/* with at most this many groups, a group may be coded twice as often, since it is
-	 * a large part of the shard */
-	RATE_CONTROL_FEW = 8,
-	/* with more groups than this, an eighth of them is a good sample of all */
-	RATE_CONTROL_MANY = 256,
-	/* with more groups than this, the sizes of coded groups correct the estimates */
-	RATE_CONTROL_SEVERAL = 64,
 	RATE_CONTROL_ENTRY = 4,	/* approximate bytes of a directory entry */
-	/* least number of groups coded in a pass, if there are more than RATE_CONTROL_MANY */
-	RATE_CONTROL_SOME = 12,
 	RATE_CONTROL_SOLVES = 6,
-	/* the slope is learned from at least one in this many of the given groups */
-	RATE_CONTROL_TELLING = 8,
-	/* after this many passes, a pass is made only if groups are uncoded */
-	RATE_CONTROL_PASSES = 16,
-	/* most rounds that code some groups again; most consecutive rounds without a gain */
-	RATE_CONTROL_ROUNDS = 40,
-	RATE_CONTROL_STUCK = 4,
+	/* most rounds that only code groups again */
+	RATE_CONTROL_ROUNDS = 16,
 	/* most times that one group is coded again to fill the budget */
-	RATE_CONTROL_TRIES = 3,
-	/* most times that all groups are coded again: coarser to fit the budget; finer to
-	 * fill it */
+	RATE_CONTROL_TRIES = 6,
+	/* most times that all groups are coded again at last: coarser to fit the budget;
+	 * finer to fill it */
 	RATE_CONTROL_COARSER = 40,
 	RATE_CONTROL_FINER = 4
 };
@@ -43,13 +29,10 @@ enum {
 #define RATE_CONTROL_WIDEST 0.002
 #define RATE_CONTROL_LEAST 0.0002
 #define RATE_CONTROL_WIDE 0.0045	/* share accepted at the end: sizes may jump */
-/* Limits on differences of t (rate_control.h). A group's t differs from r->all by at most
- * RATE_CONTROL_APART and at most RATE_CONTROL_APART_OF_E times the slope: where the bytes
- * change least with t, the error changes most. */
-#define RATE_CONTROL_APART 0.035
-#define RATE_CONTROL_APART_OF_E 0.07
-#define RATE_CONTROL_FAR 1.4	/* the largest single change of t */
-#define RATE_CONTROL_TRUST 0.5	/* the largest |all - start| while groups are uncoded */
+/* Limits on differences of t (rate_control.h). */
+#define RATE_CONTROL_APART 0.035	/* between a group and r->all */
+#define RATE_CONTROL_FAR 1.4	/* the largest single change of t, once all are coded */
+#define RATE_CONTROL_TRUST 0.3	/* the same while groups are uncoded */
 #define RATE_CONTROL_TELLS 0.02	/* two codes give a slope if their t differ by more */
 /* The slope -d log bytes / d t of a group is about this number divided by its bits per
  * value.  On normal values we measured 1.2 at 1 bit and 4 at 1/3 bit. */
@@ -57,7 +40,6 @@ enum {
 #define RATE_CONTROL_STEEP 6
 /* Bits per value are about c log(1 + RATE_CONTROL_ABOVE mean(x^2) / step^2), c a constant. */
 #define RATE_CONTROL_ABOVE 6
-#define RATE_CONTROL_PRIOR 0.05	/* weight of the estimates, as a share of all bytes */
 
 enum { PHASE_START, PHASE_FIXED, PHASE_PASS, PHASE_SETTLE, PHASE_CHOSEN };
 
@@ -65,12 +47,6 @@ static double
 rate_control_clamp(double v, double lo, double hi)
 {
 	return v < lo ? lo : v > hi ? hi : v;
-}
-
-static double
-rate_control_apart(const struct rate_control *r)
-{
-	return fmin(RATE_CONTROL_APART, RATE_CONTROL_APART_OF_E * r->e);
 }
 
 static int
@@ -96,9 +72,9 @@ rate_control_steep(double bytes, double n)
 /* Return the slope -d log bytes / d t of a coded group: measured from its two codes if
  * their t differ enough, else rate_control_steep. */
 static double
-rate_control_slope(const struct rate_control *r, const struct rate_control_group *g)
+rate_control_slope(const struct rate_control_group *g)
 {
-	const double e = r->bend * rate_control_steep((double)g->code.len, g->n);
+	const double e = rate_control_steep((double)g->code.len, g->n);
 	const double by = g->other.t - g->code.t;
 
 	if (!(fabs(by) > RATE_CONTROL_TELLS && fabs(by) < RATE_CONTROL_FAR) ||
@@ -112,10 +88,8 @@ rate_control_slope(const struct rate_control *r, const struct rate_control_group
 static double
 rate_control_there(const struct rate_control *r, const struct rate_control_group *g)
 {
-	const double at = rate_control_cost(r, g, &g->code), by = g->code.t - r->all;
-
-	return by == 0 ? at : at * detmath_exp(rate_control_clamp(
-	    rate_control_slope(r, g) * by, -10, 10));
+	return rate_control_cost(r, g, &g->code) * detmath_exp(rate_control_clamp(
+	    rate_control_slope(g) * (g->code.t - r->all), -10, 10));
 }
 
 /* ---- before any group is coded ---- */
@@ -151,16 +125,10 @@ rate_control_guess(struct rate_control *r)
 		rough += rate_control_rough(&r->g[r->order[j]]);
 		n += r->g[r->order[j]].n;
 	}
-	/* above two bits per value, halving the step adds one bit per value */
-	if (r->k > RATE_CONTROL_SEVERAL)
-		r->bend = rate_control_clamp(0.8 + 0.8 * aim / n, 1, 1.15);
 	share = rate_control_clamp(0.72 + 0.115 * detmath_log(8 * aim / n), 0.45, 1);
-	for (j = 0; j < r->k; j++) {
-		struct rate_control_group *g = &r->g[r->order[j]];
-
-		g->weight = rate_control_rough(g) * share * aim / rough;
-		g->slope = rate_control_steep(g->weight, g->n);
-	}
+	for (j = 0; j < r->k; j++)
+		r->g[r->order[j]].weight = rate_control_rough(&r->g[r->order[j]]) *
+		    share * aim / rough;
 }
 
 /* ---- all groups together ---- */
@@ -170,49 +138,46 @@ rate_control_guess(struct rate_control *r)
 static void
 rate_control_sums(struct rate_control *r)
 {
-	double weight = 0, slopes = 0, at, e;
+	double weight = 0, slopes = 0, open = 0, guess, at, e;
 	const struct rate_control_group *g;
 	size_t j;
 
-	r->now = r->sent = r->open = 0;
+	r->now = r->sent = 0;
 	for (j = 0; j < r->k; j++) {
 		g = &r->g[r->order[j]];
+		e = rate_control_steep(g->weight, g->n);
+		guess = g->weight * detmath_exp(-e * rate_control_clamp(r->all, -2, 2));
 		if (!rate_control_coded(&g->code)) {
-			at = g->weight * detmath_exp(-r->bend * g->slope *
-			    rate_control_clamp(r->all, -2, 2));
-			r->open += at;
-			slopes += r->bend * g->slope * at;
+			open += guess;
+			slopes += e * guess;
 			continue;
 		}
+		weight += guess;
 		r->now += rate_control_cost(r, g, &g->code);
-		e = rate_control_slope(r, g);
 		at = rate_control_there(r, g);
 		r->sent += at;
-		slopes += e * at;
-		weight += g->weight * detmath_exp(-r->bend * g->slope *
-		    rate_control_clamp(r->all, -2, 2));
+		slopes += rate_control_slope(g) * at;
 	}
-	at = weight > 0 && r->k > RATE_CONTROL_SEVERAL ? 0 : RATE_CONTROL_PRIOR * (weight +
-	    r->open);
-	if (r->sent + r->open > 0)
-		r->e = rate_control_clamp(slopes / (r->sent + r->open), 0.1,
+	if (r->sent + open > 0)
+		r->e = rate_control_clamp(slopes / (r->sent + open), 0.1,
 		    RATE_CONTROL_STEEP);
-	r->open *= weight + at > 0 ? (r->sent + at) / (weight + at) : 0;
-	r->sent += r->open;
+	/* the coded groups correct the estimates of the others */
+	r->sent += weight > 0 ? open * r->sent / weight : open;
 }
 
-/* Set r->all to the t at which all groups together take rate_control_aim bytes. */
+/* Set r->all to the t at which all groups together take rate_control_aim bytes, but change
+ * it by at most `far'. */
 static void
-rate_control_solve(struct rate_control *r)
+rate_control_solve(struct rate_control *r, double far)
 {
+	const double was = r->all;
 	double move = 1;
 	int i;
 
 	for (i = 0; i < RATE_CONTROL_SOLVES && fabs(move) > 1e-3; i++) {
 		rate_control_sums(r);
-		move = rate_control_clamp(detmath_log(fmax(r->sent, 1) /
-		    rate_control_aim(r)) / r->e, -RATE_CONTROL_FAR, RATE_CONTROL_FAR);
-		r->all += move;
+		move = detmath_log(fmax(r->sent, 1) / rate_control_aim(r)) / r->e;
+		r->all = rate_control_clamp(r->all + move, was - far, was + far);
 	}
 	rate_control_sums(r);
 }
@@ -230,38 +195,19 @@ rate_control_add(struct rate_control *r, size_t i, double t)
 static int
 rate_control_pending(const struct rate_control *r, const struct rate_control_group *g)
 {
-	return !(fabs(g->code.t - r->all) <= rate_control_apart(r));
+	return !(fabs(g->code.t - r->all) <= RATE_CONTROL_APART);
 }
 
-/* Record the bytes of all groups, coded near r->all, in r->over or r->within. */
-static void
+/* Record in r->over or r->within the size of all groups, which are coded near r->all.  Return
+ * how far these two are apart. */
+static double
 rate_control_side(struct rate_control *r)
 {
-	const struct rate_control_end end = { r->all, detmath_log(fmax(r->now, 1)) };
-
-	if (r->bytes > r->budget && !(r->over.t >= r->all))
-		r->over = end;
-	else if (r->bytes <= r->budget && !(r->within.t <= r->all))
-		r->within = end;
-}
-
-/* Return 1 if r->over and r->within are both known. */
-static int
-rate_control_both(const struct rate_control *r)
-{
-	return r->within.t - r->over.t < HUGE_VAL;
-}
-
-/* Interpolate r->all between r->over and r->within. */
-static void
-rate_control_inside(struct rate_control *r)
-{
-	const double aim = detmath_log(rate_control_aim(r));
-	const double part = (r->over.bytes - aim) / (r->over.bytes - r->within.bytes);
-
-	if (rate_control_both(r))
-		r->all = r->over.t + (r->within.t - r->over.t) *
-		    (part > 0.05 && part < 0.95 ? part : 0.5);
+	if (r->bytes > r->budget)
+		r->over = fmax(r->over, r->all);
+	else
+		r->within = fmin(r->within, r->all);
+	return r->within - r->over;
 }
 
 /* Return the number of uncoded groups, and set *weight to the sum of their weights. */
@@ -295,58 +241,38 @@ rate_control_beside(const struct rate_control *r)
 		if (rate_control_pending(r, g))
 			continue;
 		stay += rate_control_cost(r, g, &g->code);
-		move -= r->k > RATE_CONTROL_SEVERAL ? rate_control_there(r, g) :
-		    rate_control_cost(r, g, &g->code);
+		move -= rate_control_there(r, g);
 	}
 	if (stay == 0)
 		return r->all;
 	return r->all + rate_control_clamp(detmath_log(fmax(move, 1) /
-	    fmax(rate_control_aim(r) - stay, 1)) / r->e, -rate_control_apart(r) / 2,
-	    rate_control_apart(r) / 2);
+	    fmax(rate_control_aim(r) - stay, 1)) / r->e, -RATE_CONTROL_APART / 2,
+	    RATE_CONTROL_APART / 2);
 }
 
-/* Queue the next uncoded groups for coding, or coded groups that are too far from r->all. */
+/* Queue the next uncoded groups for coding: first an eighth of them, then half of the rest.
+ * If all are coded, queue those that are too far from r->all. */
 static int
 rate_control_pass(struct rate_control *r)
 {
 	const struct rate_control_group *g;
 	double left, part = 0, t;
 	const size_t fresh = rate_control_fresh(r, &left);
-	const size_t some = r->k <= RATE_CONTROL_MANY ? 1 : RATE_CONTROL_SOME;
-	const int several = r->k > RATE_CONTROL_SEVERAL && r->k <= RATE_CONTROL_MANY;
-	const double was = r->all;
 	size_t j;
-	int again;
 
-	if (r->passes++ >= RATE_CONTROL_PASSES && fresh == 0)
+	if (fresh == 0 && r->rounds++ >= RATE_CONTROL_ROUNDS)
 		return 0;
 	if (r->even)
 		rate_control_side(r);
-	rate_control_solve(r);
-	r->all = fresh > 0 ? rate_control_clamp(r->all, r->start - RATE_CONTROL_TRUST,
-	    r->start + RATE_CONTROL_TRUST) : rate_control_clamp(r->all, was - RATE_CONTROL_FAR,
-	    was + RATE_CONTROL_FAR);
-	if (r->even && fabs(r->all - was) <= rate_control_apart(r))
-		return 0;
-	if (fresh == 0)
-		rate_control_inside(r);
-	rate_control_sums(r);
+	rate_control_solve(r, fresh > 0 ? RATE_CONTROL_TRUST : RATE_CONTROL_FAR);
+	if (r->within - r->over < HUGE_VAL && !(r->all > r->over && r->all < r->within))
+		r->all = (r->over + r->within) / 2;
 	t = rate_control_beside(r);
-	/* First code an eighth of the groups (in two passes if `several'), then half or all
-	 * of the rest. Recode groups far from r->all while uncoded groups can balance it. */
-	left /= several && r->passes <= 2 ? 16 : fresh == r->k ? 8 :
-	    r->k > RATE_CONTROL_MANY && fresh < r->k / 2 ? 1 : 2;
-	again = fresh == 0 || (several && r->passes == 3) ||
-	    (r->k > RATE_CONTROL_MANY && r->passes == 2);
-	for (j = 0; again && j < r->k; j++) {
+	left /= fresh == r->k ? 8 : 2;
+	for (j = 0; j < r->k && (fresh == 0 || part < left || r->many == 0); j++) {
 		g = &r->g[r->order[j]];
-		if (rate_control_coded(&g->code) && rate_control_pending(r, g))
-			rate_control_add(r, r->order[j], t);
-	}
-	again = r->many > 0;
-	for (j = 0; !again && j < r->k && (part < left || r->many < some); j++) {
-		g = &r->g[r->order[j]];
-		if (rate_control_coded(&g->code))
+		if (fresh == 0 ? !rate_control_pending(r, g) :
+		    rate_control_coded(&g->code))
 			continue;
 		part += g->weight;
 		rate_control_add(r, r->order[j], t);
@@ -373,20 +299,19 @@ static double
 rate_control_gain(const struct rate_control *r, const struct rate_control_group *g)
 {
 	if (!rate_control_coded(&g->other) || (r->whole == 0 &&
-	    fabs(g->other.t - r->all) > 1.5 * rate_control_apart(r)))
+	    fabs(g->other.t - r->all) > 1.5 * RATE_CONTROL_APART))
 		return 0;
 	return rate_control_cost(r, g, &g->other) - rate_control_cost(r, g, &g->code);
 }
 
-/* Choose the shorter code of each group, then longer codes while they fit, beginning
- * with groups that are sent anyway.  Return the number of longer codes. */
+/* Choose the shorter code of each group, then longer codes while they fit.  Return the
+ * number of longer codes. */
 static size_t
 rate_control_choose(struct rate_control *r)
 {
 	double room = (double)r->budget - (double)r->bytes - r->slack, gain;
 	struct rate_control_group *g;
 	size_t j, n = 0;
-	int first;
 
 	for (j = 0; j < r->k; j++) {
 		g = &r->g[r->order[j]];
@@ -395,18 +320,16 @@ rate_control_choose(struct rate_control *r)
 			room -= gain;
 		}
 	}
-	for (first = 0; first < 2; first++)
-		for (j = 0; j < r->k; j++) {
-			g = &r->g[r->order[j]];
-			gain = rate_control_gain(r, g);
-			if (gain > 0 && gain <= room && (g->code.len == 0) == first) {
-				room -= gain;
-				rate_control_swap(g);
-				n++;
-			}
+	for (j = 0; j < r->k; j++) {
+		g = &r->g[r->order[j]];
+		gain = rate_control_gain(r, g);
+		if (gain > 0 && gain <= room) {
+			room -= gain;
+			rate_control_swap(g);
+			n++;
 		}
+	}
 	r->phase = PHASE_CHOSEN;
-	r->many = 0;
 	return n;
 }
 
@@ -420,12 +343,11 @@ rate_control_move(const struct rate_control *r, const struct rate_control_group 
     double *t, double *by)
 {
 	const double len = rate_control_cost(r, g, &g->code), want = *by;
-	const double e = rate_control_slope(r, g);
-	const double end = r->all + (want > 0 ? -1 : 1) * rate_control_apart(r);
+	const double e = rate_control_slope(g);
+	const double end = r->all + (want > 0 ? -1 : 1) * RATE_CONTROL_APART;
 	double gain;
 
-	if (g->code.len == 0 || g->tries >= (r->k <= RATE_CONTROL_FEW ?
-	    2 * RATE_CONTROL_TRIES : RATE_CONTROL_TRIES))
+	if (g->code.len == 0 || g->tries >= RATE_CONTROL_TRIES)
 		return 0;
 	gain = rate_control_gain(r, g);
 	if (gain * want > 0) {		/* t is between those of the two codes */
@@ -486,83 +408,41 @@ rate_control_settle(struct rate_control *r, double need)
 	return 0;
 }
 
-/* Queue all groups for coding again: at a t between r->over and r->within if these are far
- * apart, else at a t whose distance from r->all doubles each time. Return 0 at the end. */
-static int
-rate_control_whole(struct rate_control *r, int fits)
-{
-	const double by = rate_control_apart(r) * (1 << (r->whole < 5 ? r->whole : 5));
-	const int near = r->within.t - r->over.t < 1.5 * rate_control_apart(r);
-	size_t j;
-
-	rate_control_side(r);
-	if (r->whole++ >= (fits ? RATE_CONTROL_FINER : RATE_CONTROL_COARSER) || (fits && near))
-		return 0;
-	if (!near && rate_control_both(r))
-		rate_control_inside(r);
-	else
-		r->all += fits ? -by : by;
-	for (j = 0; j < r->k; j++)
-		rate_control_add(r, r->order[j], r->all);
-	return r->k > 0;
-}
-
 /* Queue groups for one round.  Return 0 if the size is near enough to the budget or cannot
  * be improved. */
 static int
 rate_control_round(struct rate_control *r)
 {
 	const double room = (double)r->budget - (double)r->bytes;
-	const double need = room - r->band / 2;
+	double apart;
+	size_t j;
 
 	r->phase = PHASE_SETTLE;
 	r->even = 0;
 	if (room >= 0 && room < r->band)
 		return 0;
-	r->stuck = r->rounds > 0 && !(fabs(room) < 0.9 * fabs(r->before)) ?
-	    r->stuck + 1 : 0;
-	r->before = room;
-	if (r->rounds++ < RATE_CONTROL_ROUNDS && r->stuck < RATE_CONTROL_STUCK) {
+	if (r->rounds++ < RATE_CONTROL_ROUNDS) {
 		rate_control_sums(r);
-		if (rate_control_settle(r, need))
-			return 1;
-		if (rate_control_pass(r))
+		if (rate_control_settle(r, room - r->band / 2) || rate_control_pass(r))
 			return 1;
 	}
-	if (room >= 0 && room < fmax(RATE_CONTROL_WIDE * (double)r->budget,
-	    4 * RATE_CONTROL_PAD))
+	if ((room >= 0 && room < fmax(RATE_CONTROL_WIDE * (double)r->budget,
+	    4 * RATE_CONTROL_PAD)) || r->whole >= (room >= 0 ? RATE_CONTROL_FINER :
+	    RATE_CONTROL_COARSER))
 		return 0;
-	return rate_control_whole(r, room >= 0);
+	/* code all groups again, between two known sizes or at a distance that doubles */
+	if ((apart = rate_control_side(r)) < HUGE_VAL && apart > 0)
+		r->all = (r->over + r->within) / 2;
+	else
+		r->all += (room >= 0 ? -RATE_CONTROL_APART : RATE_CONTROL_APART) *
+		    (1 << (r->whole < 5 ? r->whole : 5));
+	r->whole++;
+	for (j = 0; j < r->k; j++)
+		rate_control_add(r, r->order[j], r->all);
+	return r->k > 0;
 }
 
 /* ---- the whole search ---- */
-
-/* Set r->bend from the groups that were coded twice.  Do nothing if these are few of many
- * given groups: one group whose size hardly changed would affect all others. */
-static void
-rate_control_learn(struct rate_control *r)
-{
-	const int enough = r->many >= r->given / RATE_CONTROL_TELLING;
-	double turned = 0, gained = 0;
-	size_t b;
-
-	for (b = 0; b < r->many; b++) {
-		struct rate_control_group *g = &r->g[r->which[b]];
-		const double by = g->code.t - g->other.t;
-
-		r->made++;
-		r->tried += g->n;
-		if (r->phase != PHASE_PASS || !rate_control_coded(&g->other) ||
-		    !(fabs(by) > RATE_CONTROL_TELLS))
-			continue;
-		turned += by * rate_control_steep((double)g->code.len, g->n) *
-		    (double)(g->code.len + g->other.len) / 2;
-		gained += (double)g->other.len - (double)g->code.len;
-	}
-	if (enough && turned * gained > 0)
-		r->bend = rate_control_clamp(gained / turned, 0.2, 4);
-	r->many = 0;
-}
 
 int
 rate_control_next(struct rate_control *r, uint64_t bytes)
@@ -570,7 +450,8 @@ rate_control_next(struct rate_control *r, uint64_t bytes)
 	size_t i;
 
 	r->bytes = bytes;
-	rate_control_learn(r);
+	for (; r->many > 0; r->many--, r->made++)
+		r->tried += r->g[r->which[r->many - 1]].n;
 	switch (r->phase) {
 	case PHASE_START:		/* groups without a rate parameter come first */
 		r->phase = PHASE_FIXED;
@@ -632,26 +513,23 @@ rate_control_open(struct rate_control *r, struct err *e)
 	double sum = 0, bytes = 0;
 
 	*r = (struct rate_control){ .g = r->g, .n = r->n, .budget = r->budget,
-	    .cost = r->cost, .e = 1, .bend = 1 };
+	    .cost = r->cost, .e = 1, .over = -HUGE_VAL, .within = HUGE_VAL };
 	for (g = r->g; g < r->g + r->n; g++) {
 		g->other = none;
 		g->tries = 0;
-		g->weight = g->slope = 0;
+		g->weight = 0;
 		if (!codec_rate(&g->plan) || !(fabs(g->code.t) < RATE_CONTROL_FAR))
 			g->code = none;
 		if (rate_control_coded(&g->code)) {
-			r->given++;
 			sum += (double)g->code.len * g->code.t;
 			bytes += (double)g->code.len;
 		}
 		r->k += (size_t)(codec_rate(&g->plan) != 0);
 	}
 	if (bytes > 0)		/* the given codes fitted the budget of the last shard */
-		r->all = r->start = sum / bytes;
+		r->all = sum / bytes;
 	r->band = fmax((double)r->budget * rate_control_clamp(RATE_CONTROL_BAND /
 	    (double)(r->k + 1), RATE_CONTROL_LEAST, RATE_CONTROL_WIDEST), RATE_CONTROL_PAD);
-	r->over.t = -HUGE_VAL;
-	r->within.t = HUGE_VAL;
 	r->order = alloc_get(r->k, sizeof(*r->order), e);
 	r->which = alloc_get(r->n, sizeof(*r->which), e);
 	if (r->order == NULL || r->which == NULL)

@@ -46,7 +46,7 @@ struct rate_control_group {
 		size_t len;		/* bytes of the body; 0: not sent */
 		uint8_t param;
 	} code, other;			/* code: the chosen code; other: another known code */
-	double weight, slope;		/* private */
+	double weight;			/* private */
 };
 
 struct rate_control {
@@ -68,19 +68,15 @@ struct rate_control {
 	/* private */
 	int phase;
 	uint32_t *order;		/* [k] groups with a rate parameter */
-	size_t k, given;		/* given: groups that are coded already */
+	size_t k;
 	double all;			/* t at which the coded shard fills the budget */
-	double start;			/* its first value: mean t of the given codes */
 	double e;			/* -d log bytes / d t at `all' */
-	double bend;			/* ratio of measured to assumed slopes */
 	double band, slack;
-	double now, sent, open;		/* bytes: of the codes so far; of all groups at
-					 * `all'; of uncoded groups at `all' */
-	double before;			/* room left in the previous round */
-	struct rate_control_end {		/* bytes: log of the bytes of all groups coded at t */
-		double t, bytes;
-	} over, within;			/* the nearest one over the budget; within it */
-	int passes, rounds, stuck, whole;
+	double now, sent;		/* bytes: of the codes so far; of all groups at
+					 * `all' */
+	double over, within;		/* the nearest t at which all groups together were
+					 * over the budget; within it */
+	int rounds, whole;
 	int even;			/* 1: all groups were coded near `all' */
 	size_t chosen;			/* groups that got the longer of two codes */
 };

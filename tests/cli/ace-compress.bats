@@ -388,9 +388,7 @@ sized() {
 	[ ! -e none ]
 }
 
-@test "a score of NaN is corrupt, for every program that uses scores" {
-	for p in ace-compress "ace-select -b 1k"; do
-		exits 3 $p "$ROOT/tests/golden/note-corrupt-score-nan.aceg"
-		says 'corrupt: score nan of group 0'
-	done
+@test "a score of NaN is corrupt" {
+	exits 3 ace-select -b 1k "$ROOT/tests/golden/note-corrupt-score-nan.aceg"
+	says 'corrupt: score nan of group 0'
 }
