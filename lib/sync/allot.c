@@ -139,19 +139,6 @@ allot_search(struct allot_work *w)
 		a->price = (d0 - d1) / (r1 - r0);
 }
 
-/* Coded groups may take fewer bytes than estimated, since estimates ignore contexts; rate
- * control may then halve the shared step. Return the D + lambda R below which group g is an
- * exception at half the step. The error is proportional to step^2, so lambda is a quarter. */
-static double
-allot_finer(const struct allot_work *w, size_t g, const struct estimate *m)
-{
-	const struct codec_plan p = allot_shared(w, g, w->a->step / 2);
-	const double price = w->a->price / 4;
-	double dist, bytes = allot_estimate(w, g, m, &p, &dist);
-
-	return (dist + price * bytes) * (1 - ALLOT_MARGIN) - price * ALLOT_BYTES;
-}
-
 /* Plan group g: the shared step, or another codec if its D + lambda R is lower.  Return
  * the estimated bytes and set *lost to the weighted error. */
 static double
@@ -160,7 +147,7 @@ allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lo
 	struct allot *a = w->a;
 	const int floor = a->floor && !w->plain && a->dense[g];
 	const double price = a->price;
-	double best = HUGE_VAL, dist, bytes, took, finer = HUGE_VAL;
+	double best = HUGE_VAL, dist, bytes, took;
 	const struct codec_plan *p;
 
 	a->plan[g] = allot_shared(w, g, a->step);
@@ -181,10 +168,6 @@ allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lo
 			continue;
 		bytes = allot_estimate(w, g, m, p, &dist);
 		if (!(bytes < HUGE_VAL) || dist + price * bytes >= best)
-			continue;
-		if (!floor && finer == HUGE_VAL)
-			finer = allot_finer(w, g, m);
-		if (dist + price / 4 * bytes >= finer)
 			continue;
 		best = dist + price * bytes;
 		took = bytes;
