@@ -231,8 +231,8 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 			return 0;
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
 	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s' has shards without a "
-	    "receipt after a wait of %g s (%zu in all): pass their receipts to ace-ack, "
-	    "or resend them", f->state.dir, f->o.wait, pending_count(&f->pending));
+	    "receipt after a wait of %g s (%zu in all): pass their receipts to ace-ack, or "
+	    "run ace-compress --resend", f->state.dir, f->o.wait, pending_count(&f->pending));
 }
 
 /* Open the rejected shards, whose values are added back to the next target. */

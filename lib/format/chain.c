@@ -65,9 +65,9 @@ chain_truncated(const struct chain *c, struct err *e)
 	if (!c->pos.open && io_bytes(c->io) == 0 && io_is_pipe(c->io))
 		return err_set(e, ERR_DATA, "truncated: the input is empty: the "
 		    "program before this one wrote nothing, see its message, if any");
-	return err_data(e, c->pos.offset, "truncated: %s", c->pos.open ?
-	    "the stream has no end" : io_bytes(c->io) == 0 ? "the input is empty" :
-	    "the stream's head is incomplete");
+	return err_data(e, c->pos.offset, "truncated: %s", c->pos.open ? "the stream has no end" :
+	    io_bytes(c->io) == 0 ? "the input is empty" : c->pos.offset == 0 ? "the stream's "
+	    "head is incomplete" : "too few bytes for another stream follow the stream's end");
 }
 
 /* Add to the error what the first bytes of an input that is not a stream look like. */

@@ -479,8 +479,8 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	int r;
 
 	if (group < w->next_group || codec >= CODEC_MAX)
-		return err_set(e, ERR_USAGE, "group %lu is out of order",
-		    (unsigned long)group);
+		return err_set(e, ERR_USAGE, "group %lu, codec %lu: expected rising groups and a "
+		    "known codec", (unsigned long)group, (unsigned long)codec);
 	if ((r = writer_may(w, group, codec, e)) < 0)
 		return r;
 	if (batch_bytes(&w->batch) + len > WRITER_BATCH &&
