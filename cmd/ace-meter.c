@@ -217,7 +217,6 @@ run(void *arg, char **path, size_t n, struct err *e)
 	char rate[NUM_TEXT];
 	int r;
 
-	link_init(&x.l);
 	if ((r = begin(&x, *path, e)) == 0)
 		r = copy(&x, e);
 	(void)num_text(link_bandwidth(&x.l), "bit/s", rate);

@@ -354,19 +354,11 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	return r;
 }
 
-/* Store the step of the previous history in kv, the residual's keys. */
-static int
-feedback_before(const struct feedback *f, struct text_kv *kv, struct err *e)
-{
-	const char *dot = strchr(f->old_name, '.');
-
-	return dot == NULL ? 0 : text_set(kv, FEEDBACK_KEY_BEFORE, dot + 1, e);
-}
-
 static int
 feedback_create(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e)
 {
+	const char *const before = strchr(f->old_name, '.');
 	struct text_kv kv = TEXT_KV_INIT;
 	struct shard s;
 	char how[64];
@@ -374,8 +366,8 @@ feedback_create(struct feedback *f, const struct shard *sh,
 
 	shard_init(&s);
 	feedback_format(f, how);
-	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, how, e)) == 0 &&
-	    (r = feedback_before(f, &kv, e)) == 0 && (!feedback_keeps(f, &f->old) ||
+	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, how, e)) == 0 && (before == NULL ||
+	    (r = text_set(&kv, FEEDBACK_KEY_BEFORE, before + 1, e)) == 0) && (!feedback_keeps(f, &f->old) ||
 	    (r = text_set(&kv, FEEDBACK_KEY_KEEPS, "1", e)) == 0) &&
 	    (r = feedback_describe(f, &s, sh, e)) == 0 && (f->scratch >= 0 ||
 	    (r = statedir_scratch(&f->state, &f->scratch, e)) == 0))

@@ -188,12 +188,7 @@ learned_both(struct learned h[2], const struct statedir *s, const char *name,
 int
 learned_load(struct learned *h, const struct statedir *s, const char *name, struct err *e)
 {
-	struct learned both[2];
-	int k = learned_both(both, s, name, e);
-
-	*h = both[0];
-	learned_release(&both[1]);
-	return k > 0 ? 1 : k;
+	return learned_before(h, s, name, UINT64_MAX, e);
 }
 
 int

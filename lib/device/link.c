@@ -8,12 +8,6 @@
 
 enum { LINK_PAIRS = LINK_SPANS * (LINK_SPANS + 1) / 2 };
 
-void
-link_init(struct link *l)
-{
-	memset(l, 0, sizeof(*l));
-}
-
 /* ---- bandwidth ---- */
 
 void

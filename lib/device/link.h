@@ -58,7 +58,7 @@ struct link_track {
 	struct frame_head h;	/* header of the current frame */
 };
 
-struct link {
+struct link {			/* begins as zeros */
 	/* bandwidth */
 	int running;		/* 1: buffers were full at `since' */
 	double since, starved;
@@ -83,9 +83,6 @@ struct link {
 	uint64_t shards;	/* complete shards that passed */
 	struct link_track track;	/* frames, if the bytes are a stream */
 };
-
-/* Begin without any measurement. */
-void link_init(struct link *l);
 
 /* Note a write of n bytes from time `from' to `to'. */
 void link_wrote(struct link *l, double from, double to, size_t n);

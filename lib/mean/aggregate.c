@@ -428,17 +428,6 @@ aggregate_no_parts(struct aggregate *x)
 	x->part_of = NULL;
 }
 
-static int
-aggregate_init(struct aggregate *x, const struct aggregate_opts *o,
-    const struct kern *kern, struct err *e)
-{
-	memset(x, 0, sizeof(*x));
-	x->o = o;
-	x->sum.kern = kern;
-	contrib_init(&x->c, &o->who, kern);
-	return pool_new(&x->pool, o->f->threads, e);
-}
-
 static void
 aggregate_release(struct aggregate *x)
 {
@@ -606,13 +595,14 @@ int
 aggregate_run(const struct aggregate_opts *o, char **paths,
     size_t n, struct err *e)
 {
-	struct aggregate x;
 	const struct kern *kern = kern_get(e);
+	struct aggregate x = { .o = o, .sum = { .kern = kern },
+	    .c = { .o = &o->who, .kern = kern, .center = CENTER_INIT } };
 	int r;
 
 	if (kern == NULL)
 		return -ERR_USAGE;
-	if ((r = aggregate_init(&x, o, kern, e)) == 0 &&
+	if ((r = pool_new(&x.pool, o->f->threads, e)) == 0 &&
 	    (r = filter_out(o->f, &x.out, e)) == 0) {
 		r = o->spool != NULL ? aggregate_spool(&x, e) :
 		    aggregate_files(&x, paths, n, e);

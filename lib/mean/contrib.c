@@ -1,5 +1,4 @@
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -7,16 +6,6 @@
 #include "mean/gather.h"
 
 /* ---- weights ---- */
-
-void
-contrib_init(struct contrib *c, const struct contrib_opts *o,
-    const struct kern *kern)
-{
-	memset(c, 0, sizeof(*c));
-	c->o = o;
-	c->kern = kern;
-	c->center = (struct center)CENTER_INIT;
-}
 
 void
 contrib_release(struct contrib *c)

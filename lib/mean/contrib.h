@@ -3,8 +3,7 @@
  * devices and by clusters of devices with similar updates.  Rules and clusters need all
  * values before the first one is added, so with them the shards of a step are read twice.
  *
- *	contrib_init -> for each step: contrib_look, then contrib_factor, ... for each
- *	contribution
+ *	for each step: contrib_look, then contrib_factor, ... for each contribution
  */
 #ifndef ACE_CONTRIB_H
 #define ACE_CONTRIB_H
@@ -29,7 +28,7 @@ struct contrib_opts {
 	double theta;		/* clusters merge up to this mean distance; < 0: none */
 };
 
-struct contrib {
+struct contrib {		/* begins as zeros, except the next two and `center' */
 	const struct contrib_opts *o;
 	const struct kern *kern;
 	struct gather *g;		/* set by the caller before each step */
@@ -39,8 +38,6 @@ struct contrib {
 	struct sketch like;		/* like.of, like.clusters: see contrib_look */
 };
 
-void contrib_init(struct contrib *c, const struct contrib_opts *o,
-    const struct kern *kern);
 void contrib_release(struct contrib *c);
 
 /* contrib_look(c, out, e): begin a step.  With a robust rule or clusters read all values

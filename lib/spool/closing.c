@@ -85,25 +85,6 @@ closing_free(struct closing *r)
 
 /* ---- closing ---- */
 
-/* Append the files of a step to `have', with the devices that the file names give. */
-static int
-closing_files(const struct closing *r, uint64_t step, struct receipt_list *have,
-    struct err *e)
-{
-	struct array_names files = ARRAY_NAMES_INIT;
-	struct receipt rc = { .step = step };
-	char device[SHARD_NAME + 1];
-	size_t i;
-	int k = steps_files(&files, &r->in, step, e);
-
-	for (i = 0; i < files.n && k == 0; i++) {
-		(void)spool_device(files.p[i], device, rc.device);
-		k = receipt_list_add(have, &rc, files.p[i], e);
-	}
-	array_release(&files);
-	return k;
-}
-
 /* Find the files of the shards that a manifest lists, since it has only their receipts.  An
  * excluded shard needs no file.  Damage to a file is found when the shard is averaged. */
 static int
@@ -117,7 +98,7 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 
 	for (i = 0; i < l->n && k == 0; i++)	/* the list is in order of steps */
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
-			k = closing_files(r, l->line[i].r.step, &have, e);
+			k = steps_shards(&have, &r->in, l->line[i].r.step, NULL, e);
 	receipt_list_sort(&have);
 	for (x = l->line; x < l->line + l->n && k == 0; x++) {
 		if (!receipt_is_accepted(&x->r))

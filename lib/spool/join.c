@@ -42,18 +42,17 @@ join_gone(const struct spool *s, uint64_t from, struct err *e)
 /* Return 1 if the device has a shard in this step that it may send again.  It may not
  * send the shard again if the step was closed and will never have an average. */
 static int
-join_took_part(const struct spool *s, const struct join_asked *q, uint64_t step,
-    struct err *e)
+join_took_part(const struct spool *s, const char *device, uint64_t step, struct err *e)
 {
 	char path[SPOOL_PATH];
-	int k = spool_there(spool_of(s, &step, q->device, "aceg", path), e);
+	int k = spool_there(spool_of(s, &step, device, "aceg", path), e);
 
 	return k <= 0 || (k = manifest_average(s, step, e)) < 0 ? k :
 	    k != MANIFEST_NEVER;
 }
 
 int
-join_next(const struct spool *s, const struct join_asked *q, uint64_t *next,
+join_next(const struct spool *s, const char *device, uint64_t from, uint64_t *next,
     struct err *e)
 {
 	struct steps l = STEPS_INIT;
@@ -61,12 +60,11 @@ join_next(const struct spool *s, const struct join_asked *q, uint64_t *next,
 	int k = manifest_closed(s, &d, e);
 
 	*next = k == 0 && d.any ? d.closed + 1 : 0;
-	if (k == 0 && *next > q->step &&
-	    (k = steps_list(&l, s, "", q->step, e)) == 0)
-		k = join_gone(s, q->step, e);
+	if (k == 0 && *next > from && (k = steps_list(&l, s, "", from, e)) == 0)
+		k = join_gone(s, from, e);
 	if (k == 0 && l.n != 0 && l.step[0] < *next) {
 		*next = l.step[0];
-		k = join_took_part(s, q, *next, e);
+		k = join_took_part(s, device, *next, e);
 		k = k < 0 ? k : !k;
 	}
 	steps_release(&l);
@@ -74,7 +72,8 @@ join_next(const struct spool *s, const struct join_asked *q, uint64_t *next,
 }
 
 int
-join_tell(const struct join_asked *q, struct writer *w, struct err *e)
+join_tell(const char *run, const char *device, uint64_t step, struct writer *w,
+    struct err *e)
 {
 	struct schema none = SCHEMA_INIT;
 	struct shard sh;
@@ -82,11 +81,10 @@ join_tell(const struct join_asked *q, struct writer *w, struct err *e)
 
 	shard_init(&sh);
 	sh.kind = SHARD_MODEL;
-	sh.step = q->step;
+	sh.step = step;
 	if ((k = schema_finish(&none, e)) == 0 &&
-	    (k = shard_set_run(&sh, q->run, e)) == 0 &&
-	    (q->device[0] == '\0' ||
-	    (k = shard_set_device(&sh, q->device, e)) == 0) &&
+	    (k = shard_set_run(&sh, run, e)) == 0 &&
+	    (device[0] == '\0' || (k = shard_set_device(&sh, device, e)) == 0) &&
 	    (k = writer_shard(w, &sh, &none, e)) == 0)
 		k = writer_send(w, NULL, e);
 	shard_release(&sh);

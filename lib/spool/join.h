@@ -13,21 +13,17 @@
 struct err;
 struct writer;
 
-struct join_asked {
-	const char *run, *device;
-	uint64_t step;		/* the first step whose average it asks for */
-};
-
-/* join_next(s, q, next, e): set *next to the first closed step from q->step on and return
- * 1.  Its average is there, will come, or never will (manifest_average).  Without such a
+/* join_next(s, device, from, next, e): set *next to the first closed step from `from' on
+ * and return 1.  Its average is there, will come, or never will (manifest_average).  Without such a
  * step set *next to the step to begin with and return 0.  That step is open, or the spool
  * has the device's shard of it, which the device sends again, as after a crash.
  * -ERR_REFUSED: an average was removed. */
-int join_next(const struct spool *s, const struct join_asked *q,
-    uint64_t *next, struct err *e);
-/* join_tell(q, w, e): write the end of the answer, a model without values whose step is
- * q->step, the one to begin with. */
-int join_tell(const struct join_asked *q, struct writer *w, struct err *e);
+int join_next(const struct spool *s, const char *device, uint64_t from, uint64_t *next,
+    struct err *e);
+/* join_tell(run, device, step, w, e): write the end of the answer, a model without values
+ * of the step to begin with. */
+int join_tell(const char *run, const char *device, uint64_t step, struct writer *w,
+    struct err *e);
 /* join_known(s, device, step, e): note that the device has the others' model from this
  * step on, so that verdict_shard does not refuse its first shard if that is late.  An
  * earlier step that was noted stays: a shard of that step may be on its way, and was

@@ -44,19 +44,23 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 	    "lists no shard", path) : k;
 }
 
-/* The newest manifest, at path, is damaged: add to the error how the user can continue with
- * the newest manifest that can be read.  Later steps are then closed again, with the same
- * shards. */
+/* The newest manifest, at path, is damaged or, if absent is 1, is absent although the
+ * average of a step was made: fail, and say how the user can continue with the newest
+ * manifest that can be read.  Later steps are then closed again, with the same shards. */
 static int
-manifest_remedy(const struct spool *s, const char *path, struct err *e)
+manifest_remedy(const struct spool *s, const char *path, int absent, struct err *e)
 {
 	struct steps done = STEPS_INIT;
 	struct receipt_list l = { .n = 0 };
 	struct err unread = ERR_INIT;
 	char name[48], from[SPOOL_PATH];
 	size_t i, bad;
-	int k = steps_list(&done, s, STEPS_DONE, 0, &unread);
+	int k = steps_list(&done, s, STEPS_DONE, 0, absent ? e : &unread);
 
+	if (k == 0 && absent && done.n != 0)
+		(void)err_set(e, ERR_DATA, "corrupt: '%s' is missing", path);
+	else if (absent)
+		goto out;
 	for (i = done.n; k == 0 && i-- > 0; err_clear(&unread)) {
 		spool_path(s, NULL, manifest_name(done.step[i], name), from);
 		k = manifest_read(&l, from, &unread) > 0;
@@ -68,21 +72,8 @@ manifest_remedy(const struct spool *s, const char *path, struct err *e)
 			    s->state.dir, (unsigned long long)done.step[bad]);
 		receipt_list_release(&l);
 	}
-	steps_release(&done);
-	return -ERR_DATA;
-}
-
-/* The newest manifest is absent: -ERR_DATA if the average of a step was made. */
-static int
-manifest_none(const struct spool *s, const char *path, struct err *e)
-{
-	struct steps done = STEPS_INIT;
-	int k = steps_list(&done, s, STEPS_DONE, 0, e);
-
-	if (k == 0 && done.n != 0) {
-		(void)err_set(e, ERR_DATA, "corrupt: '%s' is missing", path);
-		k = manifest_remedy(s, path, e);
-	}
+	k = -ERR_DATA;
+out:
 	steps_release(&done);
 	return k;
 }
@@ -100,7 +91,7 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 	spool_path(s, NULL, MANIFEST_CLOSED, path);
 	if (fstatat(AT(path), &st, 0) < 0)
 		return errno == ENOENT || errno == ENOTDIR ?
-		    manifest_none(s, path, e) : err_sys(e, "'%s'", path);
+		    manifest_remedy(s, path, 1, e) : err_sys(e, "'%s'", path);
 	if (x->file != st.st_ino || x->time.tv_sec != st.st_mtim.tv_sec ||
 	    x->time.tv_nsec != st.st_mtim.tv_nsec) {
 		if ((k = manifest_read(&l, path, e)) > 0)
@@ -108,7 +99,7 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 			    l.line[l.n - 1].r.step, l.line[l.n - 1].r.version };
 		receipt_list_release(&l);
 		if (k <= 0)
-			return k == -ERR_DATA ? manifest_remedy(s, path, e) : k;
+			return k == -ERR_DATA ? manifest_remedy(s, path, 0, e) : k;
 	}
 	d->any = 1;
 	d->closed = x->step;

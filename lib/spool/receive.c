@@ -276,6 +276,18 @@ receive_all(const struct spool *s, struct reader *in,
 
 /* ---- answering ---- */
 
+/* Have SIGALRM sent after these seconds; 0: cancel it.  A device that does not read its
+ * answers blocks write(2), which nothing else interrupts. */
+static void
+receive_within(double secs)
+{
+	const double whole = floor(secs);
+	struct itimerval t = { .it_value = { (time_t)whole,
+	    (suseconds_t)((secs - whole) * 1e6) } };
+
+	(void)setitimer(ITIMER_REAL, &t, NULL);
+}
+
 /* Wait for the average.  Return 0, with path "" if it will never come; or 1 if the
  * reading process failed.  The wait also ends, with an error, when the device is gone. */
 static int
@@ -286,6 +298,7 @@ receive_await(const struct receive_answers *o, uint64_t step, char path[SPOOL_PA
 	int k, r;
 
 	path[0] = '\0';
+	receive_within(0);
 	waiting_begin(o->spool->wait);
 	while ((r = manifest_average(o->spool, step, e)) == MANIFEST_COMING) {
 		if (o->gave_up(o->reading))
@@ -298,19 +311,8 @@ receive_await(const struct receive_answers *o, uint64_t step, char path[SPOOL_PA
 	}
 	if (r == MANIFEST_HERE)
 		spool_path(o->spool, &step, SPOOL_AVERAGE, path);
+	receive_within(o->patience);
 	return r < 0 ? r : 0;
-}
-
-/* Have SIGALRM sent after these seconds; 0: cancel it.  A device that does not read its
- * answers blocks write(2), which nothing else interrupts. */
-static void
-receive_within(double secs)
-{
-	const double whole = floor(secs);
-	struct itimerval t = { .it_value = { (time_t)whole,
-	    (suseconds_t)((secs - whole) * 1e6) } };
-
-	(void)setitimer(ITIMER_REAL, &t, NULL);
 }
 
 /* Fail if the step of this accepted shard will never have an average because the models
@@ -349,13 +351,11 @@ receive_hand(struct receive_answers *o, const struct receive_said *a,
 			return 0;
 	k = receive_await(o, step, path, e);
 	if (path[0] != '\0' && (k = steps_add(&o->given, step, e)) == 0) {
-		receive_within(o->patience);
 		if ((k = filter_copy_file(path, o->in, o->out, e)) == -ERR_DATA) {
 			e->kind = ERR_CORRUPT;
 			(void)err_before(e, k, "the average '%.200s' cannot be read, but a "
 			    "device needs it: restore it from a backup: ", path);
 		}
-		receive_within(0);
 	} else if (path[0] == '\0' && k == 0 && !a->asks) {
 		k = receive_split(o, a, e);
 	}
@@ -366,11 +366,8 @@ static int
 receive_reply(struct receive_answers *o, const struct receive_said *a,
     struct err *e)
 {
-	int r;
+	int r = writer_receipt(o->out, &a->r, e);
 
-	receive_within(o->patience);
-	r = writer_receipt(o->out, &a->r, e);
-	receive_within(0);
 	/* a device whose shard was refused does not wait for an average */
 	if (r < 0 || !o->aggregate || receipt_is_refused(&a->r))
 		return r;
@@ -385,24 +382,16 @@ static int
 receive_teach(struct receive_answers *o, const struct receive_said *a,
     struct err *e)
 {
-	struct join_asked q = { a->run, a->device, a->r.step };
-	uint64_t next;
+	uint64_t from = a->r.step, next;
 	int k;
 
-	while ((k = join_next(o->spool, &q, &next, e)) > 0) {
+	for (; (k = join_next(o->spool, a->device, from, &next, e)) > 0; from = next + 1)
 		if ((k = receive_hand(o, a, next, e)) != 0)
 			return k;
-		q.step = next + 1;
-	}
-	if (k < 0)
+	from = next > from ? next : from;
+	if (k < 0 || (k = join_known(o->spool, a->device, from, e)) < 0)
 		return k;
-	q.step = next > q.step ? next : q.step;
-	if ((k = join_known(o->spool, a->device, q.step, e)) < 0)
-		return k;
-	receive_within(o->patience);
-	k = join_tell(&q, o->out, e);
-	receive_within(0);
-	return k;
+	return join_tell(a->run, a->device, from, o->out, e);
 }
 
 int
@@ -416,8 +405,10 @@ receive_answer(struct receive_answers *o, int from, struct err *e)
 	if (r < 0)
 		return r;
 	do {
+		receive_within(0);
 		if ((r = io_read(io, &a, sizeof(a), &n, e)) < 0)
 			break;
+		receive_within(o->patience);
 		if (n != sizeof(a))
 			r = 1;
 		else if (!a.end)

@@ -58,7 +58,7 @@ kept(int which, const uint8_t *p, size_t n, struct err *e)
 	if ((f = fopen(path, "wb")) == NULL || fwrite(p, 1, n, f) != n ||
 	    fclose(f) != 0 || statedir_open(&s, statedir_dir, e) < 0)
 		abort();
-	link_init(&l);
+	l = (struct link){ .n = 0 };
 	if (which == 0)
 		(void)link_load(&l, &s, e);
 	else if (which == 1)

@@ -49,10 +49,7 @@ feed(struct sim *s, double secs, size_t n, double gap)
 static struct sim
 sim(double rate, double cap)
 {
-	struct sim s = { .rate = rate, .cap = cap };
-
-	link_init(&s.l);
-	return s;
+	return (struct sim){ .rate = rate, .cap = cap };
 }
 
 static int
@@ -272,13 +269,13 @@ TEST(stream)
 	ok(writer_finish(w, &e) == 0, "to its end");
 	p = learned_of(io, &n);
 	for (step = 1; step < 200; step += 33) {
-		link_init(&l);
+		l = (struct link){ .n = 0 };
 		for (at = 0; at < n; at += step)
 			link_bytes(&l, p + at, n - at < step ? n - at : step, 1);
 		ok(!l.track.lost && l.shards == 3 && l.pending == 3,
 		    "three shards in pieces of %zu", step);
 	}
-	link_init(&l);
+	l = (struct link){ .n = 0 };
 	for (l.pending = 0; l.pending < LINK_SHARDS; l.pending++)
 		memset(&l.sent[l.pending], (int)l.pending,
 		    sizeof(l.sent[0]));
@@ -290,10 +287,10 @@ TEST(stream)
 	    l.sent[at - 3].looked == 0, "of many shards only the newest await receipts");
 	memcpy(bad, p, sizeof(bad));
 	bad[20] ^= 1;
-	link_init(&l);
+	l = (struct link){ .n = 0 };
 	link_bytes(&l, bad, sizeof(bad), 1);
 	ok(l.track.lost && l.shards == 0, "a changed header ends the measurement");
-	link_init(&l);
+	l = (struct link){ .n = 0 };
 	link_bytes(&l, (const unsigned char *)"#!/bin/sh\n# anything else, "
 	    "which is 64 bytes long and a few more.....", 68, 1);
 	link_bytes(&l, p, n, 1);
@@ -335,7 +332,7 @@ TEST(trips)
 	int good;
 
 	good = statedir_open(&st, "trips", &e) == 0;
-	link_init(&l);
+	l = (struct link){ .n = 0 };
 	for (i = 0; i < 4; i++, now += 1) {
 		l.pending = 1;
 		memset(&l.sent[0], (int)i + 1, sizeof(l.sent[0]));
@@ -380,7 +377,7 @@ TEST(patience)
 {
 	struct link l;
 
-	link_init(&l);
+	l = (struct link){ .n = 0 };
 	ok(link_patience(&l, 5) == 1, "no shard awaits a receipt: 1 s");
 	l.pending = 2;
 	l.sent[0].at = 50;
@@ -430,7 +427,7 @@ TEST(kept)
 	    known(&st, LINK_RTT) == 0.123457 &&
 	    known(&st, LINK_JITTER) == 0.0625 && known(&st, "other") == 5,
 	    "a round trip, no bandwidth; other keys stay");
-	link_init(&l);
+	l = (struct link){ .n = 0 };
 	ok(link_load(&l, &st, &e) == 0 && l.rtt == 0.123457 &&
 	    l.jitter == 0.0625 && l.trips == 0, "and back");
 	s.l.rtt = 0;
