@@ -85,6 +85,7 @@ static const struct opt options[] = {
 struct run {
 	const struct opts *o;
 	struct spool spool;
+	int clients;		/* see clients_open */
 	struct reader *in;
 	struct writer *out;
 };
@@ -234,7 +235,7 @@ static int
 take(struct run *x, struct opts *o, const char *path, struct err *e)
 {
 	struct limits *a = &o->shard.limits;
-	int place = -1, r;
+	int r;
 
 	/* a shard of another model gets a receipt with the reason */
 	o->f->in.any_model = 1;
@@ -242,14 +243,12 @@ take(struct run *x, struct opts *o, const char *path, struct err *e)
 	a->schema = o->f->in.schema;
 	o->shard.tells = o->aggregate;
 	if ((r = limits_read(a, &x->spool, o->shard.device, e)) == 0 &&
-	    (r = clients_enter(&x->spool, a->clients, o->shard.device, a->each,
-	    &place, e)) == 0 && (r = filter_in(o->f, &x->in, path, e)) == 0) {
+	    (r = clients_enter(x->clients, a->clients, o->shard.device, a->each,
+	    e)) == 0 && (r = filter_in(o->f, &x->in, path, e)) == 0) {
 		temp_sweep(x->spool.state.dir);
 		r = serve(x, path == NULL || strcmp(path, "-") == 0 ?
 		    STDIN_FILENO : -1, e);
 	}
-	if (place >= 0)
-		(void)close(place);
 	return r;
 }
 
@@ -257,11 +256,11 @@ static int
 run(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
-	struct run x = { .o = o, .spool = SPOOL_INIT };
+	struct run x = { .o = o, .spool = SPOOL_INIT, .clients = -1 };
 	const volatile sig_atomic_t asked = 0;
 	/* ssh shows messages about waits at the device */
 	struct waiting wait = { .f = o->f, .asked = &asked };
-	int spool = -1, r = check(o, *path, e);
+	int r = check(o, *path, e);
 
 	if (r < 0)
 		return r;
@@ -271,7 +270,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	x.spool.wait = &wait;
 	if ((o->f->mute || (r = filter_out(o->f, &x.out, e)) == 0) &&
 	    (r = spool_open(&x.spool, o->spool, e)) == 0 &&
-	    (r = clients_open(&x.spool, &spool, e)) == 0) {
+	    (r = clients_open(&x.spool, &x.clients, e)) == 0) {
 		if (o->act == RECEIVE)
 			r = take(&x, o, *path, e);
 		else if (o->act == INIT)
@@ -281,8 +280,8 @@ run(void *arg, char **path, size_t n, struct err *e)
 		else if ((r = filter_in(o->f, &x.in, *path, e)) == 0)
 			r = receive_publish(&x.spool, x.in, e);
 	}
-	if (spool >= 0)
-		(void)close(spool);
+	if (x.clients >= 0)
+		(void)close(x.clients);
 	writer_free(x.out);
 	reader_free(x.in);
 	spool_close(&x.spool);

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -39,30 +38,23 @@ clients_open(const struct spool *s, int *fd, struct err *e)
 }
 
 int
-clients_enter(const struct spool *s, uint64_t most, const char *device,
-    uint64_t each, int *fd, struct err *e)
+clients_enter(int fd, uint64_t most, const char *device, uint64_t each, struct err *e)
 {
 	unsigned char id[16];
-	int r = clients_open(s, fd, e);
+	int r = clients_place(fd, 0, most, e);
 
-	if (r < 0)
-		return r;
-	if ((r = clients_place(*fd, 0, most, e)) == 0)
+	if (r == 0)
 		r = err_set(e, ERR_REFUSED, "%llu connections are open, the most "
 		    "allowed (limits: clients): try again later",
 		    (unsigned long long)most);
 	if (r > 0 && device != NULL) {
 		shard_id(device, id);
-		r = clients_place(*fd, CLIENTS_DEVICES + (off_t)bytes_le32(id) *
+		r = clients_place(fd, CLIENTS_DEVICES + (off_t)bytes_le32(id) *
 		    CLIENTS_LIMIT, each, e);
 		if (r == 0)
 			r = err_set(e, ERR_REFUSED, "%llu connections of device "
 			    "'%.80s' are open, the most allowed (limits: each): try "
 			    "again later", (unsigned long long)each, device);
 	}
-	if (r > 0)
-		return 0;
-	(void)close(*fd);
-	*fd = -1;
-	return r;
+	return r < 0 ? r : 0;
 }

@@ -17,10 +17,9 @@ enum { CLIENTS_LIMIT = 1 << 16 };
  * as a spool before there is a run. */
 int clients_open(const struct spool *s, int *fd, struct err *e);
 
-/* clients_enter(s, most, device, each, fd, e): take one of `most' places of the spool,
- * and, unless device is NULL, one of `each' places of the device.  The places are free again
- * when all processes that have *fd have closed it.  -ERR_REFUSED: no place is free. */
-int clients_enter(const struct spool *s, uint64_t most, const char *device,
-    uint64_t each, int *fd, struct err *e);
+/* clients_enter(fd, most, device, each, e): take one of `most' places of the spool, and,
+ * unless device is NULL, one of `each' places of the device.  The places are free again
+ * when all processes that have fd have closed it.  -ERR_REFUSED: no place is free. */
+int clients_enter(int fd, uint64_t most, const char *device, uint64_t each, struct err *e);
 
 #endif

@@ -356,7 +356,9 @@ closing_try(struct closing *r, struct closing_watch *w, struct err *e)
 	if (k < 0 || (k = closing_look(r, &d, w, e)) < 0 ||
 	    (k = closing_ripe(r, w, e)) <= 0)
 		return k < 0 ? k : CLOSING_AGAIN;
-	if ((k = steps_shards(&seen, &r->in, w->step, NULL, e)) == 0)
+	k = steps_shards(&seen, &r->in, w->step, NULL, e);
+	receipt_list_sort(&seen);
+	if (k == 0)
 		k = closing_one(r, w->step, &seen, e);
 	receipt_list_release(&seen);
 	if (k != CLOSING_DONE)

@@ -39,15 +39,6 @@ steps_sort(struct steps *x)
 }
 
 static int
-steps_in(const struct spool *s, const uint64_t *step, const char *below,
-    scan_fn *each, void *arg, struct err *e)
-{
-	char dir[SPOOL_PATH];
-
-	return scan(spool_path(s, step, below, dir), 0, each, arg, e);
-}
-
-static int
 steps_each(void *arg, const char *path, const char *name, struct err *e)
 {
 	struct steps *x = arg;
@@ -64,10 +55,11 @@ int
 steps_list(struct steps *x, const struct spool *s, const char *below,
     uint64_t from, struct err *e)
 {
+	char dir[SPOOL_PATH];
 	int k;
 
 	x->from = from;
-	if ((k = steps_in(s, NULL, below, steps_each, x, e)) == 0)
+	if ((k = scan(spool_path(s, NULL, below, dir), 0, steps_each, x, e)) == 0)
 		steps_sort(x);
 	return k;
 }
@@ -92,7 +84,9 @@ int
 steps_files(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e)
 {
-	return steps_in(s, &step, "", steps_each_file, l, e);
+	char dir[SPOOL_PATH];
+
+	return scan(spool_path(s, &step, "", dir), 0, steps_each_file, l, e);
 }
 
 int
@@ -111,34 +105,14 @@ steps_devices(struct array_names *l, const struct spool *s, uint64_t step,
 	return k;
 }
 
-/* Return the receipt of this file, or NULL.  Try the *at-th first, since a directory is
- * usually listed in the same order each time.  A damaged file is read again, since its
- * device may have sent the shard again. */
-static const struct receipt *
-steps_had(const struct receipt_list *l, const char *name, size_t *at)
-{
-	size_t i, j;
-
-	for (i = 0; l != NULL && i < l->n; i++) {
-		j = (*at + i) % l->n;
-		if (strcmp(l->line[j].name, name) == 0) {
-			*at = j + 1;
-			return l->line[j].r.verdict == RECEIPT_ACCEPTED ?
-			    &l->line[j].r : NULL;
-		}
-	}
-	return NULL;
-}
-
-/* Set r to the receipt of a shard whose file cannot be read any more because of the error
- * e, which is cleared.  The device is taken from the file's name. */
+/* Set r, which has step and device, to the receipt of a shard whose file cannot be read any
+ * more because of the error e, which is cleared. */
 static void
-steps_damaged(struct receipt *r, uint64_t step, const char *file, struct err *e)
+steps_damaged(struct receipt *r, struct err *e)
 {
-	char line[ERR_LINE], device[SHARD_NAME + 1];
+	char line[ERR_LINE];
 
-	*r = (struct receipt){ .step = step, .verdict = RECEIPT_LATE };
-	(void)spool_device(file, device, r->device);
+	r->verdict = RECEIPT_LATE;
 	(void)snprintf(r->reason, sizeof(r->reason), "damaged in the spool: %.120s",
 	    err_format(e, line));
 	err_clear(e);
@@ -149,20 +123,25 @@ steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
     const struct receipt_list *have, struct err *e)
 {
 	struct array_names files = ARRAY_NAMES_INIT;
-	const struct receipt *had;
-	struct receipt r;
-	size_t i, at = 0;
-	char path[SPOOL_PATH];
+	const struct receipt_list_line *had;
+	struct receipt r, named = { .step = step };
+	size_t i;
+	char path[SPOOL_PATH], device[SHARD_NAME + 1];
 	int k = steps_files(&files, s, step, e);
 
 	for (i = 0; i < files.n && k >= 0; i++) {
-		if ((had = steps_had(have, files.p[i], &at)) != NULL) {
-			k = receipt_list_add(l, had, files.p[i], e);
+		(void)spool_device(files.p[i], device, named.device);
+		had = have != NULL ? receipt_list_find(have, &named) : NULL;
+		/* a damaged file is read again: its device may have sent the shard again */
+		if (had != NULL && had->r.verdict == RECEIPT_ACCEPTED) {
+			k = receipt_list_add(l, &had->r, files.p[i], e);
 			continue;
 		}
 		k = spool_shard(spool_path(s, &step, files.p[i], path), &r, NULL, e);
-		if (k == -ERR_DATA)
-			steps_damaged(&r, step, files.p[i], e);
+		if (k == -ERR_DATA) {
+			r = named;
+			steps_damaged(&r, e);
+		}
 		if (k != 0 && k != -ERR_SYS)	/* 0: it was removed meanwhile */
 			k = receipt_list_add(l, &r, files.p[i], e);
 	}
