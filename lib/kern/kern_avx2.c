@@ -126,33 +126,6 @@ spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 	return i;
 }
 
-/* ecq_spans for chunks with several contexts. */
-INLINE size_t
-spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
-{
-	uint32_t t[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
-	const uint32_t *of = t[0];
-	struct banks b = { { { 0 } } };
-	uint16_t at[LANES];
-	unsigned s, c;
-	size_t i, j;
-	int new = 1;
-
-	for (i = 0; i + LANES <= n; i += LANES) {
-		for (s = 0; new && s <= m->top; s++)
-			for (c = 0; c < KERN_ECQ_WIDTH; c++)
-				t[s][c] = m->first[s][c] | (uint32_t)(
-				    m->first[s + 1][c] - m->first[s][c]) << 16;
-		banks_places(at, code + i);
-		for (j = 0; j < LANES; j++)
-			span[i + j] = of[at[j]];
-		banks_count(&b, at);
-		new = banks_learn(&b, m);
-	}
-	banks_take(&b, m);
-	return i;
-}
-
 /* The lanes of a chunk, in two halves. */
 struct pair {
 	__m256i v[2];
@@ -489,7 +462,7 @@ ecq_marks(const uint16_t *code, const int16_t *q, size_t n, uint32_t *mark,
 static void
 ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
-	size_t i = m->e.mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span) :
+	size_t i = m->e.mode == KERN_ECQ_ABOVE ? spans_above(m, code, n, span, 0) :
 	    spans_one(m, code, n, span);
 
 	kern_ecq_spans(m, code + i, n - i, span + i);
@@ -515,7 +488,7 @@ static int
 tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 {
 	const __m256i low = _mm256_set1_epi32((1 << KERN_ECQ_BITS) - 1);
-	struct tcq_banks b = { { { 0 } } };
+	struct banks b = { { { 0 } } };
 	__m256i state = tcq_states(m), c, s;
 	int32_t l[LANES], a[LANES];
 	struct pair x, slot, odd;
@@ -555,9 +528,9 @@ tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n)
 				    kern_ecq_shift((unsigned)l[j]));
 			loop_follow(&m->m.e, a);
 		}
-		(void)tcq_learn(&b, m, at);
+		(void)banks_learn(&b, &m->m, at, 1);
 	}
-	tcq_take(&b, m);
+	banks_take(&b, &m->m, 1);
 	tcq_keep(m, state);
 	store(g->x, x);
 	g->p = p;

@@ -262,20 +262,19 @@ get(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code, size_t n,
 		_mm256_storeu_si256((__m256i *)(void *)(code + i),
 		    _mm512_cvtepi32_epi16(_mm512_or_si512(h.l,
 		    _mm512_slli_epi32(s, 6))));
-		if (mode == KERN_ECQ_ABOVE) {
+		if (mode == KERN_ECQ_ABOVE)
 			banks_places(at, code + i);
-			banks_count(&b, at);
-		} else
+		else
 			column_count(&count, h.one, _mm512_cvtepi32_epi16(s));
 		if (mode != KERN_ECQ_PLAIN)
 			done(&m->e, counted(h.l, s));
 		if (mode == KERN_ECQ_ABOVE)
-			(void)banks_learn(&b, m);
+			(void)banks_learn(&b, m, at, 0);
 		else
 			(void)column_learn(&count, m);
 	}
 	if (mode == KERN_ECQ_ABOVE)
-		banks_take(&b, m);
+		banks_take(&b, m, 0);
 	else
 		column_take(&count, m);
 	_mm512_mask_storeu_epi32(g.x, (__mmask16)((1u << states) - 1), x);
@@ -364,7 +363,7 @@ tcq_get_from(struct kern_tcq *m, struct kern_ecq_get *from, uint16_t *code,
 	__m512i x = spread(_mm512_maskz_loadu_epi32(
 	    (__mmask16)((1u << states) - 1), from->x), states, 0);
 	const __m512i one = _mm512_set1_epi32(1);
-	struct tcq_banks b = { { { 0 } } };
+	struct banks b = { { { 0 } } };
 	struct kern_ecq_get g = *from;
 	__m512i s = _mm512_setzero_si512(), odd;
 	__m256i state = tcq_states(m), c;
@@ -393,9 +392,9 @@ tcq_get_from(struct kern_tcq *m, struct kern_ecq_get *from, uint16_t *code,
 			done(&m->m.e, _mm512_min_epi32(_mm512_or_si512(s, odd),
 			    _mm512_set1_epi32(KERN_ECQ_CAP)));
 		}
-		(void)tcq_learn(&b, m, at);
+		(void)banks_learn(&b, &m->m, at, 1);
 	}
-	tcq_take(&b, m);
+	banks_take(&b, &m->m, 1);
 	tcq_keep(m, state);
 	_mm512_mask_storeu_epi32(g.x, (__mmask16)((1u << states) - 1), x);
 	*from = g;

@@ -300,12 +300,13 @@ kern_ecq_sort_wide(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size
 enum { BANKS = 4, BANK = KERN_ECQ_SYMBOLS * KERN_ECQ_WIDTH };
 
 struct banks {
-	/* 64 bytes more than needed: loads and stores of banks at the same offset of
-	 * different pages would collide */
-	uint32_t n[BANKS][BANK + 16];
+	/* for each quantiser of TCQ, or for ECQ.  64 bytes more than needed: loads and
+	 * stores of banks at the same offset of different pages would collide */
+	uint32_t n[BANKS][2 * BANK + 16];
 };
 
-/* Return the counter of each value of a chunk: symbol * KERN_ECQ_WIDTH + context. */
+/* Return the counter of each value of a chunk: symbol * KERN_ECQ_WIDTH + context, for TCQ
+ * plus BANK * quantiser. */
 WIDE_INLINE void
 banks_places(uint16_t at[KERN_ECQ_LANES], const uint16_t *code)
 {
@@ -321,38 +322,95 @@ banks_places(uint16_t at[KERN_ECQ_LANES], const uint16_t *code)
 	_mm256_storeu_si256((void *)at, _mm256_or_si256(v, c));
 }
 
-WIDE_INLINE void
-banks_count(struct banks *b, const uint16_t at[KERN_ECQ_LANES])
+/* Add the banks to the counts of m and, if `two' is 1, of the second quantiser, which
+ * follows m. Clear the banks. */
+static inline void
+banks_take(struct banks *b, struct kern_ecq *m, unsigned two)
 {
+	const size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH;
+	__m256i sum, *p;
+	unsigned u;
+	size_t i;
+	int j;
+
+	for (u = 0; u <= two; u++)
+		for (i = 0; i < n; i += 8) {
+			sum = _mm256_setzero_si256();
+#pragma GCC unroll 4
+			for (j = 0; j < BANKS; j++) {
+				p = (void *)(b->n[j] + (size_t)u * BANK + i);
+				sum = _mm256_add_epi32(sum, _mm256_loadu_si256(p));
+				_mm256_storeu_si256(p, _mm256_setzero_si256());
+			}
+			p = (void *)(m[u].count[0] + i);
+			_mm256_storeu_si256(p, _mm256_add_epi32(
+			    _mm256_loadu_si256(p), _mm256_mullo_epi32(sum,
+			    _mm256_set1_epi32(KERN_ECQ_STEP))));
+		}
+}
+
+/* Count a chunk's symbols. Return 1 if there are new tables. */
+WIDE_INLINE int
+banks_learn(struct banks *b, struct kern_ecq *m, const uint16_t at[KERN_ECQ_LANES],
+    unsigned two)
+{
+	unsigned u;
 	int j;
 
 #pragma GCC unroll 16
 	for (j = 0; j < KERN_ECQ_LANES; j++)
 		b->n[j % BANKS][at[j]]++;
+	m[two].chunks += two;
+	if (!kern_ecq_due(m))
+		return 0;
+	banks_take(b, m, two);
+	for (u = 0; u <= two; u++)
+		kern_ecq_change(m + u);
+	return 1;
 }
 
-/* Add the banks to the counts of m, whose symbols are top at most, and clear them. */
-static inline void
-banks_take(struct banks *b, struct kern_ecq *m)
+/* Compute the spans of all symbols. */
+WIDE_INLINE void
+banks_spans(const struct kern_ecq *m, uint32_t t[BANK])
 {
-	size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH, i;
-	uint32_t *count = m->count[0];
+	const size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH;
+	const uint16_t *from = m->first[0];	/* all rows, one after another */
+	__m256i first, next;
+	size_t i;
 
-	for (i = 0; i < n; i++) {
-		count[i] += KERN_ECQ_STEP * (b->n[0][i] + b->n[1][i] +
-		    b->n[2][i] + b->n[3][i]);
-		b->n[0][i] = b->n[1][i] = b->n[2][i] = b->n[3][i] = 0;
+	for (i = 0; i < n; i += 8) {
+		first = _mm256_cvtepu16_epi32(_mm_loadu_si128(
+		    (const void *)(from + i)));
+		next = _mm256_cvtepu16_epi32(_mm_loadu_si128(
+		    (const void *)(from + KERN_ECQ_WIDTH + i)));
+		next = _mm256_slli_epi32(_mm256_sub_epi32(next, first), 16);
+		_mm256_storeu_si256((void *)(t + i), _mm256_or_si256(first, next));
 	}
 }
 
-WIDE_INLINE int
-banks_learn(struct banks *b, struct kern_ecq *m)
+/* ecq_spans for chunks with several contexts, or tcq_spans. Return the number of values in
+ * whole chunks. */
+WIDE_INLINE size_t
+spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span,
+    unsigned two)
 {
-	if (!kern_ecq_due(m))
-		return 0;
-	banks_take(b, m);
-	kern_ecq_change(m);
-	return 1;
+	uint32_t t[2 * BANK];
+	struct banks b = { { { 0 } } };
+	uint16_t at[KERN_ECQ_LANES];
+	unsigned u;
+	size_t i, j;
+	int new = 1;
+
+	for (i = 0; i + KERN_ECQ_LANES <= n; i += KERN_ECQ_LANES) {
+		for (u = 0; new && u <= two; u++)
+			banks_spans(m + u, t + (size_t)u * BANK);
+		banks_places(at, code + i);
+		for (j = 0; j < KERN_ECQ_LANES; j++)
+			span[i + j] = t[at[j]];
+		new = banks_learn(&b, m, at, two);
+	}
+	banks_take(&b, m, two);
+	return i;
 }
 
 /* ---- plain bits ---- */

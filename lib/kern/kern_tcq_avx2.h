@@ -71,93 +71,11 @@ tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code)
 	return top > rest ? top : rest;
 }
 
-/* Banks like those of ECQ, for both quantisers; the highest bit of a code is the quantiser. */
-struct tcq_banks {
-	uint32_t n[BANKS][2 * BANK + 16];
-};
-
-WIDE_INLINE void
-tcq_take(struct tcq_banks *b, struct kern_tcq *m)
-{
-	const size_t n = (size_t)(m->m.top + 1) * KERN_ECQ_WIDTH;
-	uint32_t *count = m->m.count[0];
-	__m256i sum, *p;
-	size_t i;
-	int u, j;
-
-	for (u = 0; u < 2; u++, count = m->odd.count[0])
-		for (i = 0; i < n; i += 8) {
-			sum = _mm256_setzero_si256();
-#pragma GCC unroll 4
-			for (j = 0; j < BANKS; j++) {
-				p = (void *)(b->n[j] + (size_t)u * BANK + i);
-				sum = _mm256_add_epi32(sum, _mm256_loadu_si256(p));
-				_mm256_storeu_si256(p, _mm256_setzero_si256());
-			}
-			p = (void *)(count + i);
-			_mm256_storeu_si256(p, _mm256_add_epi32(
-			    _mm256_loadu_si256(p), _mm256_mullo_epi32(sum,
-			    _mm256_set1_epi32(KERN_ECQ_STEP))));
-		}
-}
-
-/* Count a chunk's symbols. Return 1 if there are new tables. */
-WIDE_INLINE int
-tcq_learn(struct tcq_banks *b, struct kern_tcq *m, const uint16_t at[KERN_ECQ_LANES])
-{
-	int j;
-
-#pragma GCC unroll 16
-	for (j = 0; j < KERN_ECQ_LANES; j++)
-		b->n[j % BANKS][at[j]]++;
-	m->odd.chunks++;
-	if (!kern_ecq_due(&m->m))
-		return 0;
-	tcq_take(b, m);
-	kern_ecq_change(&m->m);
-	kern_ecq_change(&m->odd);
-	return 1;
-}
-
-/* Compute the spans of all symbols of one quantiser. */
-WIDE_INLINE void
-tcq_table(const struct kern_ecq *m, uint32_t t[BANK])
-{
-	const size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH;
-	const uint16_t *from = m->first[0];	/* all rows, one after another */
-	__m256i first, next;
-	size_t i;
-
-	for (i = 0; i < n; i += 8) {
-		first = _mm256_cvtepu16_epi32(_mm_loadu_si128(
-		    (const void *)(from + i)));
-		next = _mm256_cvtepu16_epi32(_mm_loadu_si128(
-		    (const void *)(from + KERN_ECQ_WIDTH + i)));
-		next = _mm256_slli_epi32(_mm256_sub_epi32(next, first), 16);
-		_mm256_storeu_si256((void *)(t + i), _mm256_or_si256(first, next));
-	}
-}
-
 static inline void
 tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span)
 {
-	uint32_t t[2 * BANK];
-	struct tcq_banks b = { { { 0 } } };
-	uint16_t at[KERN_ECQ_LANES];
-	size_t i, j;
-	int new = 1;
+	size_t i = spans_above(&m->m, code, n, span, 1);
 
-	for (i = 0; i + KERN_ECQ_LANES <= n; i += KERN_ECQ_LANES) {
-		if (new) {
-			tcq_table(&m->m, t);
-			tcq_table(&m->odd, t + BANK);
-		}
-		banks_places(at, code + i);
-		for (j = 0; j < KERN_ECQ_LANES; j++)
-			span[i + j] = t[at[j]];
-		new = tcq_learn(&b, m, at);
-	}
-	tcq_take(&b, m);
 	kern_tcq_spans(m, code + i, n - i, span + i);
 }
 
