@@ -438,7 +438,7 @@ TEST(test_not_finite)
 			wrong += codec_parse(specs[i], &p, NULL) < 0 ||
 			    codec_encode_after(&p, &ctx, NULL, x, N,
 			    k < 3 ? &seen : NULL, &b, &param, NULL, &e) !=
-			    -ERR_DATA || e.kind != ERR_CORRUPT || b.n != 0;
+			    -ERR_DATA || e.kind != ERR_LIMIT || b.n != 0;
 		}
 		ok(wrong == 0, "%s: %s", specs[i], ERR_MSG(&e));
 	}
