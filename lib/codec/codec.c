@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/codec_impl.h"
 #include "kern/kern.h"
@@ -31,6 +32,26 @@ codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e)
 	if (arg != NULL)
 		return err_set(e, ERR_USAGE, "takes no argument");
 	return 0;
+}
+
+int
+codec_param_parse(const char *arg, struct codec_plan *plan, struct err *e)
+{
+	const struct codec_impl *c = codec_row(plan->codec);
+	float v = 0;
+	int r = arg_number(arg, c->min_param, c->max_param, &v, e);
+
+	plan->param = (uint8_t)v;
+	if (r == 0 && (float)plan->param != v)
+		return err_set(e, ERR_USAGE, "expected a whole number from %u to %u",
+		    c->min_param, c->max_param);
+	return r;
+}
+
+void
+codec_param_format(const struct codec_plan *plan, char buf[CODEC_ARG])
+{
+	arg_print((float)plan->param, buf);
 }
 
 const char *
@@ -184,8 +205,8 @@ codec_contracting(const struct codec_plan *plan)
 {
 	struct codec_plan p = *plan;
 
-	if (codec_row(plan->codec)->contract != NULL)
-		codec_row(plan->codec)->contract(&p);
+	if (codec_row(plan->codec)->unbiased)
+		p.arg = CODEC_LEAST;
 	return p;
 }
 

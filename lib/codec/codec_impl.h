@@ -5,6 +5,7 @@
 #ifndef ACE_CODEC_IMPL_H
 #define ACE_CODEC_IMPL_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,9 +64,6 @@ struct codec_impl {
 	 * tell, return 0. NULL: no body tells */
 	int (*turned)(struct codec_plan *plan, const unsigned char *body, size_t len);
 
-	/* make a plan of an unbiased codec contracting (codec_contracting) */
-	void (*contract)(struct codec_plan *plan);
-
 	/* ---- encoding and decoding ---- */
 	size_t (*bound)(const struct codec_plan *plan, size_t n);
 	/* size of the body of values that are not all 0; NULL if the bound is exact or
@@ -87,6 +85,8 @@ struct codec_impl {
 	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
 	    struct err *e);
 	uint8_t min_param, max_param;	/* other parameters are unsupported */
+	/* 1: unbiased; with the argument CODEC_LEAST contracting (codec_contracting) */
+	uint8_t unbiased;
 	uint8_t raw;		/* 1: accepts values that are not finite */
 	/* if not 0, encode chooses the parameter, at most this one */
 	uint8_t open;
@@ -122,6 +122,13 @@ int codec_list_room(struct codec_list *l, size_t k, struct err *e);
 
 /* The parse function of codecs without an argument. */
 int codec_no_arg(const char *arg, struct codec_plan *plan, struct err *e);
+/* The parse and format functions of codecs whose argument is the parameter byte. */
+int codec_param_parse(const char *arg, struct codec_plan *plan, struct err *e);
+void codec_param_format(const struct codec_plan *plan, char buf[CODEC_ARG]);
+
+/* Argument of a plan made by codec_contracting: use the scale with the least error. Streams
+ * cannot hold it. */
+#define CODEC_LEAST INFINITY
 
 #define CODEC_ROW(number, name, row) extern const struct codec_impl row;
 CODEC_TABLE(CODEC_ROW)

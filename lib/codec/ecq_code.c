@@ -16,12 +16,6 @@ struct work {
 	uint16_t *trial[KERN_ECQ_MODES];	/* `code' is one of them */
 };
 
-static inline uint32_t
-magnitude(int16_t q)
-{
-	return (uint32_t)(q < 0 ? -q : q);
-}
-
 /* ---- the mode ---- */
 
 enum {

@@ -61,6 +61,12 @@ int8_t ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j);
 void ecq_code_delta(const struct ecq_side *s, unsigned two,
     float of[2][ECQ_CENTROIDS + 1]);
 
+static inline uint32_t
+magnitude(int16_t q)
+{
+	return (uint32_t)(q < 0 ? -q : q);
+}
+
 /* Return the magnitude of level k of quantiser u. */
 static inline float
 ecq_code_value(uint32_t k, unsigned u, float of[2][ECQ_CENTROIDS + 1], float step,

@@ -25,32 +25,12 @@
 
 #include "base/err.h"
 #include "base/rng.h"
-#include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/codec_impl.h"
 #include "codec/levels.h"
 
 enum { MAX_RANK = 64, ROUNDS = 2, LANES = 16, MAX_E = 200 };
-
-static int
-parse(const char *arg, struct codec_plan *plan, struct err *e)
-{
-	int r = arg_number(arg, 1, MAX_RANK, &plan->arg, e);
-
-	if (r < 0)
-		return r;
-	if (plan->arg != floorf(plan->arg))
-		return err_set(e, ERR_USAGE, "expected a whole number from 1 to 64 as the rank");
-	plan->param = (uint8_t)plan->arg;
-	return 0;
-}
-
-static void
-format(const struct codec_plan *plan, char buf[CODEC_ARG])
-{
-	arg_print((float)plan->param, buf);
-}
 
 /* The matrix of a group of n values. */
 struct shape {
@@ -394,7 +374,8 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 }
 
 const struct codec_impl lowrank_codec = {
-	.name = "lowrank", .parse = parse, .format = format, .bound = bound,
+	.name = "lowrank", .parse = codec_param_parse,
+	.format = codec_param_format, .bound = bound,
 	.size = size, .encode = encode, .decode = decode, .min_param = 1,
 	.max_param = MAX_RANK, .after = 1, .fixed = 1, .estimate = estimated
 };

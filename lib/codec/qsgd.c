@@ -23,7 +23,6 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/rng.h"
-#include "codec/arg.h"
 #include "codec/codec.h"
 #include "codec/estimate.h"
 #include "codec/codec_impl.h"
@@ -36,32 +35,6 @@ enum { NOISE = 1024,	/* random numbers per batch */
 /* Argument of a plan made by codec_contracting: use the norm with the least error. Streams
  * cannot hold it. */
 #define MSE INFINITY
-
-static int
-parse(const char *arg, struct codec_plan *plan, struct err *e)
-{
-	float levels = 0;
-	int r = arg_number(arg, 1, MOST, &levels, e);
-
-	if (r < 0)
-		return r;
-	plan->param = (uint8_t)levels;
-	if ((float)plan->param != levels)
-		return err_set(e, ERR_USAGE, "expected a whole number of levels, 1 to 127");
-	return 0;
-}
-
-static void
-contract(struct codec_plan *plan)
-{
-	plan->arg = MSE;
-}
-
-static void
-format(const struct codec_plan *plan, char buf[CODEC_ARG])
-{
-	arg_print((float)plan->param, buf);
-}
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)
@@ -166,7 +139,7 @@ encode_codes(const struct codec_in *in, float norm, unsigned char *c, struct buf
 	unsigned char *p = out->p + out->n;
 
 	levels(in, c, 1 / (double)norm);
-	if (in->plan->arg == MSE)
+	if (in->plan->arg == CODEC_LEAST)
 		norm = least(in, c);
 	bytes_put_f32(p, &norm, 1);
 	out->n += 4;
@@ -276,8 +249,8 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 }
 
 const struct codec_impl qsgd_codec = {
-	.name = "qsgd", .parse = parse, .format = format,
-	.contract = contract, .bound = bound,
+	.name = "qsgd", .parse = codec_param_parse, .format = codec_param_format,
+	.unbiased = 1, .bound = bound,
 	.encode = encode, .decode = decode, .min_param = 1, .max_param = MOST, .gives_y = 1,
 	.estimate = estimated
 };

@@ -26,12 +26,6 @@ struct work {
 	int16_t *q;
 };
 
-static inline uint32_t
-magnitude(int16_t q)
-{
-	return (uint32_t)(q < 0 ? -q : q);
-}
-
 static inline unsigned
 center(uint32_t k)
 {
