@@ -18,6 +18,8 @@
 
 #define WIDE_INLINE static inline __attribute__((always_inline))
 
+struct kern_tcq;
+
 /* The kernels of kern_avx512.c; the others of that table are those of kern_avx2.c. */
 size_t kern_avx512_at_least(uint32_t *at, const float *x, size_t n, uint32_t t);
 int kern_avx512_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);
