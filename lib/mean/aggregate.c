@@ -85,10 +85,10 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		out->weight += s->weight * x->c.step.one[i].share;
 		if (out->samples + s->samples < s->samples ||
 		    out->contributors + s->contributors < s->contributors)
-			return gather_blame(x->g, i, err_set(e, ERR_DATA,
-			    "limit: the sum of %s bits with those of '%s'",
-			    out->samples + s->samples < s->samples ? "samples exceeds 64" :
-			    "contributors exceeds 32", shard_device(s)));
+			return gather_blame(x->g, i, err_set(e, ERR_DATA, "limit: '%s' "
+			    "states %llu samples and %lu contributors: their sums in a step "
+			    "must be below 2^64 and 2^32", shard_device(s),
+			    (unsigned long long)s->samples, (unsigned long)s->contributors));
 		out->samples += s->samples;
 		out->contributors += s->contributors;
 		if (s->base_version < out->base_version)
@@ -133,8 +133,8 @@ aggregate_tell_differs(struct aggregate *x, size_t i)
 	if (x->differs == x->span->tensor + 1)
 		return;
 	cli_say(x->o->f->cli, x->said, "step %llu: tensor '%s' is %s, which cannot "
-	    "be averaged, and differs in the shard of '%s': keeping the first "
-	    "shard's values", (unsigned long long)s->step, x->tensor->name,
+	    "be averaged, and differs in the shard of '%s': keeping the values of "
+	    "the first shard that sent any", (unsigned long long)s->step, x->tensor->name,
 	    schema_dtype_name(x->tensor->dtype), shard_device(s));
 	x->differs = x->span->tensor + 1;
 	x->said = 1;
@@ -257,8 +257,10 @@ aggregate_put_group(struct aggregate *x, struct err *e)
 	    x->total);
 	/* cannot happen with shards that a spool admits (LIMITS_WEIGHT_MOST, spool/limits.h) */
 	if (y == NULL)
-		return err_set(e, ERR_DATA, "limit: the sum of tensor '%s' "
-		    "exceeds the range of f32", x->tensor->name);
+		return err_set(e, ERR_DATA, "limit: step %llu: the %s of tensor "
+		    "'%s' exceeds the range of f32, 3.4e38",
+		    (unsigned long long)x->g->in[0].s->head.step,
+		    x->o->sum ? "sum" : "average", x->tensor->name);
 	if (robust_centered(q))
 		center_make(&x->c.center, x->span->first, y, x->span->n);
 	return aggregate_write(x, y, e);
@@ -357,8 +359,9 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 
 	if ((size_t)snprintf(device, sizeof(device), "%s.%zu", x->o->device,
 	    c) >= sizeof(device))
-		return err_set(e, ERR_USAGE, "--device is too long: with the suffix of a "
-		    "cluster, expected at most %d bytes", SHARD_NAME);
+		return err_set(e, ERR_USAGE, "--device has %zu bytes: with '.%zu', the "
+		    "suffix of a cluster, expected at most %d", strlen(x->o->device), c,
+		    SHARD_NAME);
 	contrib_cluster(&x->c, c);
 	shard_init(&s);
 	r = aggregate_put_step(x, &s, device, e);
@@ -376,22 +379,26 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 	size_t i;
 
 	if (t->f != q->f)
-		cli_say(x->o->f->cli, 0, "step %llu: too few shards remain for rule "
-		    "'%s': it is used with F = %zu",
-		    (unsigned long long)x->g->in[0].s->head.step, x->o->who.rule_text, t->f);
+		cli_say(x->o->f->cli, 0, "step %llu: fewer shards remain than the %zu "
+		    "that rule '%s' needs: the step is averaged with F = %zu",
+		    (unsigned long long)x->g->in[0].s->head.step, 2 * q->f + 1,
+		    x->o->who.rule_text, t->f);
 
 	for (i = 0; i < x->g->n; i++) {
 		const struct robust_one *one = &x->c.step.one[i];
 		const struct shard *from = &x->g->in[i].s->head;
 
 		if (one->fate != ROBUST_COUNTS)
-			cli_say(x->o->f->cli, 1, "step %llu: '%s' %s: %s, norm %g",
-			    (unsigned long long)from->step, shard_device(from),
-			    one->fate == ROBUST_CLIPPED ? "cut" : "left out",
-			    robust_why(one->fate), sqrt(one->norm2));
+			cli_say(x->o->f->cli, 1, "step %llu: '%s' is %s by rule '%s' (%s): "
+			    "norm %g, median norm %g", (unsigned long long)from->step,
+			    shard_device(from),
+			    one->fate == ROBUST_CLIPPED ? "clipped" : "left out",
+			    x->o->who.rule_text, robust_why(one->fate), sqrt(one->norm2),
+			    t->median);
 	}
 	if (clusters != NULL)
-		cli_say(x->o->f->cli, 1, "clusters: %s", clusters);
+		cli_say(x->o->f->cli, 1, "step %llu: clusters %s",
+		    (unsigned long long)x->g->in[0].s->head.step, clusters);
 }
 
 static int
@@ -452,10 +459,10 @@ aggregate_parts(struct aggregate *x, struct err *e)
 
 	if (whole && bytes > memlimit_limit() / 2)
 		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards in "
-		    "memory: %zu shards take %llu MiB, but the limit is %llu MiB "
-		    "(RLIMIT_AS, memory.max)", x->o->who.rule_text, n,
-		    (unsigned long long)(bytes >> 20),
-		    (unsigned long long)(memlimit_limit() >> 20));
+		    "memory: %zu shards take %llu MiB, expected at most %llu MiB, half of "
+		    "the memory limit (ulimit -v and -d, memory.max, physical memory)",
+		    x->o->who.rule_text, n, (unsigned long long)(bytes >> 20),
+		    (unsigned long long)(memlimit_limit() >> 21));
 	if (want <= x->many)
 		return 0;
 	aggregate_no_parts(x);
@@ -548,8 +555,8 @@ aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 		err_clear(&bad);
 	}
 	if (r == 0 && paths->n == 0)
-		cli_say(x->o->f->cli, 0, "step %llu has no average: too few shards "
-		    "remain", (unsigned long long)x->step);
+		cli_say(x->o->f->cli, 0, "step %llu has no average: each of its shards is "
+		    "excluded or waits for the next average", (unsigned long long)x->step);
 	return r < 0 ? r : closing_done(steps, e);
 }
 

@@ -204,7 +204,8 @@ center_model(struct center *p, const struct shard *sh, const struct schema *sc,
 	p->made = p->values + n;
 	if (p->dir.dir != NULL && (r = center_load(p, sh, sc, e)) < 0) {
 		p->bad = 1;
-		return r;
+		return r != -ERR_DATA ? r : err_after(e, r, " (remove past.0 and past.1 in "
+		    "'%.80s': then the rule begins anew)", p->dir.dir);
 	}
 	return p->last.n != 0 || center_more(&p->last, e) != NULL ? 0 : -ERR_SYS;
 }

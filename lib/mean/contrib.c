@@ -47,17 +47,20 @@ int
 contrib_finite(struct contrib *c, size_t i, const struct schema_span *span,
     const float *v, struct err *e)
 {
+	size_t at;
+
 	if (c->kern->max_bits(v, span->n) < 0x7f800000)
 		return 0;
 	if (c->o->rule.finite) {
 		c->step.one[i].nonfinite = 1;
 		return 0;
 	}
+	at = kern_first_nonfinite(v, span->n);
 	return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite value in tensor "
-	    "'%s' at index %llu from '%s' (--rule finite leaves its shard out)",
-	    c->g->schema.t[span->tensor].name, (unsigned long long)
-	    (span->offset + kern_first_nonfinite(v, span->n)),
-	    shard_device(&c->g->in[i].s->head)));
+	    "'%s' at index %llu from '%s': %g (add finite to --rule, unless it is sum, to "
+	    "leave such shards out)", c->g->schema.t[span->tensor].name,
+	    (unsigned long long)(span->offset + at), shard_device(&c->g->in[i].s->head),
+	    (double)v[at]));
 }
 
 /* ---- the first look ---- */
@@ -241,7 +244,9 @@ contrib_look(struct contrib *c, struct shard *out, struct err *e)
 		if (s->kind == SHARD_SUM)
 			r = gather_blame(c->g, i, err_set(e, ERR_REFUSED,
 			    "the shard of '%s' has kind sum, expected "
-			    "gradient, delta or mean", shard_device(s)));
+			    "gradient, delta or mean for %s%s", shard_device(s),
+			    c->o->theta >= 0 ? "--cluster" : "rule ",
+			    c->o->theta >= 0 ? "" : c->o->rule_text));
 	}
 	if (r == 0 && robust_centered(&c->o->rule))
 		r = center_begin(&c->center, &c->g->in[0].s->head, &c->g->schema, n, e);

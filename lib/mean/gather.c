@@ -472,8 +472,9 @@ gather_advance(struct gather *g, struct err *e)
 			return gather_blame_input(g, i, k);
 	}
 	return ended == 0 ? 1 : ended == g->ninput ? 0 : err_set(e, ERR_REFUSED,
-	    "'%s' has fewer steps than %zu of the %zu inputs", g->input[first].path,
-	    g->ninput - ended, g->ninput);
+	    "'%s' has fewer steps than %zu of the %zu inputs: it ends after %llu",
+	    g->input[first].path, g->ninput - ended, g->ninput,
+	    (unsigned long long)g->input[first].done);
 }
 
 /* ---- the contributions to a step ---- */
@@ -659,9 +660,9 @@ gather_sum(const struct gather *g, struct gather_in *in, uint32_t group,
 		sent |= p->x != NULL;
 	}
 	p->x = sent ? robust_sum_round(&p->sum, 1) : NULL;
-	return !sent || p->x != NULL ? 0 : err_set(e, ERR_REFUSED, "the sum of "
-	    "tensor '%s' of '%s' exceeds the range of f32", t->name,
-	    shard_device(&in->s->head));
+	return !sent || p->x != NULL ? 0 : err_set(e, ERR_REFUSED, "the sum of the %zu "
+	    "shards of '%s' exceeds the range of f32, 3.4e38, in tensor '%s'", in->n,
+	    shard_device(&in->s->head), t->name);
 }
 
 int
@@ -692,9 +693,10 @@ gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e)
 	}
 	for (s = g->shard; s < g->shard + g->nshard; s++)
 		if (s->decoded == s->n && s->found != s->nonzero)
-			return gather_blame_input(g, s->input, err_set(e, ERR_DATA,
-			    "corrupt: the count of nonzero values of '%s' does not "
-			    "match its values", shard_device(&s->head)));
+			return gather_blame_input(g, s->input, err_file(e, err_set(e, ERR_DATA,
+			    "corrupt: the shard of '%s' states %llu nonzero values, but has %llu",
+			    shard_device(&s->head), (unsigned long long)s->nonzero,
+			    (unsigned long long)s->found), g->input[s->input].path));
 	return 0;
 }
 
@@ -775,7 +777,7 @@ gather_twice_in(struct gather *g, const struct gather_name *p, size_t n, struct 
 	while (p->i == worst || strcmp(p->name, s[worst].name) != 0)
 		p++;
 	k = gather_blame(g, worst, err_set(e, ERR_REFUSED, "'%.80s' would count "
-	    "twice: it contributed to '%.80s' and to '%.80s'", p->name,
+	    "twice, in the shards of '%.80s' and of '%.80s'", p->name,
 	    shard_device(&g->in[p->i].s->head), shard_device(&g->in[worst].s->head)));
 	alloc_free(s);
 	return k;

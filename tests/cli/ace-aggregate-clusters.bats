@@ -34,7 +34,7 @@ clusters() {
 
 @test "similar devices are put into one cluster, whatever their order" {
 	six
-	notes 'clusters: ' ace-aggregate -v --omit provenance --cluster 0.7 a b c d e f
+	notes 'step 7: clusters ' ace-aggregate -v --omit provenance --cluster 0.7 a b c d e f
 	clusters out >got
 	printf '%s\n' a,c,f b,e d | cmp - got
 	mv out one
@@ -92,7 +92,7 @@ clusters() {
 	exits 2 ace-aggregate --cluster nan a b
 	exits 2 ace-aggregate --cluster 0.7:offset a b
 	exits 2 ace-aggregate -d "$(printf '%0255d' 7)" --cluster 0.7:mean a b
-	says '--device is too long: with the suffix of a cluster'
+	says "--device has 255 bytes: with '.0', the suffix of a cluster, expected at most 255"
 	ace-aggregate --rule sum a b >sum
 	exits 5 ace-aggregate --cluster 0.7 sum c
 }

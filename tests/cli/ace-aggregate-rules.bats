@@ -45,7 +45,7 @@ values() {
 @test "clip shortens large shards and names their devices" {
 	device a 3 4
 	device b 30 40
-	notes "step 1: 'b' cut: clipped, norm 50$" ace-aggregate -v --rule clip:5 a b
+	notes "step 1: 'b' is clipped by rule 'clip:5' .*norm 50, median norm 5$" ace-aggregate -v --rule clip:5 a b
 	[ "$(values)" = "3 4" ]
 	[ "$(field clipped out)" = b:clipped ]
 	[ "$(field rule out)" = clip:5 ]
@@ -83,7 +83,7 @@ values() {
 	exits 0 ace-aggregate a b c d
 	values >want
 	exits 0 ace-aggregate -v --rule norm-ratio:10 a z b c d
-	says "step 1: 'z' left out: norm-ratio, norm 9273"
+	says "step 1: 'z' is left out by rule '.*' .norm-ratio.: norm 9273"
 	[ "$(values)" = "$(cat want)" ]
 	[ "$(field contributors out)" = a,b,c,d ]
 	[ "$(field left-out out)" = z:norm-ratio ]
@@ -127,7 +127,7 @@ values() {
 	mkshards -d c -k nan >c
 	exits 0 ace-aggregate a b
 	raw out >want
-	notes "'c' left out: nonfinite" ace-aggregate --rule finite -v a b c
+	notes "'c' is left out by rule 'finite' .nonfinite." ace-aggregate --rule finite -v a b c
 	[ "$(field left-out out)" = c:nonfinite ]
 	raw out >got
 	same got want
@@ -228,7 +228,7 @@ values() {
 	done
 	exits 2 ace-aggregate --rule clip:1:senders a b
 	ace-aggregate --rule sum -d s a b >s
-	refuses 5 "'s' has kind sum, expected gradient, delta or mean" ace-aggregate --rule norm-ratio:10 c s
+	refuses 5 "'s' has kind sum, expected gradient, delta or mean for rule norm-ratio:10" ace-aggregate --rule norm-ratio:10 c s
 }
 
 # growing NAME VALUE...: write shards of steps 0, 1, ..., each of one value
@@ -262,7 +262,7 @@ steps() {
 	# 2.37 from the centers and a's are 1.42, so c is clipped again
 	exits 0 ace-aggregate -v --rule center:1 a b c
 	[ "$(steps)" = "1 2.11111 2.88031" ]
-	says "step 1: 'c' cut: clipped, norm 30$"
+	says "step 1: 'c' is clipped by rule 'center:1' .*norm 30, "
 	[ "$(field clipped out | paste -sd' ')" = "c:clipped c:clipped" ]
 	# without a bad device, the mean
 	growing c 3 3 3
@@ -284,7 +284,7 @@ steps() {
 	device c nan
 	exits 0 ace-aggregate -v --tolerate 1 a b c
 	[ "$(values)" = 3 ]
-	says "'c' left out: nonfinite"
+	says "'c' is left out by rule '.*' .nonfinite."
 	exits 5 ace-aggregate --tolerate 1 a b
 	says 'center:1 needs at least 3 contributions, found 2'
 	exits 2 ace-aggregate --tolerate 1 --devices 2 a b
@@ -344,7 +344,7 @@ steps() {
 	for f in spool/past.?; do
 		flip "$f" 300
 	done
-	refuses 3 'corrupt: .*past' "${agg[@]}" --rounds 1
+	refuses 3 'corrupt: .*remove past.0 and past.1 in .spool.: then' "${agg[@]}" --rounds 1
 	# a file without the devices is refused, too
 	rm -r spool
 	cp -r fourth spool
@@ -367,7 +367,7 @@ steps() {
 		[[ "$(field left-out out)" = *loud:norm-ratio* ]]
 	done
 	exits 0 ace-aggregate --rule norm-ratio:2,trim:1 e1 e2 loud
-	says "too few shards remain for rule 'norm-ratio:2,trim:1': it is used with F = 0$"
+	says "fewer shards remain than the 3 that rule 'norm-ratio:2,trim:1' needs: the step is averaged with F = 0$"
 	# too few contributions even if none is left out
 	exits 5 ace-aggregate --rule norm-ratio:2,trim:2 e1 e2 e3 loud
 }
@@ -380,12 +380,12 @@ steps() {
 	exits 0 ace-aggregate -d relay1 --rule sum -o one edge1 evil
 	exits 0 ace-aggregate -d relay2 --rule sum -o two evil edge3
 	exits 5 ace-aggregate one two
-	says "'evil' would count twice: it contributed to 'relay[12]' and to 'relay[12]'"
+	says "'evil' would count twice, in the shards of 'relay[12]' and of 'relay[12]'"
 	exits 5 ace-aggregate one edge1
-	says "'edge1' would count twice: it contributed to '.*' and to '.*'"
+	says "'edge1' would count twice, in the shards of '.*' and of '.*'"
 	cat one two | ace-recv --spool spool >/dev/null
 	exits 0 ace-aggregate --spool spool --rounds 1 --devices 2 --quorum 1
-	says "1 of 2 shards are excluded: 'evil' would count twice: it contributed to 'relay[12]' and to"
+	says "1 of 2 shards are excluded: 'evil' would count twice, in the shards of 'relay[12]' and of"
 	ace-inspect list out | grep -q "^contributors  2$"
 	# a device that claims the contributions of others excludes nobody, whatever its name
 	for d in edge1 edge2 edge3; do
@@ -397,7 +397,7 @@ steps() {
 			mkshards -d $e
 		done | cat claims - | ace-recv --spool spool$d >/dev/null
 		exits 0 ace-aggregate --spool spool$d --rounds 1 --devices 4
-		says "^ace-aggregate: step [0-9]+: 1 of 4 shards are excluded: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
+		says "^ace-aggregate: step [0-9]+: 1 of 4 shards are excluded: 'edge1' would count twice, in the shards of 'edge1' and of '$d'"
 		[ "$(grep -c excluded err)" -eq 1 ]
 		ace-inspect list out | grep -q "^contributors  3$"
 	done
@@ -405,12 +405,12 @@ steps() {
 	for d in a m z 0 1 2; do
 		exits 0 ace-aggregate -d $d -o claims asedge1
 		exits 5 ace-aggregate claims edge1
-		says "'edge1' would count twice: it contributed to 'edge1' and to '$d'"
+		says "'edge1' would count twice, in the shards of 'edge1' and of '$d'"
 		exits 5 ace-aggregate claims edge3 edge1
-		says "'edge1' would count twice: it contributed to 'edge1' and to '$d'"
+		says "'edge1' would count twice, in the shards of 'edge1' and of '$d'"
 		cat claims edge1 | ace-recv --spool one$d >/dev/null
 		exits 0 ace-aggregate --spool one$d --rounds 1 --devices 2
-		says "^ace-aggregate: step [0-9]+: 1 of 2 shards are excluded: 'edge1' would count twice: it contributed to 'edge1' and to '$d'"
+		says "^ace-aggregate: step [0-9]+: 1 of 2 shards are excluded: 'edge1' would count twice, in the shards of 'edge1' and of '$d'"
 		ace-inspect diff out edge1
 	done
 	# nor a whole relay: the aggregate of fewer devices is left out
@@ -418,5 +418,5 @@ steps() {
 	exits 0 ace-aggregate -d relay -o group edge1 edge3
 	cat alone group | ace-recv --spool both >/dev/null
 	exits 0 ace-aggregate --spool both --rounds 1 --devices 2 --quorum 1
-	says "'edge1' would count twice: it contributed to 'relay' and to 'a'"
+	says "'edge1' would count twice, in the shards of 'relay' and of 'a'"
 }

@@ -228,8 +228,8 @@ cuts.seconds=1" >in
 	local i what=("-w 1.7e308" "-H samples=18446744073709551615"
 	    "-H contributors=4294967295")
 	local why=("limit: weight 1.7e\\+308 of 'evil[12]' makes the sum of weights infinite"
-	    "limit: the sum of samples exceeds 64 bits"
-	    "limit: the sum of contributors exceeds 32 bits")
+	    "limit: 'evil[12]' states 18446744073709551615 samples"
+	    "limit: 'evil[12]' states .* and 4294967295 contributors")
 	for i in 0 1 2; do
 		for d in edge1 edge2 evil1 evil2; do shard $i $d; done >all
 		exits 0 ace-recv --spool spool --sync none all
