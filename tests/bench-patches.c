@@ -3,12 +3,11 @@
  *
  *   bench-patches train SEED DIR TEXT     train with the example trainer and write to
  *       DIR: old, and new0 to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5,
- *       4 of 3e-6 and 8 of 1e-5.  All are bf16; f32-... are the same models before
- *       they were rounded, for bench-patches-quantise.py
+ *       4 of 3e-6 and 8 of 1e-5.  All are bf16
  *   bench-patches synthetic RATE N DIR    N weights, before and after a step like Adam's
- *   bench-patches beside OLD NEW SIZE XOR    write the exclusive or of the values, which
- *       have SIZE bytes, to XOR; print the percentage that changed, and the bytes if each
- *       change takes an index of 4 bytes and the value
+ *   bench-patches beside OLD NEW XOR    write the exclusive or of the values, which are
+ *       bf16, to XOR; print the percentage that changed, and the bytes if each change
+ *       takes an index of 4 bytes and the value
  *   bench-patches coder OLD NEW    for bf16 models, print the times of a copy, a hash
  *       and the coder, and the least time of a patch: the coder, 2 copies and 2 hashes (3
  *       and 3 to apply)
@@ -49,49 +48,38 @@ bf16(float x)
 	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* Write weights as a safetensors file, in values of 2 bytes (bf16) or 4 (f32). */
+/* Write a model's weights in bf16 as a safetensors file. */
 static void
 put(const char *dir, const char *name, const struct tensor *t, size_t n,
-    const float *theta, size_t size)
+    const float *theta)
 {
 	char *text = room(300 * n + 2), path[4096];
 	unsigned char head[8], *p;
 	size_t i, k, at = 0, len = 0;
 	FILE *f;
 
-	for (i = 0; i < n; at += size * t[i++].n)
-		len += (size_t)sprintf(text + len, "%s\"%s\":{\"dtype\":\"%s\","
+	for (i = 0; i < n; at += 2 * t[i++].n)
+		len += (size_t)sprintf(text + len, "%s\"%s\":{\"dtype\":\"BF16\","
 		    "\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}", i > 0 ? "," :
-		    "{", t[i].name, size == 2 ? "BF16" : "F32", t[i].ndim > 1 ?
-		    t[i].dim[0] : 1, t[i].ndim > 1 ? t[i].dim[1] : t[i].n, at,
-		    at + size * t[i].n);
+		    "{", t[i].name, t[i].ndim > 1 ? t[i].dim[0] : 1,
+		    t[i].ndim > 1 ? t[i].dim[1] : t[i].n, at, at + 2 * t[i].n);
 	text[len++] = '}';
 	bytes_set64(head, len);
-	(void)snprintf(path, sizeof(path), "%s/%s%s", dir, size == 2 ? "" : "f32-", name);
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
 	if ((f = fopen(path, "wb")) == NULL || fwrite(head, 1, 8, f) != 8 ||
 	    fwrite(text, 1, len, f) != len)
 		fail(path);
 	for (i = 0; i < n; i++) {
-		p = room(size * t[i].n);
+		p = room(2 * t[i].n);
 		for (k = 0; k < t[i].n; k++)
-			if (size == 2)
-				bytes_set16(p + 2 * k, bf16(theta[t[i].at + k]));
-			else
-				bytes_set32(p + 4 * k, bytes_u32(theta[t[i].at + k]));
-		if (fwrite(p, size, t[i].n, f) != t[i].n)
+			bytes_set16(p + 2 * k, bf16(theta[t[i].at + k]));
+		if (fwrite(p, 2, t[i].n, f) != t[i].n)
 			fail(path);
 		free(p);
 	}
 	if (fclose(f) != 0)
 		fail(path);
 	free(text);
-}
-
-static void
-put_both(const char *dir, const char *name, const struct model *m)
-{
-	put(dir, name, m->tensor, m->ntensors, m->theta, 2);
-	put(dir, name, m->tensor, m->ntensors, m->theta, 4);
 }
 
 /* ---- trained ---- */
@@ -145,7 +133,7 @@ train(uint64_t seed, const char *dir, char *text)
 	model_init(t.m, seed);
 	steps(&t, 3e-3, 150);
 	steps(&t, 1e-5, 20);
-	put_both(dir, "old", t.m);
+	put(dir, "old", t.m->tensor, t.m->ntensors, t.m->theta);
 	live[0] = t.m->theta;
 	live[1] = t.o->m;
 	live[2] = t.o->v;
@@ -162,7 +150,7 @@ train(uint64_t seed, const char *dir, char *text)
 		t.step = was;
 		steps(&t, later[i].rate, later[i].steps);
 		(void)snprintf(name, sizeof(name), "new%zu", i);
-		put_both(dir, name, t.m);
+		put(dir, name, t.m->tensor, t.m->ntensors, t.m->theta);
 	}
 	for (k = 0; k < 3; k++)
 		free(kept[k]);
@@ -187,12 +175,12 @@ synthetic(double rate, size_t n, const char *dir)
 		pair(1, (uint32_t)i, &a, &b, &u);
 		x[i] = (float)(0.02 * a);
 	}
-	put(dir, "old", &t, 1, x, 2);
+	put(dir, "old", &t, 1, x);
 	for (i = 0; i < n; i++) {
 		pair(1, (uint32_t)i, &a, &b, &u);
 		x[i] -= (float)(rate * fmax(-1, fmin(1, b)));
 	}
-	put(dir, "new", &t, 1, x, 2);
+	put(dir, "new", &t, 1, x);
 	free(x);
 }
 
@@ -221,7 +209,7 @@ values(const char *path, size_t *n)
 }
 
 static void
-beside(const char *old, const char *new, size_t size, const char *out)
+beside(const char *old, const char *new, const char *out)
 {
 	size_t n, m, i, k = 0;
 	unsigned char *a = values(old, &n), *b = values(new, &m);
@@ -229,14 +217,13 @@ beside(const char *old, const char *new, size_t size, const char *out)
 
 	if (f == NULL || n != m)
 		fail(out);
-	for (i = 0; i + size <= n; i += size)
-		k += memcmp(a + i, b + i, size) != 0;
+	for (i = 0; i + 2 <= n; i += 2)
+		k += memcmp(a + i, b + i, 2) != 0;
 	for (i = 0; i < n; i++)
 		a[i] ^= b[i];
 	if (fwrite(a, 1, n, f) != n || fclose(f) != 0)
 		fail(out);
-	(void)printf("%.3g %zu\n", 100.0 * (double)k * (double)size / (double)n,
-	    k * (4 + size));
+	(void)printf("%.3g %zu\n", 200.0 * (double)k / (double)n, k * 6);
 	free(a);
 	free(b);
 }
@@ -286,8 +273,8 @@ main(int argc, char **argv)
 		train(strtoull(argv[2], NULL, 10), argv[3], argv[4]);
 	else if (argc == 5 && strcmp(argv[1], "synthetic") == 0)
 		synthetic(atof(argv[2]), strtoull(argv[3], NULL, 10), argv[4]);
-	else if (argc == 6 && strcmp(argv[1], "beside") == 0)
-		beside(argv[2], argv[3], strtoull(argv[4], NULL, 10), argv[5]);
+	else if (argc == 5 && strcmp(argv[1], "beside") == 0)
+		beside(argv[2], argv[3], argv[4]);
 	else if (argc == 4 && strcmp(argv[1], "coder") == 0)
 		coder(argv[2], argv[3]);
 	else
