@@ -44,8 +44,8 @@ alloc_keep(void)
 #endif
 }
 
-/* Fuzzing sets ALLOC_MOST: no input of a few kilobytes may make us ask for more.  This does
- * not apply to libraries, which allocate the size that a head claims without using it. */
+/* Abort if bytes exceeds ALLOC_MOST, which only fuzzing defines: an input of a few kilobytes
+ * must not need more.  Libraries do not call this: they allocate any size a header states. */
 static void
 alloc_modest(size_t bytes)
 {

@@ -14,12 +14,12 @@ void alloc_starve(long left);
  * the work on them. */
 void alloc_keep(void);
 
-/* Announce that some megabytes will be allocated in pieces: put these into large pages
- * if the system has them. Call once. */
+/* Put the next 8 MiB of small allocations into large pages, if the system has them. Call it
+ * once. */
 void alloc_expect(void);
 
-/* Return n * size zeroed bytes, checked for overflow; n * size may be 0. Return NULL with
- * ERR_SYS if there is no memory. */
+/* Return n * size zeroed bytes, to be freed by alloc_free; n * size may be 0. Return NULL
+ * with ERR_SYS if n * size overflows or there is no memory. */
 void *alloc_get(size_t n, size_t size, struct err *e);
 
 /* Like alloc_get without zeroing, for memory that will be completely overwritten: zeroing

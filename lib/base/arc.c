@@ -18,7 +18,7 @@ enum {
 	ARC_BLOCK = 64 * 1024,
 	ARC_TAR = 512,		/* a tar ends with at least this many zeros */
 	ARC_FREE = 1 << 28,	/* unpacked bytes that are always allowed */
-	/* a higher compression ratio is a bomb; zeros: xz 7000, gzip 1000 */
+	/* higher compression ratios are refused; zeros have 7000 in xz, 1000 in gzip */
 	ARC_RATIO = 4000,
 	ARC_AHEAD = 1 << 24	/* limit on bytes read without output */
 };
@@ -111,8 +111,8 @@ arc_free(struct arc *a)
 
 /* ---- reading ---- */
 
-/* libarchive keeps a whole head in memory until its end, and the name in a gzip file
- * may have any length. */
+/* Refuse a header above ARC_AHEAD bytes. libarchive keeps the whole header in memory, and
+ * the file name in a gzip header may have any length. */
 static int
 arc_in_ahead(struct arc *a, size_t got)
 {
@@ -124,8 +124,8 @@ arc_in_ahead(struct arc *a, size_t got)
 	    "of compressed file %s exceeds %d bytes: unpack it first", a->what, ARC_AHEAD);
 }
 
-/* Used instead of libarchive's reader of descriptors, which would report a failed read
- * as a truncated archive. */
+/* Read input for libarchive, whose own reader of descriptors would report a failed read as
+ * a truncated archive. */
 static la_ssize_t
 arc_in_read(struct archive *la, void *arg, const void **p)
 {
@@ -186,7 +186,7 @@ arc_fail(const struct arc *a, const char *what, struct err *e)
 	return err_set(e, ERR_DATA, "%s: %s: %s", kind, what, why);
 }
 
-/* Enable the formats that libarchive reads without help; for others it would start programs. */
+/* Enable tar, zip and single packed files. Return 1, or 0 if libarchive fails. */
 static int
 arc_formats(struct archive *la)
 {
@@ -204,9 +204,9 @@ arc_filters(struct archive *la)
 	    archive_read_support_filter_lz4(la) == ARCHIVE_OK;
 }
 
-/* libarchive would look for packed files inside packed files, and read a gzip head,
- * possibly packed a thousandfold, into memory. So allow gzip only as the outermost
- * filter. */
+/* Enable formats and filters. Allow gzip only as the outermost filter: libarchive also
+ * unpacks packed files inside packed files, and it reads a whole gzip header into memory,
+ * which an outer filter may have compressed a thousandfold. */
 static int
 arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
 {
@@ -284,8 +284,8 @@ arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e)
 }
 
 /* Check the end of the archive. libarchive accepts a tar that was cut between two
- * entries and has no final zeros; it also accepts anything that is not another member's
- * head after a gzip member. */
+ * entries and has no final zeros. After a gzip member it also accepts any bytes that do
+ * not begin another member. */
 static int
 arc_whole(const struct arc *a, struct err *e)
 {

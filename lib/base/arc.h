@@ -1,8 +1,7 @@
 /*
  * Read and write archives entry by entry: zip, and tar packed with gzip, bzip2, xz, zstd
  * or lz4. Read single packed files. Only arc.c includes libarchive. Nothing is unpacked into
- * a folder. Functions return 0 or -ERR_x unless
- * stated otherwise.
+ * a folder. Functions return 0 or -ERR_x unless stated otherwise.
  */
 #ifndef ACE_ARC_H
 #define ACE_ARC_H
@@ -26,8 +25,8 @@ struct arc_entry {
 	int second;
 };
 
-/* Open the archive in io, which stays the caller's. If io can seek, a zip is read by its
- * directory. ARC_ZIP: accept only a zip in seekable io. */
+/* Open the archive in io, which the caller frees after arc_free. ARC_ANY: recognise the
+ * format. ARC_ZIP: accept only a zip in io that can seek, and read it by its directory. */
 enum arc_how { ARC_ANY, ARC_ZIP };
 int arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e);
 /* Return 1 and the next entry, 0 at the end. */
@@ -43,11 +42,11 @@ int arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e);
 int arc_verify(struct arc *a, struct err *e);
 void arc_free(struct arc *a);
 
-/* Return 1 if the name begins with a slash or has a part "..", or the same with \. */
+/* Return 1 if the name begins with / or \, or if one of its parts between them is "..". */
 int arc_leaves(const char *name);
 
-/* Write an archive into io, which stays the caller's. Time, owner and mode of entries
- * are constants, so that equal entries give equal bytes. */
+/* Write an archive into io, which the caller commits and frees. Time, owner and mode of
+ * entries are constants, so that equal entries give equal bytes. */
 struct arc_opts {
 	const char *format;	/* libarchive's name: "zip", "pax" */
 	const char *filter;	/* "gzip", "zstd"; NULL: none */

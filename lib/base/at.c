@@ -25,7 +25,7 @@ at_drop(struct at *a)
 }
 
 /* Return the longest registered folder that is the beginning of path, and set *len to its
- * length. For a path in a state inside a spool, that is the state. */
+ * length. If a state directory is inside a spool, its paths belong to the state directory. */
 static const struct at *
 at_find(const char *path, size_t *len)
 {

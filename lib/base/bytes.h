@@ -125,7 +125,7 @@ uint32_t bytes_next32(struct bytes *b);
 uint64_t bytes_next64(struct bytes *b);
 double bytes_f64(struct bytes *b);
 uint64_t bytes_varint(struct bytes *b);	/* reads LEB128, shortest form only */
-int bytes_zero(struct bytes *b, size_t n);	/* 1 if n zero bytes follow */
+int bytes_zero(struct bytes *b, size_t n);	/* takes n bytes; 1: all are 0 */
 
 /* Write v in at most 10 bytes and return their number. */
 size_t bytes_set_varint(unsigned char *p, uint64_t v);

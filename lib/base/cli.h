@@ -16,7 +16,7 @@ struct err;
 /* Do the work of a program with n operands; path[n] is NULL. */
 typedef int cli_run(void *o, char **path, size_t n, struct err *e);
 
-/* Called for each given option that not all programs have: its first row, its value. */
+/* Called after an option was set, unless all programs have it.  row: its first row. */
 typedef int cli_heard(void *own, const struct opt *row, const char *val,
     struct err *e);
 

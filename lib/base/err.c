@@ -13,8 +13,8 @@ static const char *const err_kinds[] = {
 };
 enum { ERR_KINDS = sizeof(err_kinds) / sizeof(err_kinds[0]) };
 
-/* If a long name exceeds the room, cut the text in the middle, since the message is at
- * its beginning and end. */
+/* Copy text to e. Cut a text that is too long in its middle: a long name is usually there,
+ * and the words of the message are at both ends. */
 enum { ERR_FORMATTED = 4096 + 400 };
 static void
 err_keep(struct err *e, const char *text)
@@ -31,8 +31,8 @@ err_keep(struct err *e, const char *text)
 	memcpy(e->text + half + 3, text + n - half, half + 1);
 }
 
-/* The kind is taken from the format, a constant of the program, never from formatted
- * data. */
+/* Set the error and return 1, or return 0 if e is NULL or has an error. Take the kind from
+ * the format, which is a constant of the program, never from formatted data. */
 static int
 err_put(struct err *e, int code, const char *fmt, va_list ap)
 {

@@ -13,7 +13,7 @@
 enum {
 	ERR_OK = 0,
 	ERR_NO = 1,		/* the answer is no: verify, diff, check modes */
-	ERR_USAGE = 2,		/* the call is wrong */
+	ERR_USAGE = 2,		/* the command line is wrong */
 	ERR_DATA = 3,		/* bad data: a retry gives the same error */
 	ERR_SYS = 4,		/* the system failed: a retry may help */
 	ERR_REFUSED = 5		/* refused by a rule, a quorum or a state */
@@ -67,7 +67,7 @@ int err_shard(struct err *e, int r, uint64_t shard, const char *device,
     uint64_t step, uint64_t byte);
 int err_file(struct err *e, int r, const char *file);	/* NULL: none */
 
-/* Copy `from', the error of one of several tries, unless e has one. Return its -code. */
+/* Copy the error `from' to e, unless e has an error already. Return -from->code. */
 int err_move(struct err *e, const struct err *from);
 /* Clear an error before trying another way. */
 void err_clear(struct err *e);

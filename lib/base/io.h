@@ -61,8 +61,7 @@ uint64_t io_size(const struct io *io);
  * system call. */
 void io_own(struct io *io);
 
-/* Read n bytes; *got is less than n only at the end of the
- * input. */
+/* Read n bytes; *got is less than n only at the end of the input. */
 int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 
 /* Read what is available, at most n bytes. Return an enum io_took: IO_NOT_YET if
@@ -104,9 +103,9 @@ int io_over(const struct io *io);
 /* Start writing to the disk while more data comes, so that an fsync has little left to
  * do. */
 void io_behind(struct io *io);
-/* Set *fd, which the caller closes, to the file that io creates.  Data written there from
- * byte *from on, about `slack' bytes after what was written so far, stays until io
- * overwrites it; existing pages are cheaper to overwrite.  io_commit truncates the rest. */
+/* Set *fd, which the caller closes, to the file that io creates, and *from to a position at
+ * least `slack' bytes after the data written so far.  The caller may fill the file from *from
+ * on, since io overwrites existing pages faster.  io_commit truncates the rest. */
 int io_ahead(struct io *io, uint64_t slack, int *fd, uint64_t *from, struct err *e);
 int io_write(struct io *io, const void *p, size_t n, struct err *e);
 /* Write the buffered data, so that a reader gets it.  Do nothing for a file that is
@@ -120,8 +119,7 @@ enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
  * closed and the close checked. */
 int io_commit(struct io *io, enum io_sync sync, struct err *e);
 
-/* Sync the directory that holds path, so that a link or a rename is
- * durable. */
+/* Sync the directory that holds path, so that a link or a rename is durable. */
 int io_sync_path(const char *path, struct err *e);
 /* Sync the file at path itself. */
 int io_sync_file(const char *path, struct err *e);

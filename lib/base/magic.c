@@ -114,7 +114,7 @@ magic_pickle(const unsigned char *p, size_t n)
 	    memchr(first, p[2], sizeof(first) - 1) != NULL;
 }
 
-/* Recognise a zip archive of torch.save: it begins with NAME/data.pkl. */
+/* Return the name of a zip archive's kind. An archive of torch.save begins with NAME/data.pkl. */
 static const char *
 magic_zip(const unsigned char *p, size_t n)
 {

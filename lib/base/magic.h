@@ -18,8 +18,8 @@ const char *magic_say(const unsigned char *p, size_t n, const char *if_text,
     char out[MAGIC_WORDS]);
 /* Return 1 for an archive or packed file that base/arc.h reads, but not for torch.save's. */
 int magic_packed(const unsigned char *p, size_t n);
-/* Return the number of bytes after these 8 that readers of zstd and lz4 skip; 0: not a
- * skippable frame. */
+/* Return the size in bytes of the skippable frame of zstd or lz4 that begins with p[8],
+ * including these 8 bytes; 0 if p does not begin such a frame. */
 size_t magic_passed(const unsigned char p[8]);
 /* Return 1 if the bytes begin a safetensors file. */
 int magic_safetensors(const unsigned char *p, size_t n);

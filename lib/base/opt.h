@@ -66,8 +66,8 @@ struct opt {
 	size_t at;		/* offset in the struct of its table */
 	enum opt_right right;
 	union opt_limit lo, hi;	/* hi of a time or rate may be 0: no limit */
-	const char *const *words;	/* valid values, or those to complete */
-	const char *(*word)(unsigned i);	/* or their function, by index */
+	const char *const *words;	/* valid values, or those that shells complete */
+	const char *(*word)(unsigned i);	/* instead of words: the i-th, or NULL */
 	int several;		/* 1: several values, separated by commas */
 	int value;		/* what a flag sets; `set' may use it freely */
 	opt_set *set;		/* called after the assignment, or instead */
@@ -117,8 +117,8 @@ struct opt_place {
 	void *base;
 };
 
-/* Append the rows of a table and of the tables that it names to the n rows in to.  Return
- * the new number.  own is the table's struct; table NULL is an empty table. */
+/* Append the rows of a table and of the tables that it names to the n rows in to[most].
+ * Return the new number.  own is the table's struct; table NULL is an empty table. */
 size_t opt_list(struct opt_place *to, size_t n, size_t most,
     const struct opt *table, void *own, void *shared);
 

@@ -309,9 +309,9 @@ sandbox_line(struct sock_filter *f, size_t n, unsigned code, uint32_t k,
 #define SANDBOX_RETURN (BPF_RET | BPF_K)
 #define SANDBOX_REFUSE (SECCOMP_RET_ERRNO | EPERM)
 
-/* Write the instructions of one row from the n-th on, which return `then' for its calls;
- * the accumulator has the call's number before and after them. Only an argument's lower
- * half is checked; the kernel uses no more of these arguments. */
+/* Write row c to f from index n on, as instructions that return `then' for its calls, and
+ * return the next index. The accumulator has the call's number before and after them. Check
+ * only an argument's lower 32 bits: the kernel uses no more of these arguments. */
 static size_t
 sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
     uint32_t value, uint32_t then)
@@ -329,7 +329,7 @@ sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
 	return sandbox_line(f, n, SANDBOX_LOAD, offsetof(struct seccomp_data, nr), 0, 0);
 }
 
-/* From now on allow only the system calls of these stages. */
+/* From now on allow only the system calls of these stages. Return 1, or 0 on failure. */
 static int
 sandbox_calls(unsigned stages, int child)
 {

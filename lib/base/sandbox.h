@@ -58,8 +58,8 @@ int sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
 int sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
     unsigned long n, struct err *e);
 
-/* Once the process of SANDBOX_STARTS is started: allow no further process, and signals
- * only to `child', for which the program waits; 0: to no process. */
+/* Allow no further process; call it after the process of SANDBOX_STARTS was started. Allow
+ * waiting for `child' and signals to it; 0: the program waits for no process. */
 void sandbox_narrow(const struct sandbox *s, pid_t child);
 
 #endif

@@ -14,7 +14,7 @@ struct err;
 typedef int scan_fn(void *arg, const char *path, const char *name, struct err *e);
 int scan(const char *path, int hidden, scan_fn *each, void *arg, struct err *e);
 
-/* opendir(3) by the descriptor of a registered folder (base/at.h). */
+/* Like opendir(3), but look path up from a registered folder (base/at.h). */
 DIR *scan_open(const char *path);
 
 #endif

@@ -12,7 +12,7 @@
 struct err;
 struct splice;
 
-/* Return NULL if not both are pipes or there is no memory; then bytes are copied. */
+/* Return NULL if one is not a pipe or there is no memory; the caller then copies bytes. */
 struct splice *splice_new(int from, int to);
 void splice_free(struct splice *s);
 

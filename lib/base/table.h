@@ -18,8 +18,8 @@ enum {
 struct table {
 	size_t rows, cols;	/* rows: without the column names */
 	char *text;
-	size_t *cell;		/* offsets into text; row 0 has the names */
-	size_t *line;		/* line number of each row, from 1 */
+	size_t *cell;		/* offsets into text: the column names, then each row */
+	size_t *line;		/* line numbers from 1: [0] names, [i + 1] row i */
 };
 #define TABLE_INIT { 0, 0, NULL, NULL, NULL }
 

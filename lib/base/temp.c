@@ -183,7 +183,7 @@ temp_random(char *path, int i)
 
 /* Create a file as mkostemp(3) does, with this mode, less the umask unless exact is 1.
  * Changing the mode later would need a system call that could open any file to others. No
- * other thread creates files meanwhile. */
+ * other thread may create files during the call, since the umask changes. */
 static int
 temp_new(char *path, mode_t mode, int exact)
 {
@@ -193,7 +193,7 @@ temp_new(char *path, mode_t mode, int exact)
 
 	for (i = 0; i < TRIES && fd < 0; i++) {
 		temp_random(path, i);
-		/* first, because a signal may come as soon as the file exists */
+		/* register it first: a signal may come as soon as the file exists */
 		temp_enter(path);
 		fd = openat(AT(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd >= 0)
@@ -431,7 +431,7 @@ temp_commit(struct temp *t, int fd, int durable, const char *name, struct err *e
 	if (r == 0 && t->spare != NULL &&
 	    (unlinkat(AT(t->spare), 0) == 0 || errno == ENOENT))
 		(void)!linkat(AT(t->path), AT(t->spare), 0);
-	/* keep the file locked until it has its name, because of temp_sweep */
+	/* keep the file locked until it is renamed, so that temp_sweep does not remove it */
 	lock = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (close(fd) < 0 && errno != EINTR && r == 0)
 		r = err_sys(e, "'%s'", name);
