@@ -2,7 +2,7 @@
  * Payloads of annotations about groups: sTAT, sCOR, pLAN. Each covers a range of
  * groups: {first u32, n u32, entry size u32, 0 u32}, in pLAN also {budget u64, price
  * f64}, then n entries. Annotations are inside the shard, before or after the data they
- * describe; ranges of one type rise.
+ * describe. The ranges of one type are in rising order.
  */
 #ifndef ACE_ANNOTATION_H
 #define ACE_ANNOTATION_H
@@ -43,13 +43,13 @@ int note_put_stats(struct buf *out, uint32_t first, const struct stat_group *s,
     uint32_t n, struct err *e);
 int note_put_scores(struct buf *out, uint32_t first, const float *s, uint32_t n,
     struct err *e);
-/* Write a plan. terms may be NULL: no budget and no price. */
+/* Append a plan's payload to out. terms may be NULL: no budget and no Lagrange multiplier. */
 int note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *p,
     uint32_t n, const struct note_terms *terms, struct err *e);
 
-/* Check the head against the payload's length and the schema's number of groups, and
- * check the entries of a plan. Return 0 or -ERR_DATA; the message says "unsupported" if a
- * codec is unknown. */
+/* Set *note to the payload p, to which it points. Check the head against len and ngroups, and
+ * the entries of a plan. entry: NOTE_STAT, NOTE_SCORE or NOTE_PLAN. Return 0 or -ERR_DATA,
+ * "unsupported" if a codec is unknown. */
 int note_get(struct note *note, const unsigned char *p, size_t len,
     uint32_t entry, uint32_t ngroups, struct err *e);
 /* Read entry i of a note.  note_stat: -ERR_DATA if no values of the group in schema sc can
@@ -58,7 +58,8 @@ struct schema;
 int note_stat(const struct note *note, uint32_t i, const struct schema *sc,
     struct stat_group *s, struct err *e);
 float note_score(const struct note *note, uint32_t i);
-/* Copy a note's scores to f32[groups]. Return -ERR_DATA unless all are from 0 to 1. */
+/* Copy a note's scores to `to', at the index of each group. Return -ERR_DATA unless all are
+ * from 0 to 1. */
 int note_scores(const struct note *note, float *to, struct err *e);
 void note_plan(const struct note *note, uint32_t i, struct codec_plan *p);
 
@@ -86,7 +87,7 @@ int note_wait_has(const struct note_wait *p, uint32_t g);
 /* Like note_wait_has, and set *out to the entry. This may free the entries of groups
  * before g. */
 int note_wait_get(struct note_wait *p, uint32_t g, struct codec_plan *out);
-/* Drop all entries, before the next shard begins. */
+/* Drop all entries; call it before the next shard begins. */
 void note_wait_clear(struct note_wait *p);
 void note_wait_release(struct note_wait *p);
 

@@ -26,8 +26,8 @@ checks_stamp(const struct shard *s, const char *key, struct err *e)
 	    "lower-case hexadecimal digits", key, v, 2 * SHARD_DIGEST);
 }
 
-/* Check that a shard of differences names its history and the way to restore the
- * values. */
+/* Check that a shard has flag PREDICTED and keys predict and history, all with valid values,
+ * or none of them. */
 static int
 checks_difference(const struct shard *s, struct err *e)
 {
@@ -141,7 +141,7 @@ checks_sign(const unsigned char *p, size_t n, struct err *e)
 	    "scheme %lu is unknown, expected 1", (unsigned long)bytes_le32(p));
 }
 
-/* Check that p[len] is empty or has n varints, one per record. */
+/* Return 1 if p[len] is empty or has exactly n varints, one per record; otherwise 0. */
 static int
 checks_changed(const unsigned char *p, size_t len, uint64_t n)
 {

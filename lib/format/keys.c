@@ -58,8 +58,8 @@ keys_row(const char *key)
 	return k;
 }
 
-/* Check one key. whose: owner of the key, for messages; NULL if the caller adds it
- * later. */
+/* Check that s is a valid value of key. Return 1 or -ERR_DATA. whose: the key's owner, for
+ * the message; NULL if the caller adds it. */
 static int
 keys_one(const char *key, const char *s, const char *whose, struct err *e)
 {

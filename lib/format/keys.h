@@ -1,6 +1,6 @@
 /*
- * Keys that programs act on: those of the policy (lines key=value in pOLi frames), and
- * two of the shard, SHARD_KEY_COMPUTE and SHARD_KEY_NORM. One table has the valid values
+ * Keys that programs act on: the keys of the policy (lines key=value in pOLi frames), and
+ * two keys of the shard, SHARD_KEY_COMPUTE and SHARD_KEY_NORM. One table has the valid values
  * of each key; ace-stream(5) has the same table with the meanings. All readers use these
  * functions, so that no program acts on an invalid value.
  *

@@ -75,8 +75,8 @@ const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
 /* Return the number of the shard's records read so far. */
 uint32_t reader_so_far(const struct reader *r);
-/* Report that a record was decoded, and how many of its values are finite and not 0. When
- * all records of a shard have been reported, the sum is checked against SEND. */
+/* Report that a record was decoded, and how many of its values are finite and not 0. If all
+ * records of the shard were reported, reader_next checks the sum of these counts at SEND. */
 void reader_decoded(const struct reader *r, uint64_t nonzero);
 const struct chain_frame *reader_frame(const struct reader *r);
 const struct receipt *reader_receipt(const struct reader *r);
@@ -105,13 +105,13 @@ int reader_blame(const struct reader *r, int k, struct err *e);
 
 /* Return the reader's io. */
 struct io *reader_io(const struct reader *r);
-/* reader_splice: see writer_splice. */
+/* Like writer_splice, with the output `to' in place of a writer. */
 void reader_splice(struct reader *r, const struct io *to, int skip_checks);
 
 /* Return the position at which the current or the refused frame begins. */
 uint64_t reader_offset(const struct reader *r);
 
-/* Add one SHRD or DATA frame to a digest. */
+/* Add a SHRD or DATA frame, by its type, length and payload checksum, to a shard's digest. */
 struct hash_sum;
 void reader_digest_add(struct hash_sum *s, uint32_t type, size_t wire_len,
     uint64_t wire_hash);

@@ -8,8 +8,7 @@
 
 struct err;
 
-/* Return 1 if s is UTF-8 (no overlong forms, no surrogates) without control
- * characters. */
+/* Return 1 if s is UTF-8 (no overlong forms, no surrogates) without control characters. */
 int text_clean(const char *s, size_t n);
 /* Return 1 if s consists of lines that text_clean accepts, each with a newline at its
  * end. */
@@ -25,9 +24,9 @@ struct text_kv {
 };
 #define TEXT_KV_INIT { NULL, 0, 0 }
 
-/* Set a key or replace its value; value NULL removes it. */
+/* Set a key to a copy of value; NULL removes the key. -ERR_DATA: key or value is invalid. */
 int text_set(struct text_kv *kv, const char *key, const char *value, struct err *e);
-/* Set a formatted value of at most 39 bytes. */
+/* Like text_set, with a formatted value, which is cut after 39 bytes. */
 int text_setf(struct text_kv *kv, const char *key, struct err *e,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 const char *text_get(const struct text_kv *kv, const char *key);

@@ -30,7 +30,7 @@ values_plan(const struct schema *sc, uint32_t g, struct codec_plan p)
 	    exact;
 }
 
-/* Return the values of rec if its body is an aligned f32 array of this machine, else
+/* Return the body of rec if it is an aligned f32 array in this machine's byte order, else
  * NULL. */
 static const float *
 values_there(const struct record *rec, size_t n)

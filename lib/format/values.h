@@ -12,14 +12,14 @@
 void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
     struct codec_ctx *ctx);
 
-/* Return p, or exact if p would change values of group g that must not change
- * (schema_exact). */
+/* Return p, or the plan of codec exact if values of group g must not change (schema_exact)
+ * and p's codec is lossy. */
 struct codec_plan values_plan(const struct schema *sc, uint32_t g, struct codec_plan p);
 
 /* Decode a record of n values.  If l is not NULL, store those that are not zero in l; the
- * codec must list them (codec_lists).  Otherwise set *x to the values: to rec->body if that
- * is an aligned f32 array of this machine, else to buf f32[n].  t->nonzero becomes the count
- * of values that are finite and not 0; without l, *t becomes the statistics. */
+ * codec must list them (codec_lists).  Otherwise set *x to the values: to rec->body if that is
+ * an aligned f32 array in this machine's byte order, else to buf f32[n].  t->nonzero becomes
+ * the count of finite values other than 0; without l, *t becomes the statistics. */
 struct kern_stat;
 int values_record(const struct record *rec, const struct codec_ctx *ctx, size_t n,
     float *buf, struct codec_list *l, const float **x, struct kern_stat *t,
@@ -30,8 +30,8 @@ int values_decode(const struct reader *r, const struct record *rec, float *x,
     size_t cap, size_t *n, struct err *e);
 
 /* Like values_decode, and also set *t to the statistics of the values. If the body is an
- * aligned f32 array of this machine, set *x to it, valid until the next frame; otherwise
- * to buf. */
+ * aligned f32 array in this machine's byte order, set *x to the body, which is valid until
+ * the next frame; otherwise to buf f32[cap]. */
 int values_view(const struct reader *r, const struct record *rec, float *buf,
     size_t cap, const float **x, size_t *n, struct kern_stat *t, struct err *e);
 
@@ -45,8 +45,8 @@ struct kern;
 int values_bounded(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct err *e);
 
-/* Return -ERR_DATA if the values of shard s are differences to a history, which must not
- * be used without it. */
+/* Return -ERR_DATA if the values of shard s are differences to a history or a model: they
+ * are useless without it. */
 int values_whole(const struct shard *s, struct err *e);
 
 /*
@@ -71,7 +71,7 @@ struct values {
 	const struct record *rec;	/* the record, or NULL if not sent */
 	int (*note)(void *arg, const struct reader *r, struct err *e);
 	void *arg;
-	/* 1: accept a shard that is a difference to a history; 0: it is a mismatch */
+	/* 1: accept a shard of differences (values_whole); 0: refuse it as a mismatch */
 	int differences;
 	float *buf;		/* f32[cap]: room for any group of the shard */
 	size_t cap;

@@ -67,33 +67,32 @@ int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);
 /* Copy r's current frame (DATA or an annotation) unchanged. */
 int writer_pass(struct writer *w, const struct reader *r, struct err *e);
-/* Announce that most frames of r will be passed to w; if both are pipes, they need not be
- * copied. skip 1: this program does not use the values, so it does not read them; a later
- * reader verifies them. */
+/* Announce that most frames of r will be passed to w. If both are pipes, these frames move
+ * without a copy. skip 1: this program does not use the values, so it does not read them; a
+ * later reader verifies them. */
 void writer_splice(struct writer *w, struct reader *r, int skip);
-/* Begin a stream with this schema if none is open, for frames before its first
- * shard. */
+/* Begin a stream with this schema if none is open, for frames before its first shard. */
 int writer_begin(struct writer *w, const struct schema *sc, struct err *e);
 /* Copy r's current frame, a receipt between shards. */
 int writer_pass_receipt(struct writer *w, const struct reader *r, struct err *e);
-/* End the shard and write it out.  sums: those of all its values, or NULL: use the sums
- * of the written records. */
+/* End the shard and flush the output.  sums: the sums over all values of the shard; NULL:
+ * use the sums over the records that writer_record and its like were given. */
 int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);
 /* Add n to the count, in SEND, of values that were not finite and were set to zero. */
 void writer_dropped(struct writer *w, uint64_t n);
-/* Return the bytes of the current shard written so far, without records that wait for
- * their frame. */
+/* Return the bytes of the current shard written so far, without the records that are still
+ * buffered for the next DATA frame. */
 uint64_t writer_shard_bytes(const struct writer *w);
 /* Return the writer's io. */
 struct io *writer_io(const struct writer *w);
 /* Return the end of the shard that the last writer_send wrote. */
 const struct shard_end *writer_sent(const struct writer *w);
 
-/* Write a receipt, between shards, immediately. */
+/* Write a receipt between shards, and flush the output. */
 int writer_receipt(struct writer *w, const struct receipt *r, struct err *e);
 
-/* Write the waiting records immediately, in a frame with FRAME_CUT, so that filters pass
- * their results on immediately. */
+/* Write the buffered records as a frame with FRAME_CUT and flush the output. Filters that
+ * read such a frame write their results immediately, too. */
 int writer_flush(struct writer *w, struct err *e);
 
 /* Write and flush the tail; the descriptor stays open. */
@@ -105,8 +104,9 @@ int writer_end(struct writer *w, enum io_sync sync, struct err *e);
 /* From now on, an aborted stream still creates the file, with its complete shards and an
  * end that says "aborted", because these shards are recorded as sent. */
 void writer_keeps(struct writer *w);
-/* End the stream as aborted, which readers can tell from a truncation. On a pipe without
- * a stream, begin one for this. A created file appears only with writer_keeps. */
+/* End the stream as aborted, which readers can tell from a truncation. If nothing was
+ * written to a pipe yet, begin a stream first. A created file appears only with
+ * writer_keeps. */
 void writer_abort(struct writer *w);
 
 #endif
