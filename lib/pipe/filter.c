@@ -71,7 +71,7 @@ const struct opt filter_opts_file[] = {
 
 static const char *const filter_omits[] = { "provenance", "schema", NULL };
 
-/* Leave out what a comma-separated list names. */
+/* Handle --omit: leave out the parts of a stream that a comma-separated list names. */
 static int
 filter_omit(void *arg, const struct opt *row, const char *list, struct err *e)
 {

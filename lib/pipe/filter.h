@@ -11,8 +11,8 @@
 
 struct err;
 
-/* Option rows: input limits and model; output; when kept files are synced; number of
- * threads for coding. */
+/* Option rows: limits and schema of inputs; the output; when files of a state or a spool are
+ * synced; the number of threads for coding. */
 extern const struct opt filter_opts_max[], filter_opts_in[];
 extern const struct opt filter_opts_file[], filter_opts_out[];
 extern const struct opt filter_opts_sync[], filter_opts_threads[];
@@ -69,8 +69,8 @@ int filter_shard(const struct reader *r, struct writer *w, struct err *e);
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
 /* Copy the rest of a shard whose beginning is already written. */
 int filter_rest(struct reader *r, struct writer *w, struct err *e);
-/* Copy every shard of a file. filter_copy_fd reads fd from its beginning; fd stays the
- * caller's. */
+/* Copy every shard of a file. filter_copy_fd reads fd from its beginning; the caller still
+ * closes fd. */
 int filter_copy_file(const char *path, const struct reader_opts *o,
     struct writer *w, struct err *e);
 int filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,

@@ -24,7 +24,7 @@ void json_out_init(struct json_out *j, FILE *f);
 void json_out_open(struct json_out *j, const char *key, char bracket);
 void json_out_close(struct json_out *j);
 
-/* Write a string with escapes. U+FFFD replaces other bytes that text_clean refuses. */
+/* Write a string with JSON's escapes. Other bytes that text_clean refuses become U+FFFD. */
 void json_out_string(struct json_out *j, const char *key, const char *s);
 void json_out_bool(struct json_out *j, const char *key, int v);
 void json_out_u64(struct json_out *j, const char *key, uint64_t v);

@@ -33,8 +33,8 @@ int pick_none(const struct pick *p, const char *glob, struct err *e);
 /* Go to the end of the shard at which r stands, skipping as much as possible. */
 int pick_pass(struct reader *r, struct err *e);
 
-/* Call fn for each selected shard of an operand (pipe/source.h) of program f; fn reads
- * it to its end. from: the shard's file. */
+/* Call fn for each selected shard of an operand (pipe/source.h) of program f. fn must read
+ * the shard to its end. from: the shard's file. */
 typedef int pick_fn(void *arg, struct reader *r, const char *from, struct err *e);
 int pick_each(const struct pick *p, const struct filter *f, const char *path,
     pick_fn *fn, void *arg, struct err *e);

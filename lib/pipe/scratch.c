@@ -59,7 +59,7 @@ scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at, struct err
 
 	*at = h->n;
 	if (h->mem.p != NULL && p == h->mem.p + h->mem.n) {
-		h->mem.n += n;			/* the caller stored them here */
+		h->mem.n += n;			/* the bytes are there: scratch_next */
 		r = 0;
 	} else if (scratch_fits(h, n))
 		r = buf_put(&h->mem, p, n, e);

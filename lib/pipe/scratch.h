@@ -14,7 +14,7 @@ struct err;
 
 struct scratch {
 	size_t most;		/* most bytes in memory */
-	/* opens the file, whose bytes from *from on are ours; NULL: temp_open */
+	/* opens the file, which may be written from *from on; NULL: temp_open */
 	int (*file)(void *arg, int *fd, uint64_t *from, struct err *e);
 	void *arg;
 	const char *name;	/* for messages; NULL: values that wait for a plan */
@@ -31,7 +31,7 @@ int scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at,
     struct err *e);
 /* Set *p to the place in memory where the next n bytes will be stored, so that the caller
  * can produce them there and scratch_put need not copy. NULL if they will be in the file.
- * all: the bytes that will come in total, if known, to make room for. */
+ * all: the bytes still to come, for which room is made; 0: unknown. */
 int scratch_next(struct scratch *h, size_t n, uint64_t all, void **p,
     struct err *e);
 /* Read n bytes, of one item or several, from position `at'. */

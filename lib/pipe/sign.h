@@ -22,7 +22,7 @@ enum {
 
 struct sign_sum;
 
-/* Return NULL if there is no memory or no libsodium. */
+/* Return NULL if there is no memory or libsodium cannot be set up. */
 struct sign_sum *sign_sum_new(struct err *e);
 void sign_sum_free(struct sign_sum *s);
 /* Begin a shard: the sum begins with schema and SHRD. sign_sum_add: add the unpacked
@@ -52,7 +52,8 @@ void sign_ring_free(struct sign_ring *r);
 
 /* ---- signing ---- */
 
-/* Write the payload of sIGN for the sum. s is reset for the next shard. */
+/* Write the payload of sIGN for the sum. This ends s, and so does sign_check: call
+ * sign_sum_begin before s is used again. */
 void sign_make(const struct sign_key *k, struct sign_sum *s,
     unsigned char out[SIGN_SIZE]);
 

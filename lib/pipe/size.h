@@ -12,7 +12,7 @@ struct err;
 struct shard;
 
 struct size {
-	uint64_t bytes;		/* bytes so far, without records that wait for their frame */
+	uint64_t bytes;		/* bytes so far, without the unfinished DATA frame */
 	size_t dir, body;
 	uint32_t n;
 	uint64_t next;

@@ -408,8 +408,8 @@ source_join_free(void *arg)
 	alloc_free(j);
 }
 
-/* Call it before the first byte is read: if the input is packed, let io read the contents
- * of its archive. */
+/* If the input is packed, let io return the streams in it. Call it before the first byte is
+ * read. */
 static int
 source_before(struct io *io, struct err *e)
 {
