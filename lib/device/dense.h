@@ -37,7 +37,8 @@ int dense_open(struct dense *d, const struct statedir *s, const char *name,
 int dense_check(const struct dense *d, const struct shard *sh,
     const struct schema *sc, struct err *e);
 
-/* Set *x to f32[n] of group g, or NULL if it is all zero. Call it in rising order of g. */
+/* Set *x to f32[n] of group g, valid until the next call, or to NULL if the group is all
+ * zero. Call it in rising order of g. */
 int dense_group(struct dense *d, uint32_t g, const float **x, struct err *e);
 
 void dense_close(struct dense *d);

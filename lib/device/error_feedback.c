@@ -32,7 +32,7 @@ struct feedback {
 	struct residual_new *next;
 	int scratch;			/* file in which the coded shard is made; or -1 */
 	struct feedback_history history;
-	char old_name[CACHE_NAME], new_name[CACHE_NAME];	/* its files; "": none */
+	char old_name[CACHE_NAME], new_name[CACHE_NAME];	/* history's files; "": none */
 	int scanned;			/* 1: pending has been read from the file */
 	struct pending pending;
 	struct dense back[PENDING_MAX];	/* values of rejected shards, to add back */
@@ -143,8 +143,8 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 
 /* If the state learns of averages and one shard is sent at a time, refuse a shard that
  * comes before the average of the last one. Wait first, because the trainer may have the
- * average before the state does. Accept a shard whose trainer knows all averages: it may
- * have got them in another way. */
+ * average before the state does. Accept a shard whose trainer knows all averages: the
+ * trainer may have read them without this state. */
 static int
 feedback_answered(const struct feedback *f, const struct shard *sh, struct err *e)
 {
@@ -190,7 +190,7 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 	return 0;
 }
 
-/* ---- what is pending ---- */
+/* ---- pending shards ---- */
 
 /* Return 1 if shards stay pending until their receipts come. Once a window was given they
  * always do, so that a later call without the option does not lose them. */
@@ -242,7 +242,7 @@ feedback_take_back(struct feedback *f, struct err *e)
 	size_t i;
 	int r;
 
-	if (f->o.kind == FEEDBACK_CACHE)	/* see feedback_history */
+	if (f->o.kind == FEEDBACK_CACHE)	/* feedback_history adds them back */
 		return 0;
 	for (i = 0; i < f->pending.n; i++) {
 		if (f->pending.p[i].fate != PENDING_REJECTED)
@@ -254,10 +254,10 @@ feedback_take_back(struct feedback *f, struct err *e)
 	return 0;
 }
 
-/* Open the history that the receiver has: that of the last step, or of the step before if
- * the last shard was rejected. In that case the last history is a reconstruction r that
- * did not count, and r is added back to the target. After an invalid shard begin a new
- * history, because the receiver may have lost its own. */
+/* Open the history that the receiver has: the history of the last step or, if the last shard
+ * was rejected, of the step before. In that case the last history is the reconstruction of
+ * the rejected shard, and its values are added back to the target. After an invalid shard
+ * begin a new history, because the receiver may have lost its own. */
 static int
 feedback_history(struct feedback *f, struct err *e)
 {
@@ -662,8 +662,8 @@ feedback_incarnation_save(const struct statedir *s, uint64_t n, struct err *e)
 	return r;
 }
 
-/* The new number is on disk before anything is removed, since a state without a residual
- * must not send shards under an earlier incarnation. */
+/* Save the new number before anything is removed: a state without a residual must not send
+ * shards under an earlier incarnation. */
 int
 feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
     struct err *e)

@@ -1,7 +1,7 @@
 /*
- * What a device's programs have learned from earlier shards, beside the residual: small
- * values that affect quality but are not gradients.  So most are renamed into place
- * without a sync.
+ * Values that a device's programs have learned from earlier shards, beside the residual.
+ * They are small and affect quality, but they are not gradients.  So most of their files are
+ * renamed into place without a sync.
  *
  * A memory is a file of such values in the state.  Its first shard is of kind history: its
  * tensors are rows of numbers, its keys are text.  Readers take the rows and keys that they
@@ -35,12 +35,12 @@ struct learned {
 };
 #define LEARNED_INIT { TEXT_KV_INIT, NULL, 0, 0, { 0 }, { 0 }, 0, NULL }
 
-/* Read the memory `name' into h. Return 1; 0, with h empty, if it does not exist; or < 0
- * on an error ("corrupt: ..., of 'DIR/NAME'"). */
+/* Read the memory `name' into h. Return 1; 0, with h empty, if its file is absent or
+ * truncated; or < 0 on an error. learned_release frees h. */
 int learned_load(struct learned *h, const struct statedir *s, const char *name,
     struct err *e);
-/* Read the memory as it was before a step.  If the step is being repeated and the memory
- * was saved after it, read the copy that learned_save_again kept. */
+/* Like learned_load, but read the memory as it was before a step.  If the memory was saved at
+ * that step, which is then repeated, read the copy that learned_save_again kept. */
 int learned_before(struct learned *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e);
 

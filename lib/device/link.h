@@ -37,10 +37,10 @@
 struct err;
 
 enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
-#define LINK_SPAN 0.25		/* seconds, as the next two, see above */
+#define LINK_SPAN 0.25		/* seconds, also in the next two lines */
 #define LINK_SETTLE 2.0
 #define LINK_ENOUGH 5.0
-#define LINK_STARVED 0.05	/* fraction of a span, see above */
+#define LINK_STARVED 0.05	/* fraction of a span */
 #define LINK_BLOCKED 0.0003	/* seconds; a longer write counts as blocked */
 
 #define LINK_RTT "rtt"		/* keys of the memory `link'; in seconds */
@@ -112,8 +112,8 @@ int link_save(const struct link *l, const struct statedir *s, double limit,
     struct err *e);
 
 /* Return the seconds to wait before writing n bytes, so that at most `rate' bit/s are
- * sent (a token bucket); *due begins as 0. After a pause at most a fifth of a second is
- * caught up. */
+ * sent (a token bucket); *due begins as 0. After a pause, the bytes of at most 0.2 s are sent
+ * without waiting. */
 double link_pace(double *due, double rate, double now, size_t n);
 
 #endif

@@ -27,8 +27,7 @@ int receipts_load(struct receipts *q, const struct statedir *s, struct err *e);
 void receipts_add(struct receipts *q, const struct receipt *r);
 int receipts_save(const struct receipts *q, const struct statedir *s,
     enum io_sync sync, struct err *e);
-/* Return the receipt for shard s with this digest, or NULL if there is
- * none. */
+/* Return the receipt for shard s with this digest, or NULL. */
 const struct receipt *receipts_find(const struct receipts *q,
     const struct shard *s, const unsigned char digest[SHARD_DIGEST]);
 

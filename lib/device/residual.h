@@ -2,7 +2,7 @@
  * The residual of error feedback, and the coded shards that may not have been delivered
  * yet.  Both are in one file, `residual', which is itself a stream:
  *
- *   first shard    kind residual, step = the last step absorbed, dense f32
+ *   first shard    kind residual, step = step of the last coded shard, dense f32
  *   then           the pending shards, payload for payload as they were sent,
  *                  oldest first
  *
@@ -25,7 +25,7 @@ struct err;
 
 struct residual {
 	struct dense d;		/* d.r NULL: no residual yet */
-	uint64_t step;		/* last step absorbed */
+	uint64_t step;		/* step of the last coded shard */
 };
 
 /* Open the residual as it is now.  A missing file is not an error. */
@@ -62,7 +62,7 @@ int residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
     const struct kern_stat *seen, struct err *e);
 /* Return the writer of the coded shard, for its records and annotations. */
 struct writer *residual_writer(struct residual_new *n);
-/* Return the next residual file, in which values may wait (io_ahead). */
+/* Return the io of the next residual file, for io_ahead. */
 struct io *residual_io(const struct residual_new *n);
 /* Write to w the part of the coded shard that exists, but not its end.  This needs no
  * commit, because receivers do not accept a shard without its end.

@@ -1,8 +1,8 @@
 /*
- * Divide a shard's budget among its segments, DATA frames that end early, at a cut (ours).
+ * Divide a shard's budget among its segments.  A segment ends at a cut, with a DATA frame.
  *
- * A segment is coded before its plan, which follows all values, so it needs an estimate.
- * Plans hardly change from step to step.  The estimate is the plan of the previous shard,
+ * A segment is coded before the shard's plan is known, because the plan follows all values.
+ * Plans hardly change from step to step, so the plan of the previous shard is the estimate,
  * with the bytes that this plan would have taken for each group.
  * A segment gets a share of the remaining budget: the bytes of its groups over the bytes
  * of all groups that have not been sent.
