@@ -15,7 +15,7 @@ static const char center_seed[] = "past.seed";
 #define CENTER_KEEP 0.9f		/* B of mean/center.h */
 #define CENTER_LEAST 0.01f	/* with less mass a device is forgotten */
 
-#define CENTER_LOUD 3		/* limit on what one step of a device adds, in radii */
+#define CENTER_LOUD 3		/* most clipping radii that a step adds to a device's mean */
 
 enum { CENTER_VALUES = sizeof(struct center_row) / sizeof(float) };
 
@@ -275,7 +275,8 @@ center_by_id(const struct center_id *a, const struct center_id *b)
 	return (a->v[j] > b->v[j]) - (a->v[j] < b->v[j]);
 }
 
-/* Set a row to what it was one step before; with little mass the device begins again. */
+/* Set a row to that of the step before, decayed by CENTER_KEEP, or to zeros if little mass is
+ * left. */
 static void
 center_older(struct center_row *to, const struct center_row *from)
 {
@@ -315,8 +316,8 @@ center_far2(const struct center_row *a, const struct center_row *b)
 	return s;
 }
 
-/* Make the rows after this step from those before it and from the contributions that
- * count.  Both are sorted by device.  A device without a name keeps no row. */
+/* Make p->next, the rows after this step, from p->last and the contributions that count.
+ * All are sorted by device.  A device without a name keeps no row. */
 static int
 center_next(struct center *p, struct robust_step *t, struct err *e)
 {

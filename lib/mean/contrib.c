@@ -79,7 +79,7 @@ contrib_far(const float *v, const float *c, size_t n)
 	return s;
 }
 
-/* Measure one group of all contributions. */
+/* Add group g of each contribution to its norm, distance from the center and sketch. */
 static int
 contrib_group(void *arg, uint32_t g, const struct schema_span *span, struct err *e)
 {
@@ -173,7 +173,7 @@ contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
 	return r;
 }
 
-/* List the members of each cluster, in the form a,b;c. */
+/* Form the clusters, and list their members in key clusters as in a,b;c. */
 static int
 contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 {

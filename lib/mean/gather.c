@@ -24,8 +24,8 @@
 #include "spool/history.h"
 #include "sync/robust.h"
 
-/* Most files in which values stay where they are; a quarter of what the system allows, if
- * that is less, since a reader may have each of them open once more. */
+/* Most files that stay open for their values.  If it is less, the limit is a quarter of the
+ * system's limit on open files, since a reader may open each file once more. */
 enum { GATHER_OPEN = 256 };
 
 struct gather_input {
@@ -490,8 +490,8 @@ gather_order(const void *a, const void *b)
 	return k != 0 ? k : x->step > y->step ? -1 : x->step < y->step;
 }
 
-/* Check that a shard and the one before are of one run, not both of one device and step,
- * and, except in a spool, of one step. */
+/* Check that a shard and the one before it have the same run and differ in device or step.
+ * Except in a spool, check that they have the same step. */
 static int
 gather_agree(const struct gather *g, const struct gather_shard *one, struct err *e)
 {
@@ -512,8 +512,8 @@ gather_agree(const struct gather *g, const struct gather_shard *one, struct err 
 	return 0;
 }
 
-/* Make one contribution of the shards of each device.  It is one to the step that is made,
- * whatever the step of its newest shard. */
+/* Make one contribution of the shards of each device.  In a spool, set its step to the step
+ * that is being made, even if all its shards are of earlier steps. */
 static int
 gather_join(struct gather *g, struct err *e)
 {
@@ -745,10 +745,10 @@ gather_share(const struct gather *g, const struct gather_name *p, size_t n,
 	}
 }
 
-/* Return 1 if contribution a is to blame rather than b, an earlier one.  To blame is the
- * one that lists the device of another shard in this step; else the one that shares more
- * names, since any device could claim to speak for all others; else the one with fewer
- * names; else the later one. */
+/* Return 1 if contribution a is to blame rather than b, an earlier one.  Blame the one that
+ * lists the device of another shard in this step; otherwise the one that shares more names,
+ * since any device could list all others; otherwise the one that lists fewer names; otherwise
+ * the later one. */
 static int
 gather_worse(const struct gather *g, const struct gather_shared *s, size_t a, size_t b)
 {

@@ -21,7 +21,7 @@ struct same_model_run {
 	size_t n;
 };
 
-/* Return 1 if run a counts more than run b. */
+/* Return 1 if run a has more statements than run b, or as many and an earlier first one. */
 static int
 same_model_more(const struct same_model_run *a, const struct same_model_run *b)
 {
@@ -41,8 +41,8 @@ same_model_order(const void *a, const void *b)
 	return k != 0 ? k : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Return how many of the sorted statements s[n] have the version of the first; set top to
- * the two runs of one digest among them that count most. */
+/* Return how many of the sorted statements s[n] have the version of the first.  Set top to
+ * the two runs of these that come first by same_model_more; n = 0: there is none. */
 static size_t
 same_model_runs(const struct same_model_said *s, size_t n, struct same_model_run top[2])
 {
