@@ -6,11 +6,10 @@
 
 struct err;
 
-/* Parse the fraction s, 0 < *v <= 1, which may also be a percentage. Return 0 or
- * -ERR_USAGE. */
+/* Parse s, a fraction or a percentage, into *v; 0 < *v <= 1. Return 0 or -ERR_USAGE. */
 int arg_fraction(const char *s, float *v, struct err *e);
 
-/* Parse the number s, lo <= *v <= hi. Return 0 or -ERR_USAGE. */
+/* Parse the number s, which must be from lo to hi, into *v. Return 0 or -ERR_USAGE. */
 int arg_number(const char *s, float lo, float hi, float *v, struct err *e);
 
 /* Write ":" and the shortest decimal number that reads back as v. */

@@ -38,7 +38,7 @@ static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
 	const int q8 = o->codec == CODEC_Q8;
-	const size_t len = size_of(o->codec, o->n), block = 34;	/* of both codecs */
+	const size_t len = size_of(o->codec, o->n), block = 34;	/* bytes of a block of Q8 or SIGN */
 	const uint32_t mask = q8 ? 0x7fff : 0xffff;
 	const uint32_t top = q8 ? KERN_Q8_TOP : KERN_SIGN_TOP;
 	const unsigned last = q8 ? 0 : o->n % 8;
@@ -59,9 +59,9 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* Estimate the error of blocks of 32 values whose step is the block's maximum / 127. The
- * error is averaged over the maximum, for which P(max <= x) = F(x)^32. Values below
- * half a step become 0; the others have an error of step^2 / 12. */
+/* Estimate the error of blocks of 32 values, with the step approximated as the block's
+ * maximum / 127. Average it over the maximum's distribution, P(max <= x) = F(x)^32.
+ * Values below half a step become 0; the others have an error of step^2 / 12. */
 static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)
@@ -88,7 +88,7 @@ estimated(const struct codec_plan *plan, const struct estimate *m,
 	*error = sum;
 }
 
-/* Estimate the error: n times the variance of |x| within a block. */
+/* Estimate the error: n times the expected variance of |x| within a block. */
 static void
 estimated_sign(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

@@ -157,7 +157,7 @@ struct codec_last {
 };
 
 /* If the rate parameter of last->codec can be read from the body, set *plan to the plan
- * that has it and return 1. Otherwise return 0. */
+ * with this parameter and return 1. Otherwise return 0. */
 int codec_turned(const struct codec_last *last, struct codec_plan *plan);
 
 /* codec_encode_after: like codec_encode, given the last body, which may be NULL, corrupt

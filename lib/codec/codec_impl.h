@@ -1,6 +1,6 @@
 /*
  * The row of the table in codec.h, which each codec's file defines. Only this folder
- * includes it; examples/README.md tells how to add a codec.
+ * includes this header. examples/README.md tells how to add a codec.
  */
 #ifndef ACE_CODEC_IMPL_H
 #define ACE_CODEC_IMPL_H
@@ -61,7 +61,7 @@ struct codec_impl {
 	 * cannot be changed gradually (codec_rate) */
 	void (*turn)(struct codec_plan *plan, double f);
 	/* set *plan to the plan that coded this body and return 1; if the body does not
-	 * tell, return 0. NULL: no body tells */
+	 * contain the argument, return 0. NULL: no body contains it */
 	int (*turned)(struct codec_plan *plan, const unsigned char *body, size_t len);
 
 	/* ---- encoding and decoding ---- */
@@ -88,7 +88,7 @@ struct codec_impl {
 	/* 1: unbiased; with the argument CODEC_LEAST contracting (codec_contracting) */
 	uint8_t unbiased;
 	uint8_t raw;		/* 1: accepts values that are not finite */
-	/* if not 0, encode chooses the parameter, at most this one */
+	/* if not 0, encode chooses the parameter, which is at most `open' */
 	uint8_t open;
 	uint8_t after;		/* 1: encode uses the last body */
 	/* 1: encode uses in->seen; max_bits is then taken from it */
@@ -105,7 +105,7 @@ struct codec_impl {
 	float sparse_below;
 	/* estimate bytes and error for estimate_coding. On entry *bytes is set if the
 	 * size is fixed, *error is 0 if the codec is exact, and both are -1 otherwise.
-	 * NULL: they stay so */
+	 * NULL: both stay */
 	void (*estimate)(const struct codec_plan *plan,
 	    const struct estimate *m, int64_t *bytes, double *error);
 };
@@ -113,7 +113,7 @@ struct codec_impl {
 /* Return the row with that number, or an empty row without a name. */
 const struct codec_impl *codec_row(uint32_t codec);
 
-/* Return the error for a body that no encoder can have written. */
+/* Set e for a body that no encoder can have written, and return -ERR_DATA. */
 #define CODEC_LENGTH "the body has another length than its values"
 int codec_corrupt(const char *codec, const char *what, struct err *e);
 

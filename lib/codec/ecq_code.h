@@ -12,8 +12,9 @@
  *   the sign, where the symbol is 0 and |q| is not
  *   the 31 bits of |x| as f32, where |q| is KERN_QMAX
  *
- * The states end with the first 16 of these bits per state; the others follow the states,
- * from the end of the body. A state is e in 4 bits and the 16 + e bits below its first.
+ * The coder's initial states hold the first 16 of these bits per state; the others follow
+ * the states, from the end of the body. A state is w in 4 bits and the 16 + w bits below
+ * its leading 1.
  */
 #ifndef ACE_ECQ_CODE_H
 #define ACE_ECQ_CODE_H

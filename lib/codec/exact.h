@@ -40,8 +40,8 @@ size_t exact_size(unsigned form);
 /* Return the largest size in bytes that exact_put appends. */
 size_t exact_bound(unsigned form, size_t n);
 
-/* Append the body of n little-endian words. old[n]: the reader's words, or NULL if it has
- * none. The words are coded whole or given the old words, whichever is shorter; whole is
+/* Append the body of n little-endian words. old[n]: the reader's words, or NULL if the reader
+ * has none. The words are coded whole or given the old words, whichever is shorter; whole is
  * tried only if the other body takes more than a sixteenth of the words' size. Return the
  * number of changed words, n if old is NULL; 0 if nothing was appended; or -ERR_SYS. */
 int exact_put(unsigned form, const unsigned char *old, const unsigned char *new,

@@ -51,8 +51,8 @@ exact_given_bound(const struct form *f, size_t n)
 
 #define LOAD8(p) (*(p))
 
-/* Set level u8[n] to the level of each old word: its exponent - a, but at least 0; OUT if
- * that is no level. */
+/* Set level u8[n] to the level of each old word: its exponent - a, or 0 if that is
+ * negative; OUT if the result is not below `levels'. */
 static void
 level_all(const struct form *f, const unsigned char *restrict old, size_t n,
     uint32_t a, uint32_t levels, unsigned char *restrict level)
@@ -158,7 +158,7 @@ static unsigned
 choose_blocks(const uint32_t *list, size_t c, size_t n)
 {
 	uint64_t least = cost(n, c) - ((uint64_t)WORTH << 16), bits;
-	/* joined[k]: changes in the same block as the one before, from 2^k words on */
+	/* joined[k]: changes in one block of 2^k words with the previous change, but not of 2^(k-1) */
 	size_t joined[33] = { 0 };
 	size_t used = c, i;
 	unsigned k, best = 0;
@@ -196,7 +196,7 @@ leave_blocks(unsigned char *level, size_t n, unsigned k, const uint32_t *block,
 struct room {
 	const struct kern *kern;
 	size_t words;		/* (n + 63) / 64 */
-	/* which words have one level, as `marks' of kern.h fills them */
+	/* the words of the level in work, as `marks' of kern.h fills them */
 	uint64_t *mark;		/* [words] */
 	uint32_t *before;	/* [words + 1] */
 	unsigned char *level;	/* [n] */
@@ -285,8 +285,8 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	size_t i, p;
 
 	for (i = 0; i < c; i++) {
-		/* prefetch: words of one level are too far apart for the hardware to do
-		 * it */
+		/* prefetch: words of one level are too far apart for the hardware's
+		 * prefetcher */
 		p = list[i + AHEAD < c ? i + AHEAD : i];
 		__builtin_prefetch(from + p * f->size);
 		__builtin_prefetch(to + p * f->size);
@@ -305,7 +305,7 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	}
 }
 
-/* Write the changes list[c] of one level, whose words are marked in t-> */
+/* Write the changes list[c] of one level, whose words are marked in t->mark. */
 static void
 put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 {
@@ -449,7 +449,7 @@ get_count(struct subset_get *o, size_t most)
 }
 
 /* Read the c changes of a level into p, which holds the old words; the level's words are
- * marked in t-> */
+ * marked in t->mark. */
 static void
 get_level(struct subset_get *o, const struct form *f, const struct room *t,
     unsigned char *p, size_t n, size_t c)

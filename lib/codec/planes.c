@@ -16,7 +16,7 @@ planes_bound(size_t n, size_t planes)
 	return planes * (n + 16) + rans_bound(n);
 }
 
-/* Write plane s[n], and set `count' to how often each byte occurs. */
+/* Write plane s[n] to out, set `count' to how often each byte occurs, and return the end. */
 static unsigned char *
 put_plane(unsigned char *out, const unsigned char *s, size_t n,
     uint32_t count[RANS_SYMBOLS])

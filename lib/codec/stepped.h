@@ -39,11 +39,11 @@ unsigned char *stepped_put_side(unsigned char *p, uint32_t bits,
     const struct ecq_side *s, unsigned two);
 int stepped_side(struct bytes *b, struct ecq_side *s, unsigned two);
 
-/* The decode function of the rows (codec_impl.h). */
+/* Decode a body for the decode function of a codec's row (codec_impl.h). */
 int stepped_decode(const char *name, unsigned two, const struct codec_out *o,
     struct bytes *b, struct err *e);
 
-/* Other functions of the rows. */
+/* Use these as members of a codec's row (codec_impl.h). */
 int stepped_parse(const char *arg, struct codec_plan *plan, struct err *e);
 void stepped_format(const struct codec_plan *plan, char buf[CODEC_ARG]);
 void stepped_turn(struct codec_plan *plan, double f);

@@ -375,7 +375,7 @@ values(const struct kern *kern, const struct sparse *s, unsigned kind,
 	}
 }
 
-/* Set in->y to the decoded group. p: its head; t: scratch for k values. */
+/* Set in->y to the decoded group. p: the body's head; t: scratch for k values. */
 static void
 fill_y(const struct codec_in *in, const struct sparse *s, const unsigned char *p,
     float *t)

@@ -496,7 +496,7 @@ coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e
 		after |= codec_after(&q->g[which[i]].plan);
 		values += q->g[which[i]].n;
 	}
-	/* codecs that use the previous shard run one by one */
+	/* if a codec uses the previous shard, code the groups one after another */
 	return pool_run(q->pool, n, after ? 0 : values, coding_turn, &t, e);
 }
 

@@ -323,7 +323,7 @@ stage_expand_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	residual_close(&x->res);
 	if (r == 0 && x->cache != NULL)
 		r = feedback_cache_commit(x->cache, x->o->f->sync, e);
-	/* before the shard's end is sent, because ace-score reads this after the end */
+	/* write feedback before the shard's end, because ace-score reads it after the end */
 	if (r == 0)
 		r = stage_expand_tell(x, e);
 	x->sums.dropped = sums->dropped;

@@ -557,7 +557,7 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	policy_nothing(p);
 	if (p->o.interval.target > 0 && (r = policy_interval(p, sums, e)) == 0)
 		r = policy_said(p, NULL, e);
-	/* after the commit of the step, so that a step that fails is not counted */
+	/* save after the commit of the step, so that a step that fails is not counted */
 	if (r < 0 || (r = stage_end(st->next, sums, e)) < 0)
 		return r;
 	return policy_save(p, e);

@@ -452,7 +452,7 @@ stage_score_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 	return r < 0 ? r : stage_end(s->next, sums, e);
 }
 
-/* Our scores replace those of an earlier ace-score. */
+/* Drop an earlier ace-score's annotations, which ours replace. Pass on the others. */
 static int
 stage_score_note(struct stage *s, const struct stage_note *n, struct err *e)
 {

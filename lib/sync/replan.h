@@ -39,7 +39,7 @@ struct replan_mean {
 	double odd;		/* samples in a row far above (> 0) or below (< 0) */
 };
 
-/* Doubles only, so that it can be kept in the state as a list of numbers. */
+/* All members are doubles, so that the state can store them as a list of numbers. */
 struct replan {
 	struct replan_mean bandwidth, compute, kc;
 	double latency[REPLAN_WINDOW], nlatency;	/* nlatency: samples so far */
@@ -69,7 +69,7 @@ double replan_latency(const struct replan *t);
 
 /* Compute deco_best's plan. The caller sets size, min, most and kd of d, and kc until a
  * contraction was measured; the rest comes from t. Return 1 if t has a new plan, 0 if the
- * old one stays, or -ERR_USAGE if deco_check does. */
+ * old one stays, or -ERR_USAGE from deco_check. */
 int replan_plan(struct replan *t, struct deco *d, struct err *e);
 
 /* Return 0, or -1 if t has numbers that replan_see and replan_plan never write. */

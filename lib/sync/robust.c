@@ -37,7 +37,7 @@ robust_word(struct robust_rule *q, char *word)
 	char *arg = strchr(word, ':'), *whom = strstr(word, ":senders");
 	int kind, known;
 
-	/* ":senders" must be the end, and may follow trim:F and median */
+	/* ":senders" must come last, and may follow trim:F and median */
 	if (whom != NULL && strcmp(whom, ":senders") == 0)
 		*whom = '\0';
 	else
@@ -189,9 +189,9 @@ robust_limits(const struct robust_rule *q, struct robust_step *t)
 	}
 }
 
-/* Set t->f for the n contributions that the limits leave.  If n is too small for F, each
- * one left out counts as one of the F bad ones, so that a bad device cannot stop the step
- * by being left out.  Refuse if even all K are too few. */
+/* Set t->f, the bad devices to tolerate among the n contributions that the limits leave.
+ * If n is too small for F, each contribution left out counts as one of the F, so that a
+ * bad device cannot stop the step by being left out. Refuse if all K are too few. */
 static int
 robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "sync/score.h"
 
-#define SCORE_EPS 1e-30		/* added in logarithms: less than any f32 square that
+#define SCORE_EPS 1e-30		/* added before log(): less than any f32 square that
 				 * matters, more than an underflow */
 #define SCORE_ZMAX 4.0
 #define SCORE_DECAY 0.2		/* decay of the moving averages of the groups */

@@ -49,7 +49,7 @@ struct select_result {
  * but may not be for large n.
  * Return 0; 1 when even the cheapest levels exceed the budget (then choice has the
  * cheapest ones, and res->bytes is their size); or -ERR_SYS.
- * Cost: 64 n m, plus the search.
+ * It takes about 64 n m operations, plus the search.
  */
 int select_budget(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res, struct err *e);
