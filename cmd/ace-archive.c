@@ -59,7 +59,7 @@ name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 /* ---- formats ---- */
 
 static const struct packing {
-	const char *end;		/* of the archive's name */
+	const char *end;		/* ending of the archive's name */
 	const char *format, *filter;	/* libarchive's names */
 } packings[] = {
 	{ ".tar", "paxr", NULL }, { ".tar.gz", "paxr", "gzip" },

@@ -87,7 +87,7 @@ pipeline(struct edge *x, struct children *c)
 	alloc_free(state);
 }
 
-/* Classify a failed run. Returns 1 when a retry may succeed. */
+/* Classify a failed run. Return 1 when a retry may succeed. */
 static int
 broken(struct edge *x, const struct children *c, struct err *e)
 {

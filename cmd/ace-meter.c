@@ -41,7 +41,7 @@ struct meter {
 	int shared, moved;		/* shared: values may pass unread; moved: they did */
 	size_t most;			/* most bytes per io_splice_move */
 	uint64_t passed;
-	double mark;		/* time up to which all is accounted for */
+	double mark;		/* end of the last write; the link is idle from then on */
 	double saved, looked, due, wait;
 };
 
@@ -109,7 +109,7 @@ patience(const struct meter *x)
 }
 
 /* Move values from pipe to pipe without copying them, unless the rate is limited.
- * Returns an enum io_took, or READ when they must be read. */
+ * Return an enum io_took, or READ when they must be read. */
 static int
 move(struct meter *x, struct err *e)
 {
@@ -135,7 +135,7 @@ move(struct meter *x, struct err *e)
 	return r < 0 ? r : IO_GOT;
 }
 
-/* Copy some more bytes.  Returns an enum io_took.  Once values were moved, reads are
+/* Copy some more bytes.  Return an enum io_took.  Once values were moved, reads are
  * short, so that later values can be moved, too. */
 static int
 some(struct meter *x, size_t most, struct err *e)

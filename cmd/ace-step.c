@@ -45,7 +45,7 @@ static const struct {
 
 struct opts {
 	struct filter *f;
-	void *part[PARTS];		/* the options of each stage: */
+	void *part[PARTS];		/* options of each stage: the next five members */
 	struct stage_expand_opts expand;
 	struct stage_score_opts score;
 	struct stage_policy_opts policy;
@@ -244,7 +244,7 @@ print(const struct opts *o, const char *path)
 
 /* ---- the chain ---- */
 
-/* Append the lines of provenance of the programs before the last. */
+/* Append the provenance lines of all programs but the last. */
 static int
 lines(const struct opts *o, struct buf *b, struct err *e)
 {

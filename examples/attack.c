@@ -313,7 +313,7 @@ take(struct attack *a, size_t i, struct ace_error *e)
 	return r;
 }
 
-/* Read all shards of the next step. Returns 1, or 0 when all streams ended. */
+/* Read all shards of the next step. Return 1, or 0 when all streams ended. */
 static int
 read_step(struct attack *a, struct ace_error *e)
 {

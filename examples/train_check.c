@@ -44,7 +44,7 @@ probe(struct model *m, const struct tensor *t, const uint8_t *text, size_t b)
 	return most > 0 ? worst / most : INFINITY;
 }
 
-/* || a - b || / || b || */
+/* Return || a - b || / || b ||. */
 static double
 distance(const float *a, const double *b, size_t n)
 {

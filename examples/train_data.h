@@ -19,7 +19,7 @@ struct data_share {
 	int interleaved;	/* 1: devices get stripes by turns; 0: one part each */
 };
 
-/* Read the files; valid: the share kept for validation. Returns 0, or -1 with errno
+/* Read the files; valid: the share kept for validation. Return 0, or -1 with errno
  * set and *bad the file that failed. */
 int data_read(struct data *d, char *const *file, size_t n, double valid,
     const char **bad);

@@ -24,7 +24,7 @@ struct emit {
 	struct ace_error why;
 };
 
-/* emit_init(x, link, m, cuts, e): cuts: "all", "none" or rows, separated by commas.
+/* emit_init(x, link, m, cuts, e): begin with cuts "all", "none", or rows separated by commas.
  * emit_obey(x, cuts): use other cuts from now on, if they are valid. */
 int emit_init(struct emit *x, struct link *link, struct model *m,
     const char *cuts, struct ace_error *e);

@@ -46,7 +46,7 @@ linear_back(real *dx, real *dw, const real *dy, const real *x, const real *w,
 
 /* ---- layers ---- */
 
-/* out = x rms g, and rms[n] = 1 / sqrt(mean(x^2) + eps) */
+/* Compute out = x rms g, and rms[n] = 1 / sqrt(mean(x^2) + eps). */
 static void
 norm(real *out, real *rms, const real *x, const real *g, size_t n, size_t c)
 {
@@ -60,7 +60,7 @@ norm(real *out, real *rms, const real *x, const real *g, size_t n, size_t c)
 	}
 }
 
-/* dx += rms (dy g - x rms^2 mean(dy g x)),  dg += sum_n dy x rms */
+/* Compute dx += rms (dy g - x rms^2 mean(dy g x)) and dg += sum_n dy x rms. */
 static void
 norm_back(real *dx, real *dg, real *dy, const real *rms, const real *x,
     const real *g, size_t n, size_t c)
@@ -93,7 +93,7 @@ softmax_causal(real *p, size_t t, real a)
 	}
 }
 
-/* dp[i][j] = p[i][j] (dp[i][j] - sum_j p[i][j] dp[i][j]) */
+/* Replace dp[i][j] by p[i][j] (dp[i][j] - sum_j p[i][j] dp[i][j]). */
 static void
 softmax_back(real *dp, const real *p, size_t t)
 {

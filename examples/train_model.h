@@ -68,7 +68,7 @@ struct model {
 	void *memory;
 };
 
-/* Returns NULL without memory. width must be a multiple of heads. */
+/* Return a model, or NULL without memory. width must be a multiple of heads. */
 struct model *model_new(const struct shape *s, size_t batch);
 void model_free(struct model *m);
 

@@ -30,7 +30,7 @@ struct optim {
 	size_t t;		/* steps taken */
 };
 
-/* Returns NULL without memory. */
+/* Return an optimiser for m that has taken no step, or NULL without memory. */
 struct optim *optim_new(const struct model *m);
 void optim_free(struct optim *o);
 

@@ -42,8 +42,8 @@ void queue_sent(struct queue *q);
 int queue_put(struct queue *q, const float *x, struct ace_error *e);
 /* queue_get(q, m, e): wait for the next average. The caller frees it. */
 int queue_get(struct queue *q, struct message **m, struct ace_error *e);
-/* queue_end: call it after the last queue_get. queue_release ends the thread in any
- * state. */
+/* queue_end: wait for the thread's end; call it after the last queue_get. queue_release
+ * ends the thread in any state. */
 void queue_end(struct queue *q);
 void queue_release(struct queue *q);
 

@@ -17,7 +17,7 @@ struct sense {
 	int any;
 };
 
-/* Return 0, or -4 without memory. */
+/* Begin with averages of 0; s keeps m and file. Return 0, or -4 without memory. */
 int sense_init(struct sense *s, const struct model *m,
     const char *const *file, struct ace_error *e);
 void sense_release(struct sense *s);

@@ -158,7 +158,7 @@ static unsigned
 choose_blocks(const uint32_t *list, size_t c, size_t n)
 {
 	uint64_t least = cost(n, c) - ((uint64_t)WORTH << 16), bits;
-	/* joined[k]: changes in one block of 2^k words with the previous change, but not of 2^(k-1) */
+	/* joined[k]: changes in the block of 2^k words of their predecessor, not in its half */
 	size_t joined[33] = { 0 };
 	size_t used = c, i;
 	unsigned k, best = 0;
@@ -196,7 +196,7 @@ leave_blocks(unsigned char *level, size_t n, unsigned k, const uint32_t *block,
 struct room {
 	const struct kern *kern;
 	size_t words;		/* (n + 63) / 64 */
-	/* the words of the level in work, as `marks' of kern.h fills them */
+	/* which words have the level that is coded, as `marks' of kern.h fills them */
 	uint64_t *mark;		/* [words] */
 	uint32_t *before;	/* [words + 1] */
 	unsigned char *level;	/* [n] */

@@ -72,8 +72,8 @@ dtype_int_bits(int64_t v, uint32_t *out)
 	return f < 0x1p63f && (int64_t)f == v ? DTYPE_EXACT : DTYPE_ROUNDED;
 }
 
-/* One sign bit, four exponent bits, three mantissa bits; no infinity, one NaN per
- * sign. */
+/* Return the f32 bits of an f8 E4M3 value: 4 exponent bits, 3 mantissa bits; no infinity,
+ * one NaN per sign. */
 static uint32_t
 dtype_f8_bits(unsigned char c)
 {

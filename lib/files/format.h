@@ -85,11 +85,11 @@ struct format_sink_opts {
 
 struct format_sink;
 /*
- * The caller still owns io (and commits and frees it) and the schema, which must last as
- * long as the sink. o may be NULL. Values are written in the dtypes of the schema,
- * rounded to nearest even, except that raw files are always f32, and that bf16 and f8,
- * which numpy does not have, become f32 in npz and npy. A finite value outside the range
- * of its dtype is refused.
+ * Create a sink that writes to io. The caller still owns io (and commits and frees it)
+ * and the schema, which must last as long as the sink. o may be NULL. Values are written
+ * in the dtypes of the schema, rounded to nearest even, except that raw files are always
+ * f32, and that bf16 and f8, which numpy does not have, become f32 in npz and npy. A
+ * finite value outside the range of its dtype is refused.
  */
 int format_create(struct format_sink **out, enum format_id f, struct io *io,
     const struct schema *s, const struct format_sink_opts *o, struct err *e);

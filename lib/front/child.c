@@ -257,7 +257,7 @@ child_start(struct children *c)
 	c->hear = say[0];
 }
 
-/* Note which programs have ended. Returns how many still run. */
+/* Note which programs have ended. Return how many still run. */
 static size_t
 child_reap(struct children *c)
 {

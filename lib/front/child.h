@@ -52,7 +52,7 @@ void child_release(struct children *c);
 /* child_quote(word, f): write a word quoted for a shell. */
 void child_quote(const char *word, FILE *f);
 /* child_print(c, f): write the pipeline as one would type it in a shell, and release it.
- * Returns c->r. */
+ * Return c->r. */
 int child_print(struct children *c, FILE *f);
 
 /* Receives the programs' messages.  line(arg, line): called for each line, without its
@@ -82,11 +82,11 @@ size_t child_cause(const struct children *c);
 int child_status(const struct child *p);
 
 /* child_output(words, out, n, e): run one program without input and copy its output
- * into out, n - 1 bytes at most and a NUL. It inherits standard error. Returns its
+ * into out, n - 1 bytes at most and a NUL. It inherits standard error. Return its
  * status as child_status, or -ERR_SYS. */
 int child_output(char *const *words, char *out, size_t n, struct err *e);
 
-/* child_exec(words, e): replace this process by a program. Returns only on failure,
+/* child_exec(words, e): replace this process by a program. Return only on failure,
  * with -ERR_SYS. */
 int child_exec(char *const *words, struct err *e);
 

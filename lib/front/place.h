@@ -56,9 +56,9 @@ void place_close(struct place *f);
 
 /* place_path(f, name, e): return DIR/name, allocated. */
 char *place_path(const struct place *f, const char *name, struct err *e);
-/* place_kept(f, cause, e): check that the folder is where it was.  Return 0. If the folder
- * was moved or removed, cause gets a sentence about that: somebody may put it back.
- * -ERR_SYS: there is another folder in its place. */
+/* place_kept(f, cause, e): check that the folder is where it was. Return 0, also if the
+ * folder was moved or removed, since somebody may put it back; cause then gets a sentence
+ * about that. -ERR_SYS: there is another folder in its place. */
 int place_kept(const struct place *f, char cause[ERR_LINE], struct err *e);
 /* place_has(f, name): 1 when DIR/name exists. */
 int place_has(const struct place *f, const char *name);
@@ -84,7 +84,7 @@ int place_get(const struct place *f, const char *name, char *out, size_t n,
 void place_random(char id[PLACE_ID + 1]);
 
 /* place_named(name, e): check a device's name: 1 to 64 letters, digits, '.', '_' or
- * '-', beginning with a letter or digit. Returns 0 or -ERR_USAGE. */
+ * '-', beginning with a letter or digit. Return 0 or -ERR_USAGE. */
 int place_named(const char *name, struct err *e);
 
 #endif

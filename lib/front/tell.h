@@ -70,7 +70,7 @@ void tell_say(struct tell *t, const char *fmt, ...)
 void tell_failed(struct tell *t, const char *cause);
 
 /* tell_cause(t, c, out): copy the sentence that states the cause of a failure, and set
- * t->kind: a word of err_kind_name, or "invalid" for a refused shard.  Returns the program
+ * t->kind: a word of err_kind_name, or "invalid" for a refused shard.  Return the program
  * that wrote it. */
 const struct child *tell_cause(struct tell *t, const struct children *c,
     char out[ERR_LINE]);

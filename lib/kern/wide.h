@@ -90,7 +90,7 @@ wide_place(void)
 	return v;
 }
 
-/* Store y. A NaN is stored as the NaN that arithmetic makes. */
+/* Store y, with each NaN as the canonical NaN (kern.h). */
 WIDE_INLINE void
 wide_put(float *p, wide_f32 y)
 {

@@ -37,7 +37,7 @@ struct model_file {
 	uint64_t links, looks, changed;	/* looks, changed: model_looks with all = 0, 1 */
 };
 
-/* Where a tensor's bytes are. */
+/* The file of a tensor's bytes, and the position of the first one. */
 struct model_place {
 	uint32_t file;
 	uint64_t at;

@@ -53,7 +53,7 @@ changes_release(struct changes *c)
 	*c = (struct changes)CHANGES_INIT;
 }
 
-/* Return the number of values: two of f4 count as one. */
+/* Return the number of values, where two values of 4 bits count as one. */
 static uint64_t
 changes_values(const struct schema_tensor *t)
 {
@@ -98,7 +98,7 @@ changes_share(uint64_t k, uint64_t n)
 	return n > 0 ? (double)k / (double)n : 0;
 }
 
-/* Print a row as a line or, in JSON, as an object; members 1: without opening one. */
+/* Print a row as a line or, in JSON, as an object; members 1: only the object's members. */
 static void
 changes_line(struct report *p, struct row *x, int counted, int members)
 {

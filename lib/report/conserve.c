@@ -25,7 +25,7 @@ enum {
 
 struct conserve_sum {
 	uint64_t w[CONSERVE_WORDS];	/* two's complement, times 2^-149 */
-	double size, given;		/* size: of all magnitudes; given: of the inputs */
+	double size, given;		/* size: sum of all magnitudes; given: sum of the inputs */
 };
 
 struct conserve_run {
@@ -120,9 +120,9 @@ conserve_gone(const struct conserve_run *x, uint64_t step, struct err *e)
 	    (unsigned long long)step, x->c->device);
 }
 
-/* Add the device's shards of this step that its manifest accepts to x->got, with the names
- * of their files in `have'.  Fail if the file of one of them was removed, or the file of
- * a shard of an earlier step that the manifest accepts. */
+/* Add the device's shards of this step that its manifest accepts to x->got, taking the
+ * names of their files from `have'. Fail if the file of such a shard was removed, or the
+ * file of a shard of an earlier step that the manifest accepts. */
 static int
 conserve_listed(struct conserve_run *x, uint64_t step, const struct receipt_list *list,
     const struct receipt_list *have, struct err *e)

@@ -41,14 +41,14 @@ enum {
 	REPORT_LIST = 2, REPORT_MORE = 4,	/* a shard in detail; more with -v */
 	REPORT_HEAD = 8, REPORT_TAIL = 16,	/* JSON: before and after its tensors */
 	REPORT_BRIEF = 32,	/* one line per shard */
-	REPORT_TABLE = 128, REPORT_OBJECT = 256, /* the same with tabs; in JSON */
+	REPORT_TABLE = 128, REPORT_OBJECT = 256, /* one line per shard, with tabs; in JSON */
 	REPORT_PLACE = 512,	/* with tabs, one line per tensor */
 	REPORT_NAMED = 1024,	/* name of a tensor */
 	REPORT_SHAPED = 2048,	/* JSON: type, kind, shape */
 	REPORT_TENSOR = 4096,	/* bytes of a tensor, as a line */
-	REPORT_TALLY = 8192,	/* the same in JSON */
+	REPORT_TALLY = 8192,	/* bytes of a tensor, in JSON */
 	REPORT_STATS = 16384,	/* statistics of values, as a line */
-	REPORT_VALUES = 64,	/* the same in JSON */
+	REPORT_VALUES = 64,	/* statistics of values, in JSON */
 	REPORT_DIFF = 32768	/* how values differ */
 };
 /* Data that a row may lack: a valid end of the shard, the policy's link, the policy's
@@ -119,7 +119,7 @@ void report_object(struct report *p, const struct report_row *x);
 /* Fit the column widths to the tensors that p->glob matches. */
 void report_columns(struct report *p, const struct schema *sc);
 
-/* Call it after error k: in JSON, close what is open and add the message. Return k. */
+/* After error k: in JSON, close the open objects and add the message. Return k. */
 int report_fail(struct report *p, int k, const struct err *e);
 
 #endif

@@ -22,12 +22,12 @@ struct run_state_device {
 	int any;		/* 1: the spool has a shard or receipt of the device */
 	uint64_t step;		/* its newest step */
 	uint64_t first;		/* its oldest step */
-	uint64_t bytes;		/* bytes of its newest shard; 0: that was removed */
+	uint64_t bytes;		/* bytes of its newest shard; 0: the shard was removed */
 	double at;		/* arrival of that shard, Unix seconds */
 	uint64_t verdict[RECEIPT_NVERDICT];
 	uint64_t answered;	/* closed steps in which it has a receipt */
 	uint64_t counted;	/* the last of these steps, + 1 */
-	uint64_t missed;	/* steps closed without it since its first */
+	uint64_t missed;	/* steps since its first that were closed without it */
 	uint64_t disk;
 	int listed;		/* 1: it is in the list of devices */
 	int here;		/* 1: its shard of the current step is there */

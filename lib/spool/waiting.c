@@ -86,8 +86,8 @@ waiting_here(const struct spool *s, uint64_t step, struct waiting_names *c)
 	array_release(&files);
 }
 
-/* Append the devices whose shard has not come, of the list of devices or else of the last
- * average.  Return how many of the list they are, or 0 without a list. */
+/* Append the devices whose shard has not come: of the list of devices, or else of the last
+ * average. Return the number of listed devices that are missing, or 0 without a list. */
 static size_t
 waiting_missing(const struct spool *s, uint64_t step, struct waiting_names *c)
 {

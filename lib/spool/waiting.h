@@ -47,9 +47,9 @@ void waiting_say(const struct waiting *w, uint64_t round, const char *missing,
  * step at all). */
 void waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want);
 
-/* waiting_device(s, step): print through s->wait why the average of this step has not
- * come: that the step is closed, or which devices have sent and which of the list, or else
- * of the last average, are missing. */
+/* waiting_device(s, step): print through s->wait why the average of this step has not come.
+ * Either the step is closed, or print which devices have sent, and which are missing from the
+ * list of devices or, without a list, from the devices of the last average. */
 void waiting_device(const struct spool *s, uint64_t step);
 
 #endif

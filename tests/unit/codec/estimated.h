@@ -1,4 +1,4 @@
-/* Return one of the two numbers that estimate_coding gives. */
+/* Return the bytes or the error that estimate_coding gives. */
 #ifndef ESTIMATED_H
 #define ESTIMATED_H
 

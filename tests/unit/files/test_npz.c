@@ -307,7 +307,7 @@ TEST(test_structure)
 #define HEAD(type, shape) "{'descr': '" type "', 'fortran_order': " \
     "False, 'shape': (" shape "}\n"	/* all of the same length */
 
-/* The file is read twice: changes between the two are refused. */
+/* The file is read twice: changes between the two readings are refused. */
 TEST(test_changed)
 {
 	static const struct {

@@ -265,7 +265,7 @@ test_deadzone_known(const struct kern *k)
 	    0.75f, -0.75f, 1.625f, 2.625f };
 	static const int16_t want[] = { 0, 0, 1, -1, 2, 32767, -32767, 1, -1, 2,
 	    3 };
-	enum { ALL = 11, MANY = 66 };		/* more than any kernel takes at once */
+	enum { ALL = 11, MANY = 66 };		/* more than any kernel handles per step */
 	int16_t q[MANY];
 	float many[MANY];
 	int i, good = 1;

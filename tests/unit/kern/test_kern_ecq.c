@@ -181,7 +181,7 @@ one_code(const struct kern *k, struct try *t, const struct way *way, size_t n,
 	    same(code, t->code, 2 * n) && same(state, first, 4 * way->states);
 	if (len == 0)
 		return good;
-	/* a word too few */
+	/* one word is missing */
 	again = t->m;
 	begin(&again, way, guard_place(page[1], n, 4, off));
 	kern_ecq_tables(&again, t->m.top);

@@ -17,7 +17,7 @@ struct lie {
 	const char *what, *says;
 	int notes;		/* frames mODL */
 	int before;		/* 1: the patch names an old model */
-	unsigned codec, flag;	/* of the one record; flag: further bits of its parameter */
+	unsigned codec, flag;	/* codec: of the only record; flag: more bits of its parameter */
 };
 
 /* Read a patch of f32[4, 2]; return 0 or the error. */

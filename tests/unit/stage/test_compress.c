@@ -231,7 +231,7 @@ main(void)
 	model();
 	r = run("012345p", &was, &e);
 	memcpy(first, out, sizeof(out));
-	/* plus HEAD, schema and tail */
+	/* 600: room for HEAD, schema and tail */
 	ok(r == 0 && was > BUDGET && was < BUDGET + 600, "the budget is met: "
 	    "%zu bytes %s", was, ERR_MSG(&e));
 	for (i = 0; i < sizeof(same) / sizeof(*same); i++) {
@@ -239,7 +239,7 @@ main(void)
 		ok(r == 0 && len == was && memcmp(out, first, len) == 0,
 		    "%s: the same bytes %s", same[i], ERR_MSG(&e));
 	}
-	/* if it cannot fit, groups with the least energy per byte are left out first */
+	/* if the shard cannot fit, groups with the least energy per byte are left out first */
 	r = run("012345f", &len, &e);
 	ok(r == 0 && strcmp(sent(len), "24") == 0, "of three without a rate "
 	    "two are sent: %s %s", sent(len), ERR_MSG(&e));
