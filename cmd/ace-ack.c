@@ -35,10 +35,10 @@ struct ack {
 	struct residual_owner owner;
 };
 
-/* Return 1 when the receipt is about a shard of this state.  Receipts of another run or
- * device are not, and neither is one that reports two states of one device (equivocation,
- * fenced) for bytes that are not pending here.  A state that has coded nothing yet
- * accepts every receipt. */
+/* Return 1 when the receipt is about a shard of this state. Return 0 for receipts of
+ * another run or device, and for those that report two states of one device
+ * (equivocation, fenced) for bytes that are not pending here. A state that has coded
+ * nothing yet accepts every receipt. */
 static int
 ours(struct ack *x, const struct receipt *r, struct err *e)
 {

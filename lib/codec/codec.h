@@ -15,9 +15,9 @@ struct err;
 struct kern_stat;
 
 /* The codecs: number, name in enum codec_id (after CODEC_), and the row in the codec's
- * own file (codec_impl.h). A codec needs no other line outside its file. Numbers rise
- * and are never reused (ace-stream(5), VALUE CODECS). 15 is the escape below; 2, 3, 5, 10
- * and 12 to 14 are reserved. */
+ * own file (codec_impl.h). Outside its file, only a lossless codec needs another line, in
+ * codec_exact. Numbers rise and are never reused (ace-stream(5), VALUE CODECS). 15 is the
+ * escape below; 2, 3, 5, 10 and 12 to 14 are reserved. */
 #define CODEC_TABLE(X) \
 	X(0, F32, plain_f32) \
 	X(1, F16, plain_f16) \

@@ -167,7 +167,7 @@ spread(struct cells *c, double a, double b, double w)
 }
 
 /* Fill the cells. Beyond fifteen steps a value takes -log2 of its density in bits and has
- * an error of step^2 / 12; beyond the quantiser's range it is exact and expensive. Only
+ * an error of step^2 / 12; beyond the quantiser's range it is stored unchanged. Only
  * points near the cells are visited; the sums over the others are precomputed. */
 static void
 fill(const struct estimate *m, double step, struct cells *c)

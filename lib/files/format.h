@@ -72,7 +72,7 @@ int safetensors_index(const char *path, format_pair_fn *fn, void *arg, struct er
  * the index, unless it is f64 and opts.round is set.  A finite value beyond the range of f32
  * is always refused. */
 int format_read(struct format_source *s, float *x, size_t n, struct err *e);
-/* Call after the last value: check the end of the file and its checksums. */
+/* After the last value, check the end of the file and its checksums. */
 int format_end(struct format_source *s, struct err *e);
 /* Return the number of values read so far that were rounded to f32. */
 uint64_t format_rounded(const struct format_source *s);

@@ -67,8 +67,8 @@ int place_make(const struct place *f, const char *name, struct err *e);
 /* place_save(f, e): write the agreement atomically. */
 int place_save(const struct place *f, struct err *e);
 
-/* place_read(path, a, e): read the agreement from a file. place_text(a, out, n):
- * write it as text. */
+/* place_read(path, a, e): read the agreement from a file. place_text(a, out, n): write
+ * the agreement as text. */
 int place_read(const char *path, struct agreement *a, struct err *e);
 void place_text(const struct agreement *a, char *out, size_t n);
 

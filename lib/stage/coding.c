@@ -227,7 +227,7 @@ coding_run(struct coding *c, int (*settle)(void *arg,
 
 /* ---- groups that wait ---- */
 
-/* Set *p to n waiting values in place, or copy them to *p. */
+/* Set *p to the n waiting values at `at', in place, or copy them to *p from the file. */
 static int
 coding_there(const struct coding *q, uint64_t at, float **p, size_t n, struct err *e)
 {

@@ -72,7 +72,7 @@ struct coding {
 		struct coding *c;
 		const uint32_t *which;
 	} turned;			/* argument of the batch being coded */
-	/* of the groups coded early, weighted by age: bytes now and before, and values */
+	/* sums over groups coded early, weighted by age: bytes now and before; values */
 	double now, last, values_last;
 	uint64_t base;			/* bytes before the first record */
 	uint64_t open;			/* number of values that may still come */

@@ -374,7 +374,7 @@ policy_memory(struct stage_policy *p, struct learned *h, struct err *e)
 	    p->o.dir, h->file);
 }
 
-/* At the first shard, read what was remembered before its step. */
+/* At the first shard, read the decisions that were stored before its step. */
 static int
 policy_load(struct stage_policy *p, struct err *e)
 {
@@ -400,7 +400,7 @@ policy_save(struct stage_policy *p, struct err *e)
 	int r;
 
 	if (p->o.dir == NULL || (p->o.pace.rate < 0 && !(p->o.interval.target > 0) && !p->o.stale.on))
-		return 0;		/* nothing to remember */
+		return 0;		/* no decision has to be stored */
 	if ((r = text_setf(&h.kv, KEYS_INTERVAL, e, "%llu",
 	    (unsigned long long)p->o.steps)) == 0 &&
 	    (!p->o.stale.on || (r = learned_put_list(&h, POLICY_DECO_STATE,

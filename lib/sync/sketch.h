@@ -38,8 +38,8 @@ struct sketch {
 int sketch_begin(struct sketch *s, size_t k, struct err *e);
 void sketch_release(struct sketch *s);
 
-/* Begin a group of n values: the following calls of sketch_add pass its values.
- * Return 0 or an error of alloc_grow. */
+/* Begin a group of n values: the following calls of sketch_add pass its values. Return 0
+ * or -ERR_SYS. */
 int sketch_group(struct sketch *s, uint32_t group, size_t n, struct err *e);
 /* Add contribution i's values x[n] of the group to its sketch. */
 void sketch_add(struct sketch *s, size_t i, const float *x);

@@ -393,7 +393,7 @@ TEST(test_written)
 	    strcmp(codec_name(CODEC_TOPK), "topk") == 0, "names");
 }
 
-/* Plans with an unknown codec, or with a parameter that the codec does not have. */
+/* Plans with an unknown codec, or with a parameter that their codec refuses, are refused. */
 TEST(test_parameters)
 {
 	static const struct codec_plan wrong[] = {

@@ -51,7 +51,7 @@ TEST(test_normal)
 	}
 }
 
-/* Rows and columns of different scales, as in a matrix's gradient. */
+/* A matrix's gradient, whose rows and columns differ in scale, takes less than its entropy. */
 TEST(test_matrix)
 {
 	struct rate with, without;

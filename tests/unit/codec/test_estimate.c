@@ -142,7 +142,7 @@ TEST(edges)
 	ok(estimate_bytes(&m, &p) == -1, "a codec without an estimate returns an error");
 }
 
-/* Codec nonzero with several shares of nonzero values. */
+/* Estimates for nonzero are right at several shares of non-zero values. */
 TEST(shares)
 {
 	static const double share[] = { 0.001, 0.05, 0.3, 0.5, 0.61, 0.69, 0.71,

@@ -43,7 +43,7 @@ TEST(test_normal)
 	}
 }
 
-/* Rows and columns of different scales, as in a matrix's gradient. */
+/* tcq beats ecq also if rows and columns differ in scale, as in a matrix's gradient. */
 TEST(test_matrix)
 {
 	rate_matrix(&t, COLS, 2, (const double[]){ 1, 1 });

@@ -352,7 +352,7 @@ TEST(test_changed)
 	}
 }
 
-/* Zip64: a second end record and its locator. */
+/* A zip64 file is read; one with a wrong end record or locator is refused. */
 TEST(test_zip64)
 {
 	static const struct zip_entry a = { "a.npy", F4, 8, 0, 0, 0, 0 };
@@ -395,7 +395,7 @@ TEST(test_zip64)
 	refused(&z, n, "corrupt", "a record elsewhere");
 }
 
-/* A directory of 17 MiB, mostly a hole in the file. */
+/* A file with a directory of 17 MiB, mostly a hole, is refused. */
 TEST(test_large)
 {
 	unsigned char h[22] = "PK\5\6";

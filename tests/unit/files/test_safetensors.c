@@ -211,7 +211,7 @@ test_large(const char *head, const char *again, size_t n, const char *tail,
 	files_refused(FORMAT_SAFETENSORS, "f.safetensors", word, about);
 }
 
-/* Names across the edge of the read window, and entries larger than it. */
+/* Read names across the edge of the read window, and entries larger than the window. */
 TEST(test_window)
 {
 	enum { N = 40000, LINE = 128 };
@@ -281,7 +281,7 @@ TEST(test_metadata)
 	format_close(s);
 }
 
-/* One tensor more than the limit. */
+/* A file with one tensor more than the limit is refused. */
 TEST(test_many)
 {
 	enum { N = 131073, LINE = 64 };

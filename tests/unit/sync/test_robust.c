@@ -265,7 +265,7 @@ limits(struct robust_step *t)
 	ok(robust_judge(&q, t, &e) == -ERR_REFUSED && t->none, "no contribution is left");
 }
 
-/* The least number of contributions for a rule, and values exactly at its limit. */
+/* Each rule needs a least number of contributions, and accepts values exactly at its limit. */
 static void
 least(struct robust_step *t)
 {

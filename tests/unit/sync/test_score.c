@@ -175,7 +175,7 @@ TEST(told)
 	score_free(s);
 }
 
-/* Averages of the mean magnitude, the mean square and the mean. */
+/* The history is a moving average of the mean magnitude, the mean square and the mean. */
 TEST(averages)
 {
 	struct score *s = make(1);
