@@ -50,7 +50,7 @@ struct codec_impl {
 	/* parse arg, the text after the colon, or NULL if there is none. Return 0 or
 	 * -ERR_USAGE */
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
-	/* write what follows the name, ":0.01" or "", into buf */
+	/* write what follows the name, ":0.01" or "", into buf; NULL: "" */
 	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);
 	/* another name for some plans, or NULL, and the parser of its argument. title:
 	 * return the name under which a plan is shown, without its argument */

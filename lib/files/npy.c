@@ -142,7 +142,7 @@ npy_descr(struct npy_text *t, struct npy_head *h, struct err *e)
 	if (strchr(s, 'O') != NULL)
 		return err_set(e, ERR_DATA, "unsupported: %s holds pickled Python "
 		    "objects (dtype '%s'): save an array of numbers", t->what, s);
-	/* no byte order, or "=", means that of little-endian machines */
+	/* no byte order, or "=", means little-endian */
 	name = s + (s[0] != '\0' && strchr("<>=|", s[0]) != NULL);
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if ((strcmp(name, known[i].name) == 0 && (s[0] != '|' ||

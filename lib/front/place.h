@@ -49,8 +49,8 @@ const char *place_agreed(const struct agreement *a, char out[64]);
  * zero in a new folder. make: create a missing folder. -ERR_REFUSED: another user
  * owns it or may write to it. */
 int place_open(struct place *f, const char *dir, int make, struct err *e);
-/* place_lock(f, what, e): lock the folder until place_close. -ERR_REFUSED: another `what'
- * uses it. */
+/* place_lock(f, what, e): lock the folder until place_close. -ERR_REFUSED: another
+ * program `what' uses the folder. */
 int place_lock(struct place *f, const char *what, struct err *e);
 void place_close(struct place *f);
 
@@ -72,9 +72,9 @@ int place_save(const struct place *f, struct err *e);
 int place_read(const char *path, struct agreement *a, struct err *e);
 void place_text(const struct agreement *a, char *out, size_t n);
 
-/* place_put(f, name, text, e), place_get(f, name, out, n, e): write or read a small
- * text in DIR/name. place_get returns 1, or 0 and "" when it is missing, and drops a
- * trailing newline. */
+/* place_put(f, name, text, e), place_get(f, name, out, n, e): write or read a small text
+ * in DIR/name. place_get drops a trailing newline, and returns 1, or 0 and "" when the
+ * file is missing. */
 int place_put(const struct place *f, const char *name, const char *text,
     struct err *e);
 int place_get(const struct place *f, const char *name, char *out, size_t n,

@@ -34,13 +34,13 @@ struct tell {
 	/* the current round, from 1, and when each part of it ended */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
 	uint64_t round, begun;	/* begun: the last round whose beginning was written */
-	uint64_t rounds, done;	/* rounds: done by this process; done: the last one */
+	uint64_t rounds, done;	/* rounds: number done by this process; done: the last one done */
 	int over;		/* 1: all rounds were done when this process began */
 	double now, began, sent, taken, since;	/* now: time of the current event */
 	uint64_t values, bytes;
 	uint64_t participants, excluded;	/* number of devices averaged; left out */
 	char missing[TELL_LINE];	/* devices that are waited for */
-	/* error: kinds of the programs' errors; kind: that of the failure's cause */
+	/* error: kinds of the programs' errors; kind: the kind of the failure's cause */
 	struct { char program[24], kind[16]; } error[CHILD_MOST];
 	size_t nerrors;
 	const char *kind;

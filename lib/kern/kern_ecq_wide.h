@@ -20,7 +20,7 @@
 
 struct kern_tcq;
 
-/* The kernels of kern_avx512.c; the others of that table are those of kern_avx2.c. */
+/* The kernels of kern_avx512.c. That table takes its other kernels from kern_avx2.c. */
 size_t kern_avx512_at_least(uint32_t *at, const float *x, size_t n, uint32_t t);
 int kern_avx512_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);
 int kern_avx512_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code,

@@ -33,13 +33,13 @@ struct change {
 };
 #define CHANGE_INIT { .s = SCRATCH_INIT(1 << 20) }
 
-/* Read the patch at whose shard `in' stands, in place of the last one.  -ERR_DATA if the shard
- * is not a patch, or is for other tensors than m's. */
+/* Read the patch whose shard `in' has reached; it replaces the patch read before.
+ * -ERR_DATA if the shard is not a patch, or is for other tensors than m's. */
 int change_read(struct change *c, struct reader *in, const struct model *m, struct err *e);
 void change_release(struct change *c);
 
-/* Apply a record to the bytes at old, verify the result by its sum, and set its hash.
- * body is memory; each thread needs its own. */
+/* Apply record p to the bytes at old, write the result to new, verify it by p->sum, and
+ * set hash to the result's XXH3-128. body is scratch memory; each thread needs its own. */
 int change_group(const struct change *c, const struct change_part *p,
     const struct model_span *span, const unsigned char *old, unsigned char *new,
     unsigned char hash[MODEL_HASH], struct buf *body, struct err *e);

@@ -274,7 +274,7 @@ conserve_made_add(struct conserve_run *x)
 	memcpy(x->h, x->made, n * sizeof(*x->h));
 }
 
-/* Return 1 if the input shard at which r stands counts, else 0. */
+/* Return 1 if the input shard at r counts, else 0. The first pass also lists its step. */
 static int
 conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 {

@@ -82,7 +82,7 @@ void render_fit(struct render *x, const struct render_field *t, int column, int 
 /* render_head: print the first line of a table, as text. render_row: print a row, without
  * the line's end and, in JSON, without opening an object. render_item: print a row as a
  * line or, in JSON, as an object of an array. render_lines: print a row as "key value"
- * lines. have: what the row has. */
+ * lines. have: bits for the data that the row has (see `need'). */
 void render_head(struct render *x, const struct render_field *t);
 void render_row(struct render *x, const struct render_field *t, const void *row,
     unsigned have);

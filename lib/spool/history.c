@@ -81,7 +81,7 @@ struct history_old {
 	uint64_t step;		/* of the new history */
 };
 
-/* Remove the history called `name', unless it is the new one, the one before, or has no average. */
+/* Remove history `name' unless it is the new one, the one before, or of a step without average. */
 static int
 history_forget(void *arg, const char *path, const char *name, struct err *e)
 {

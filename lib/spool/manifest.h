@@ -43,8 +43,8 @@ int manifest_closed(const struct spool *s, struct closed *d, struct err *e);
 
 /* manifest_of(s, step, l, e): read into l the manifest that lists the step's shards.
  * Return 1, after which the caller calls receipt_list_release; or 0 if the step is open.
- * A step that was passed over has no manifest; its shards are in that of a later step, whose
- * average counts them.  That manifest is read, and it lists shards of other steps, too. */
+ * A step that was passed over has no manifest.  Its shards are in the manifest of the later
+ * step whose average counts them.  That one is read; it lists shards of other steps, too. */
 int manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
     struct err *e);
 

@@ -22,7 +22,7 @@ int roster_missing(struct array_names *out, const struct spool *s, uint64_t step
     const uint64_t *last, struct err *e);
 
 /* roster_change(s, device, joins, e): add the device to the list, or remove it.  If there
- * is no list, first make one of the devices whose shards are in the spool. */
+ * is no list, first make a list of the devices whose shards are in the spool. */
 int roster_change(const struct spool *s, const char *device, int joins,
     struct err *e);
 

@@ -235,7 +235,7 @@ verdict_run(const struct spool *s, const struct shard *sh, const struct schema *
 }
 
 /* Compare the shard's model with the run's, which is that of the first shard.  Return an
- * enum verdict_says; VERDICT_ALONE: there is none yet, and this shard will set it. */
+ * enum verdict_says; VERDICT_ALONE: the run has no model yet; this shard will set it. */
 static int
 verdict_model(const struct verdict *x, struct err *e)
 {

@@ -113,7 +113,7 @@ TEST(test_small)
 	    t.body.n);
 }
 
-/* The initial probabilities of the tables, by the rule in ace-stream(5). */
+/* Compare the tables' initial probabilities with the rule in ace-stream(5). */
 TEST(test_table)
 {
 	double u, v;

@@ -5,7 +5,7 @@
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* Expected: E |x' - x|^2 = sum u^2 f (1 - f), u = norm / s, f the fraction of |x| / u. */
+/* Check the error: E |x' - x|^2 = sum u^2 f (1 - f), u = norm / s, f the fraction of |x| / u. */
 static void
 test_figures(const char *spec, double s, double bits)
 {
@@ -28,7 +28,7 @@ test_figures(const char *spec, double s, double bits)
 	    trip_nmse(&t, TRIP_N), want, 8.0 * (double)len / (double)TRIP_N);
 }
 
-/* The length compared with the entropy of the symbols. */
+/* Compare the length of a body with the entropy of its symbols. */
 static void
 test_entropy(void)
 {

@@ -188,7 +188,7 @@ TEST(test_none)
 	    2 + 2 * 4 * (100 + N / 100), "no values: no bytes");
 }
 
-/* Estimates of an empty group, of a group of zeros, and of a group of one value. */
+/* Check the estimates of an empty group, of a group of zeros, and of a group of one value. */
 static void
 test_edges(const char *spec)
 {

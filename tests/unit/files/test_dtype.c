@@ -155,7 +155,7 @@ TEST(test_wide)
 	    isnan(x) && lost == 1, "too long a payload is refused; rounded, it is a NaN");
 }
 
-/* Values at the limits of each type, and just beyond. */
+/* Each type can hold the values at its limits, and refuses those just beyond. */
 TEST(test_edges)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* npy heads, parsed strictly; files in both byte orders. */
+/* npy heads are parsed strictly; files in both byte orders are read. */
 #include "base/bytes.h"
 #include "files/format_impl.h"
 #include "files/npy.h"

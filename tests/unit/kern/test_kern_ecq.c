@@ -203,7 +203,7 @@ edge(uint32_t f, const uint32_t r[4])
 	return x < KERN_ECQ_LOW ? KERN_ECQ_LOW + r[3] % 2 : x;
 }
 
-/* ecq_put with any spans and states. */
+/* Compare ecq_put with kern_ecq_put for any spans and states. */
 static void
 test_put(const struct kern *k)
 {
@@ -281,8 +281,8 @@ test_way(const struct kern *k, const struct way *way)
 	    values ? "" : ", values, centers or told");
 }
 
-/* Two rows suffice to estimate one from the other: rows with fewer columns than lanes
- * count together. */
+/* Two rows suffice to estimate one from the other. Rows with fewer columns than lanes are
+ * counted together, as one row. */
 static void
 test_rows(void)
 {

@@ -299,7 +299,7 @@ even(struct robust_step *t)
 	t->one[0].weight = 10;
 	t->one[2].weight = 97;
 	t->one[3].weight = 0.1;
-	t->one[3].nonfinite = 1;	/* it does not count, and neither does its weight */
+	t->one[3].nonfinite = 1;	/* contribution 3 and its weight do not count */
 	t->one[2].share = 0.5;
 	ok(robust_judge(&q, t, &e) == 0 && t->one[2].share == 0.5 / 97 &&
 	    t->one[0].share == 0.1 && t->one[1].share == 1, "equal shares for all weights");

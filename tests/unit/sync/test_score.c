@@ -375,7 +375,7 @@ TEST(one_lesson)
 	score_free(s);
 }
 
-/* Limits of z-scores and weights: one group differs from 39, and the rate is huge. */
+/* z-scores and weights stop at limits: one group differs from 39, and the rate is huge. */
 TEST(bounds)
 {
 	struct score *s = make(40);
