@@ -197,7 +197,7 @@ run(const struct data *d, double step, int last, struct ecq *r)
 	r->bits = 8 * bytes / (double)d->n;
 }
 
-/* Return the bits and the entropy per value at the step that takes about `bits'. */
+/* Find, by bisection, the step that takes about `bits' per value; return its results. */
 static struct ecq
 meet(const struct data *d, double bits)
 {

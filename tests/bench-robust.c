@@ -5,7 +5,7 @@
  * noise whose norm is twice that of g, new in each step.  The bad devices know what
  * all honest devices send, and the rules.  The figure printed is
  *
- *   || aggregate - m || / || m ||,  m the mean of what the honest devices mean to send,
+ *   || aggregate - m || / || m ||,  m the mean of the honest values without loss by coding,
  *
  * as the mean of the last ten of 50 steps ("a step"), and for the sums of all 50 ("in
  * all"): attacks add up, and the sum is where a model would be.  + marks an aggregate

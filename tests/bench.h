@@ -1,7 +1,7 @@
 /*
  * The data sets of the benchmarks, and CPU time.
  *
- *   gauss    N(0, 1e-3)
+ *   gauss    normal, standard deviation 10^-3
  *   layered  73 layers with scales from 10^-5 to 10^-2, N(0,1) exp(0.7 N(0,1)),
  *            every fifth layer 30 % exact zeros
  *
@@ -38,7 +38,7 @@ now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A goal: `got' must be at most, or at least, `want'. */
+/* Print whether `got' meets its goal: at most `want' if most is 1, else at least `want'. */
 static inline void
 goal(const char *what, double got, int most, double want, const char *peer)
 {

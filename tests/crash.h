@@ -381,7 +381,7 @@ store(const struct tree *t)
 
 enum { ALL, DROP, TORN, NONE, NO_DATA, NO_NAMES };
 
-/* Build the tree after a power cut before op k; how: what is lost, j: op of DROP, TORN. */
+/* Build the tree after a power cut before op k; how: what is lost; j: the op for DROP, TORN. */
 static void
 build(size_t k, int how, size_t j)
 {

@@ -1,7 +1,7 @@
 /*
  * Simulate a network.  Each device has an uplink of a given rate, in which its messages
  * queue.  The average returns one latency after the last message was sent; the
- * way back has no rate limit.  Rate and latency may change: "200 10 30 5 300 30" is
+ * return path has no rate limit.  Rate and latency may change: "200 10 30 5 300 30" is
  * 200 Mbit/s and 10 ms for 30 s, then 5 Mbit/s and 300 ms for 30 s, repeated from the
  * beginning.  The last duration may be missing.
  *
@@ -63,7 +63,7 @@ link_parse(struct link *l, const char *s)
 	return 0;
 }
 
-/* Return the phase at time t, and when it ends. */
+/* Return the index of the phase at time t; set *end to the time at which the phase ends. */
 static size_t
 link_phase(const struct link *l, double t, double *end)
 {

@@ -97,7 +97,7 @@ code(struct run *r, struct device *d, size_t k, double share, float *dec)
 	    &e) < 0)
 		die(ERR_MSG(&e));
 	d->bits = 8.0 * (double)b.n;
-	/* adjust the step, to bring the next message nearer to the share */
+	/* adjust `keep', so that the size of the next message is nearer to the share */
 	d->keep *= fmin(2, fmax(0.5, share * 32 * (double)VALUES / d->bits));
 	buf_release(&b);
 }

@@ -11,7 +11,7 @@
  *
  *   fault [-e EVERY] [-v] [NAME]
  *
- * -e: only every EVERY-th failure.  NAME: only these cases.
+ * -e: only every EVERY-th failure.  NAME: only cases whose names begin with NAME.
  */
 #include "fault_cases.h"
 #include "tree.h"
@@ -41,7 +41,7 @@ static const struct {
 
 /* ---- files ---- */
 
-/* The names of states, spools and caches are S, D and C. */
+/* Set t to the files in S, D and C, the names of states, spools and caches. */
 static void
 look_here(struct tree *t)
 {

@@ -26,7 +26,7 @@ static const struct lie {
 	[LIE_TOPK] = { 7, 0, 20, { 17 } },	/* 17 of 16 */
 	/* the first position is 16, beyond the row */
 	[LIE_TOPK_PLACE] = { 7, 0, 6, { 1, 0, 0, 128, 66 } },
-	/* s = 3, codes of 7 */
+	/* codes of 7, which exceed s = 3 */
 	[LIE_QSGD] = { 8, 3, 20, { 0, 0, 0x80, 0x3f, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
 	    7, 7, 7, 7 } },
 	/* the code ends before or after the body does */
@@ -42,7 +42,7 @@ static const struct lie {
 	/* a plane that ends with 4 literals after a match */
 	[LIE_LZ4_END] = { 17, 0, 17, { 2, 9, 0x17, 1, 1, 0, 0x40, 1, 2, 3, 4,
 	    1, 0, 1, 0, 1, 0 } },
-	/* products of both signs beyond f32, which are added */
+	/* products beyond f32 of both signs, whose sum is NaN */
 	[LIE_LOWRANK_NAN] = { 11, 2, 34, { 0, 0, LIE_MOST4, 0x7f, 0xff, 0x7f,
 	    0xff, 0x7f, 0xff, 0x7f, 0xff, LIE_MOST4, LIE_MOST4 } },
 	/* the code ends before or after the body does */
@@ -64,7 +64,7 @@ static const struct lie {
 	    167, 255, 249 } },
 };
 
-/* Write files with these bodies, made by f. */
+/* Rows of mkgolden's table: a file's name, the function f that makes it, and the body. */
 #define LIES(f) \
 	{ "corrupt-f16-body", f, LIE_F16 }, \
 	{ "corrupt-exact-body", f, LIE_EXACT }, \

@@ -27,7 +27,7 @@ memory_open(struct io **io, const void *p, size_t n, struct err *e)
 	return r;
 }
 
-/* Write to memory.  The io's name ends with another descriptor of it, for memory_of. */
+/* Write to memory.  The io's name ends with another descriptor of it, for learned_of. */
 static inline int
 memory_create(struct io **io, struct err *e)
 {

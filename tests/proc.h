@@ -50,7 +50,7 @@ proc_must(int good, const char *what)
 	exit(99);
 }
 
-/* Make a directory, in memory if possible, and the page in it. */
+/* Make the directory proc_dir, in memory if possible, and the page of clip.h in it. */
 static inline void
 proc_begin(const char *name)
 {
@@ -91,8 +91,8 @@ proc_begin(const char *name)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Do what proc_begin does, and change to the directory; programs then make the same
- * bytes each time. */
+/* Like proc_begin; also change to the directory, and set SOURCE_DATE_EPOCH, so that programs
+ * write the same bytes each time. */
 static inline void
 proc_enter(const char *name)
 {

@@ -14,7 +14,7 @@
  * Calls that libraries make for themselves do not fail: the linker redirects only the
  * calls of our objects (--wrap, in the Makefile).
  *
- *   refuse [-v] [NAME]      NAME: only these cases
+ *   refuse [-v] [NAME]      NAME: only cases whose names begin with NAME
  *
  * ACE_DAMAGE=N makes each place in the code fail once, and otherwise every N-th call.
  */

@@ -20,10 +20,10 @@ struct tree {
 		uint64_t sum;
 	} f[TREE_FILES];
 	size_t n;
-	size_t half;	/* files that were being written */
+	size_t half;	/* number of unfinished files, NAME.new-XXXXXX */
 };
 
-/* Add all files below dir, except hidden files, locks, hints, and those being written. */
+/* Add all files below dir, except hidden files, locks, hints and unfinished files. */
 static inline void
 tree_add(struct tree *t, const char *dir)
 {
