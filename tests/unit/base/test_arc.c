@@ -1,4 +1,4 @@
-/* Archives in memory: bombs, names that are not text, and names that cannot be written. */
+/* Archives in memory: bombs, names that are not text, and archives that cannot be written. */
 #include <errno.h>
 #include <fcntl.h>
 
@@ -61,7 +61,7 @@ zeros(void)
 	return NULL;
 }
 
-/* Check that the archive is refused before its end, read or (pass 1) skipped. */
+/* Check that the archive is refused before its end. pass 1: skip the entry instead of reading. */
 static void
 bomb(struct io *out, int pass)
 {

@@ -1,4 +1,4 @@
-/* XXH3 of i * i / 8, as xxhash 0.8.1 gives it, in one call and in pieces. */
+/* XXH3 of the bytes i * i / 8 mod 256, as xxhash 0.8.1 returns it, in one call and in pieces. */
 #include "../tap.h"
 #include "base/bytes.h"
 #include "base/err.h"

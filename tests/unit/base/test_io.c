@@ -285,7 +285,7 @@ inode(const char *path)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-/* Return whether the file begins with c and has n bytes. */
+/* Return 1 if the file begins with c and has n bytes. */
 static int
 begins(const char *path, char c, off_t n)
 {
@@ -437,7 +437,7 @@ TEST(test_kept)
 	    "there: %s", ERR_MSG(&e));
 }
 
-/* Bytes beyond the output, where io_ahead says, stay until the output reaches them. */
+/* Bytes written from io_ahead's position on stay until the output reaches them. */
 static void
 test_ahead(void)
 {

@@ -1,4 +1,4 @@
-/* The memory limit: of nested cgroups the smallest counts. */
+/* The memory limit, which is the smallest limit of nested cgroups. */
 #include <sys/resource.h>
 #include <sys/stat.h>
 

@@ -10,7 +10,7 @@
 
 #define CALL(name, a) { #name, SYS_##name, a }
 
-/* The first argument; all others are -1. */
+/* System calls, each with its first argument; all other arguments are -1. */
 static const struct {
 	const char *name;
 	long number, first;

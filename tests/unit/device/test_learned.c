@@ -195,7 +195,7 @@ again(const struct statedir *s)
 	remove_file(s, "score");
 }
 
-/* A history of another version. */
+/* A memory without the required row, as from another version, is refused. */
 static void
 another_version(const struct statedir *s)
 {

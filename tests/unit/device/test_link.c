@@ -319,8 +319,8 @@ answer(const struct link *l, const struct statedir *st, struct err *e)
 	return receipts_save(&q, st, IO_SYNC_NONE, e);
 }
 
-/* Round trips are smoothed by RFC 6298: the first is the mean and half of it the
- * deviation; then an eighth and a quarter of each difference. */
+/* Round trips are smoothed by RFC 6298. The first trip is the mean, half of it the deviation.
+ * A later trip moves them by an eighth and a quarter of its difference. */
 TEST(trips)
 {
 	static const double took[] = { 0.08, 0.16, 0.04, 0.4 };

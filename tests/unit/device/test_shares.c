@@ -1,6 +1,6 @@
 /*
- * Budget shares of segments: never more than is left, whatever the history says; all of
- * the budget in the end; and the history records what was planned.
+ * Budget shares of segments. A share never exceeds what is left, even with an absurd memory.
+ * All shares together are the whole budget. The memory records the plan.
  */
 #include <math.h>
 #include <unistd.h>
@@ -110,7 +110,7 @@ remembered(const struct statedir *s)
 	shares_release(&sh);
 }
 
-/* A history with absurd values. */
+/* A memory with absurd values gives finite plans and shares of at most what is left. */
 static void
 absurd(const struct statedir *s)
 {

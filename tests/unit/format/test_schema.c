@@ -29,7 +29,7 @@ word(int r, const char *w)
 	return r == -ERR_DATA && strncmp(ERR_MSG(&e), w, strlen(w)) == 0;
 }
 
-/* embed 10x20 in 4 groups of 64, an empty one, a scalar, 3x5 */
+/* Add four tensors: 10x20 in 4 groups of at most 64, an empty one, a scalar, and 3x5. */
 static void
 sample(struct schema *s)
 {
@@ -135,7 +135,7 @@ TEST(test_diff)
 	static const struct {
 		uint32_t group;
 		uint64_t rows, cols;	/* of embed */
-		const char *also;	/* a second tensor, 0x7 */
+		const char *also;	/* name of a second tensor, 0 by 7 */
 		const char *says, *says_too;
 	} t[] = {
 		{ 32, 10, 20, NULL, "64 and 32", "" },

@@ -100,7 +100,7 @@ few_files(int few)
 	(void)setrlimit(RLIMIT_NOFILE, &now);
 }
 
-/* Overwrite the values of the file at path, which are before its SEND and TAIL. */
+/* Change each value 2 in the file to 1, without correcting its checksums. */
 static void
 overwrite(const char *name)
 {

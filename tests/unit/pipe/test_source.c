@@ -37,7 +37,7 @@ make(void)
 	return 1;
 }
 
-/* Return 1 if the next file is file i; < 1: the end or an error. */
+/* Return 1 if the next file is file i; < 1: another file, the end or an error. */
 static int
 next(struct source *s, int i, struct err *e)
 {
