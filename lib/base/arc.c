@@ -25,8 +25,8 @@ enum {
 
 struct arc {
 	struct archive *a;
-	/* Current entry when reading: our own, since libarchive does not check its own
-	 * for lack of memory. */
+	/* The current entry when reading. We allocate it, since libarchive does not check
+	 * whether the allocation of its own entry failed. */
 	struct archive_entry *entry;
 	struct io *io;
 	locale_t utf8;

@@ -163,8 +163,8 @@ int io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e);
 
 /* ---- small files ---- */
 
-/* Append the text of a file that the user named, of at most `most' bytes, and a closing NUL
- * to b, which is empty.  -ERR_DATA if it is larger or has a zero byte. */
+/* Append to b, which is empty, the text of a file that the user named, and a closing NUL.
+ * -ERR_DATA if the file has more than `most' bytes or a zero byte. */
 int io_named_text(struct buf *b, const char *path, size_t most, struct err *e);
 
 /* io_text: read at most n - 1 bytes of a file as a string.  Return 1, or 0 if the file is

@@ -122,8 +122,8 @@ struct opt_place {
 size_t opt_list(struct opt_place *to, size_t n, size_t most,
     const struct opt *table, void *own, void *shared);
 
-/* opt_take: set a value; results as of opt_set.  opt_set_to: the same for a row that is
- * not an option; `what' is its name in messages. */
+/* opt_take: set a value; return what opt_set returns.  opt_set_to: do the same for a row that
+ * is not an option; `what' is the row's name in messages. */
 int opt_take(const struct opt_place *p, const char *val, struct err *e);
 int opt_set_to(const struct opt_place *p, const char *val, const char *what,
     struct err *e);

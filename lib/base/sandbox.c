@@ -193,8 +193,8 @@ sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
 
 /* System calls of our programs after the command line is parsed, with glibc and musl: one
  * row per call, or per allowed value of an argument. A row allows its call if (argument &
- * mask) is value; mask 0 allows all values. SELF stands for the process's own id, CHILD
- * for that of the process for which it waits. */
+ * mask) is value; mask 0 allows all values. SELF stands for the id of this process, CHILD
+ * for the id of the process for which it waits. */
 #define SELF 0xfffffffe
 #define CHILD 0xfffffffd
 struct sandbox_call {

@@ -33,7 +33,7 @@ struct splice {
 	int from, to;
 	int own[2];		/* the pipe that keeps shared bytes, or -1 */
 	size_t room;		/* bytes that the pipe can hold in any case */
-	size_t want;		/* bytes to be kept that are not read yet */
+	size_t want;		/* bytes still to be read and kept */
 	size_t kept;
 	int off;		/* 1: the system refused */
 };

@@ -16,7 +16,7 @@ struct splice;
 struct splice *splice_new(int from, int to);
 void splice_free(struct splice *s);
 
-/* Keep the next n bytes that are read (0: none), and forget those kept before. */
+/* Forget the bytes kept before, and keep the next n bytes that are read (0: none). */
 void splice_begin(struct splice *s, size_t n);
 /* splice_read(s, watch, p, n, got, name, e): fd_read of the pipe `from'. */
 int splice_read(struct splice *s, int watch, void *p, size_t n, size_t *got,

@@ -40,8 +40,8 @@ int statedir_there(const struct statedir *s, struct err *e);
 /* Lock the state until statedir_close, and remove unfinished files of killed programs.
  * -ERR_REFUSED if another process has the lock. */
 int statedir_lock(struct statedir *s, struct err *e);
-/* Take the lock `name', another lock than that of statedir_lock.  wait 1: wait if another
- * process has it. */
+/* Like statedir_lock, with `name' as the name of the lock file.  wait 1: wait if another
+ * process has the lock. */
 int statedir_lock_as(struct statedir *s, const char *name, int wait, struct err *e);
 void statedir_close(struct statedir *s);
 

@@ -44,9 +44,9 @@ int dense_group(struct dense *d, uint32_t g, const float **x, struct err *e);
 void dense_close(struct dense *d);
 
 /* Begin a file that gets its name at writer_end. It contains only run, device, step and
- * incarnation of sh, so that two parties with the same array have the same bytes and
- * stamp. kv: keys to add, or NULL. dense_begin writes it to io, which the writer then
- * owns. */
+ * incarnation of sh, so that a sender and a receiver that have the same array have the same
+ * bytes and stamp. kv: keys to add, or NULL. dense_begin writes the file to io, which the
+ * writer then owns. */
 int dense_create(struct writer **w, const struct statedir *s, const char *name,
     const struct shard *sh, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e);

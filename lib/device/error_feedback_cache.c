@@ -203,8 +203,8 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e
 		statedir_prune(&c->state, c->is, c->was);
 	if (k == 0 && !c->lent && sync == IO_SYNC_FULL)
 		k = statedir_durable(&c->state, e);
-	/* A file in the caller's io stays open, and so locked: until it has its name,
-	 * only the lock shows that it is needed. */
+	/* Keep a file in the caller's io open, and so locked: until the caller renames the
+	 * file, only the lock shows that it is not a leftover. */
 	if (!c->lent)
 		feedback_history_close(&c->y);
 	return k;

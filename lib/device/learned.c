@@ -272,7 +272,7 @@ learned_write(const struct learned *h, struct writer *w, struct err *e)
 	return k;
 }
 
-/* Write the file of h and, unless it is NULL, of the older memory `before'. */
+/* Write a file with the memory h and, unless it is NULL, the older memory `before'. */
 static int
 learned_file(const struct learned *h, const struct learned *before,
     const struct statedir *s, const char *name, struct err *e)
@@ -289,7 +289,7 @@ learned_file(const struct learned *h, const struct learned *before,
 	return k;
 }
 
-/* Set run, device and step of the memory to those of the shard. */
+/* Copy the run, device and step of the shard to the memory. */
 static int
 learned_of(struct learned *h, const struct shard *sh, struct err *e)
 {

@@ -71,8 +71,8 @@ int residual_early(struct residual_new *n, struct writer *w, struct err *e);
 /* End the residual and the coded shard.  Set *w to the writer of the next residual
  * file, for the shards that remain pending. */
 int residual_whole(struct residual_new *n, struct writer **w, struct err *e);
-/* Rename the next file into place, after residual_whole.  Set digest to that of the coded
- * shard.  The shard's end may be sent only after this call.
+/* Rename the next file into place, after residual_whole.  Set digest to the coded shard's
+ * digest.  The shard's end may be sent only after this call.
  */
 int residual_commit(struct residual_new *n, enum io_sync sync,
     unsigned char digest[SHARD_DIGEST], struct err *e);

@@ -70,7 +70,7 @@ chain_truncated(const struct chain *c, struct err *e)
 	    "head is incomplete" : "too few bytes for another stream follow the stream's end");
 }
 
-/* Add to the error what the first bytes of an input that is not a stream look like. */
+/* Append to the error the file format that the input's first bytes indicate. Return r. */
 static int
 chain_strange(struct chain *c, int r, struct err *e)
 {

@@ -311,7 +311,7 @@ reader_digest_add(struct hash_sum *s, uint32_t type, size_t wire_len,
 	hash_sum_add(s, b, sizeof(b));
 }
 
-/* ---- what each frame does ---- */
+/* ---- the handling of frames ---- */
 
 static int
 reader_corrupt(struct reader *r, struct err *e, const char *what)
@@ -319,7 +319,7 @@ reader_corrupt(struct reader *r, struct err *e, const char *what)
 	return chain_corrupt(&r->c, e, what);
 }
 
-/* Add a frame of the schema; the first one has the total length. */
+/* Append a frame to the tensor table, and decode the table when it is complete. */
 static int
 reader_on_table(struct reader *r, struct err *e)
 {

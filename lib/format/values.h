@@ -56,10 +56,10 @@ int values_whole(const struct shard *s, struct err *e);
  *   while ((k = values_next(&v, e)) > 0)    v.group, v.x[v.n], v.sent
  *   k == 0: READER_SEND was seen and verified
  *
- * Annotations on the way are passed to `note' (may be NULL), in order.
+ * v.note, unless it is NULL, is called for each annotation of the shard, in order.
  */
-/* Largest magnitude accepted from other devices. No gradient is so large, and a residual
- * to which such values are added again and again would at last become infinite. */
+/* Largest magnitude accepted from other devices. Gradients are smaller. A residual to which
+ * larger values are added repeatedly would become infinite. */
 #define VALUES_MOST 1e18f
 
 struct values {

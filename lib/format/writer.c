@@ -297,7 +297,7 @@ writer_same(struct writer *w, const struct chain_frame *f, struct err *e)
 	return r < 0 || (f->flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
 }
 
-/* Write one payload, compressed by LZ4 if requested and shorter. */
+/* Write a frame, with its payload compressed by LZ4 if lz4 is 1 and this makes it shorter. */
 static int
 writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
     struct err *e)
@@ -439,7 +439,7 @@ out:
 	return r;
 }
 
-/* Write the records so far as one DATA frame. */
+/* Write the buffered records, if there are any, as one DATA frame with these flags. */
 static int
 writer_batch(struct writer *w, uint16_t flags, struct err *e)
 {

@@ -54,8 +54,8 @@ int writer_shard(struct writer *w, const struct shard *s,
 int writer_record(struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, const unsigned char *body, size_t len, const float *x,
     size_t n, struct err *e);
-/* Write a group as f32[n], uncoded.  writer_seen: the same with known statistics.
- * writer_dense: the same, but not counted in the sums. */
+/* Write a group as f32[n], uncoded, and add x to the sums in SEND.  writer_seen: `seen' are the
+ * statistics of x.  writer_dense: do not add x to the sums. */
 int writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e);
 int writer_seen(struct writer *w, uint32_t group, const float *x, size_t n,

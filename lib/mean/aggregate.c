@@ -140,8 +140,8 @@ aggregate_tell_differs(struct aggregate *x, size_t i)
 	x->said = 1;
 }
 
-/* Add a group of integers or another type without a mean: the values of the first
- * contribution that has the group are kept. */
+/* Add values v of contribution i whose type, such as an integer, has no mean: keep those of
+ * the first contribution that has the group, and report others that differ from them. */
 static void
 aggregate_first_of(struct aggregate *x, size_t i, const float *v)
 {
@@ -282,8 +282,8 @@ aggregate_group(void *arg, uint32_t group, const struct schema_span *span, struc
 	return (r = aggregate_add(x, e)) < 0 ? r : aggregate_put_group(x, e);
 }
 
-/* Write the policy for all devices, made from what the contributions ask for, with the
- * delay if one was given. */
+/* Merge the policies that the contributions ask for, add the delay if one was given, and
+ * write the result. */
 static int
 aggregate_put_policy(struct aggregate *x, struct err *e)
 {

@@ -202,7 +202,7 @@ gather_seek(struct gather *g, struct gather_input *in, struct err *e)
 	return k;
 }
 
-/* Close the reader of a file that has no further shard, or of one of too many files. */
+/* Close a file's reader if it has no further shard or the file is beyond the limit g->most. */
 static void
 gather_rest(struct gather *g, struct gather_input *in)
 {
@@ -333,8 +333,8 @@ gather_free(struct gather *g)
 
 /* ---- the shards of a step ---- */
 
-/* Set the head of s from the shard at r, and check that its schema is that of the first
- * shard. */
+/* Set the head of s from the shard at which r stands, and check that its schema is equal to
+ * the first shard's. */
 static int
 gather_head(struct gather *g, struct gather_shard *s, const struct reader *r,
     struct err *e)

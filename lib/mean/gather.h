@@ -53,8 +53,8 @@ struct gather_shard {
 	uint64_t decoded, found;	/* records decoded in this pass, their count */
 };
 
-/* The contribution of one device: its shard.  In a spool, where shards of earlier steps may
- * have no average yet, all its shards, the newest first; their values are added up. */
+/* The contribution of one device: one shard or, in a spool, all shards of the device that have
+ * no average yet, the newest first.  Their values are added up. */
 struct gather_in {
 	struct gather_shard *s;
 	size_t n;

@@ -23,7 +23,7 @@ enum { POLICY_MERGE_TEXT = 32 * 1024, POLICY_MERGE_CUTS = 24 * 1024 };
  *   KEYS_INTERVAL     the smallest
  *   KEYS_FORCE        1 if half of the devices with this key want it, else 0
  *   KEYS_CUTS, KEYS_CUTS_SECONDS
- *                     those of the device with the longest backward pass, since all
+ *                     the values of the device with the longest backward pass, since all
  *                     others wait for it, if they take at most POLICY_MERGE_CUTS bytes
  *   KEYS_INTERVAL_OF and a name
  *                     with own 1: the interval that this device asks for

@@ -12,8 +12,8 @@ struct text_kv;
 
 /*
  * same_model_check(g, first, e), after gather_step: compare the digests of the contributions
- * that name the same version of the model.  The digest stated most often counts as right; of
- * digests that are stated equally often, with `first' the one that came first, else none.
+ * that name the same version of the model.  The digest stated most often counts as right.  If
+ * several are stated equally often, the one that came first does, or none if first is 0.
  * -ERR_DATA with gather_blame: a contribution states another digest; without gather_blame:
  * none counts as right.
  */
