@@ -25,7 +25,7 @@ struct clip {
 				   CLIP_FAIL_ON: to all later ones, too */
 	int64_t left;		/* at first N for the N-th call; counts down */
 	int32_t error;		/* errno of calls that fail */
-	uint32_t fired;		/* calls that clip.so made fail or kill */
+	uint32_t fired;		/* number of calls that clip.so failed or killed */
 	char what[24];		/* name of the last such call */
 };
 

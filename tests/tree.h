@@ -103,7 +103,7 @@ tree_done(const struct tree *now, const struct tree *was,
 	return 1;
 }
 
-/* Return 1 when each file is the old or the new one, and no file of both is missing. */
+/* Return 1 when each file is the old or the new one, and no file that both have is missing. */
 static inline int
 tree_between(const struct tree *now, const struct tree *was,
     const struct tree *will)

@@ -1,6 +1,6 @@
 /*
- * Philox 4x32-10: the known answers of Random123 1.09 (examples/kat_vectors), and many
- * blocks at once equal single ones.
+ * Philox 4x32-10: the known answers of Random123 1.09 (examples/kat_vectors); rng_fill
+ * returns the same numbers as rng_block.
  */
 #include "../tap.h"
 #include "base/rng.h"

@@ -88,7 +88,7 @@ TEST(test_getters)
 	text_release(&kv);
 }
 
-/* Several policy frames together have the limit of one. */
+/* The keys of several policy frames together have the limit of one frame. */
 TEST(test_together)
 {
 	enum { N = 40000 };
@@ -108,7 +108,7 @@ TEST(test_together)
 	ok(keys_read(&kv, b, N, &e) == -ERR_DATA && kv.n == 0 &&
 	    strcmp(ERR_MSG(&e), "limit: the policy is larger than 64 KiB") == 0,
 	    "two keys are too much: %s", ERR_MSG(&e));
-	/* with the other line: 65536 bytes, then one more */
+	/* both lines together have 65536 bytes, then 65537 */
 	for (i = 0; i < 2; i++) {
 		err_clear(&e);
 		b[65536 - N + i - 1] = '\n';
