@@ -103,7 +103,6 @@ const char *reader_name(const struct reader *r);
 int reader_place(const struct reader *r, int k, struct err *e);
 int reader_blame(const struct reader *r, int k, struct err *e);
 
-/* Return the reader's io. */
 struct io *reader_io(const struct reader *r);
 /* Like writer_splice, with the output `to' in place of a writer. */
 void reader_splice(struct reader *r, const struct io *to, int skip_checks);

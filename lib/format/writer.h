@@ -83,7 +83,6 @@ void writer_dropped(struct writer *w, uint64_t n);
 /* Return the bytes of the current shard written so far, without the records that are still
  * buffered for the next DATA frame. */
 uint64_t writer_shard_bytes(const struct writer *w);
-/* Return the writer's io. */
 struct io *writer_io(const struct writer *w);
 /* Return the end of the shard that the last writer_send wrote. */
 const struct shard_end *writer_sent(const struct writer *w);

@@ -211,7 +211,6 @@ gather_rest(struct gather *g, struct gather_input *in)
 		gather_input_shut(in);
 }
 
-/* Return 1 for a regular file. */
 static int
 gather_is_file(const char *path)
 {

@@ -40,7 +40,7 @@ int scratch_get(const struct scratch *h, uint64_t at, void *p, size_t n,
 /* Return the bytes at a position if they are in memory, valid until the next store or
  * clear; NULL if they are in the file. */
 void *scratch_at(const struct scratch *h, uint64_t at);
-/* Forget all bytes. */
+/* Forget all bytes, close the file and keep the memory for the next use. */
 void scratch_clear(struct scratch *h);
 void scratch_release(struct scratch *h);
 
