@@ -12,7 +12,7 @@
 /* Errors, which are also the exit statuses of all programs (ace(7), EXIT STATUS). */
 enum {
 	ERR_OK = 0,
-	ERR_NO = 1,		/* the answer is no: verify, diff, check modes */
+	ERR_NO = 1,		/* the answer is no, in modes that verify, compare or check */
 	ERR_USAGE = 2,		/* the command line is wrong */
 	ERR_DATA = 3,		/* bad data: a retry gives the same error */
 	ERR_SYS = 4,		/* the system failed: a retry may help */
@@ -33,7 +33,7 @@ struct err {
 	int quiet;		/* 1: fail without a message (a closed pipe) */
 	int upstream;		/* 1: an earlier program in the pipe failed and said why */
 	int has_byte;		/* 1: `byte' is known */
-	uint64_t byte;		/* offset in the stream */
+	uint64_t byte;		/* offset in the input file */
 	uint64_t shard, step;	/* shard: number in the stream, from 1; 0: unknown */
 	char device[84];	/* device of that shard */
 	char file[152];		/* "": not known */

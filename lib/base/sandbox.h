@@ -39,7 +39,7 @@ struct sandbox {
 	int level;		/* Landlock's version, 0: not supported */
 	unsigned stages;	/* enum sandbox_stage, set before sandbox_enter */
 	int narrows;		/* 1: system calls are filtered */
-	int partial;		/* 1: the kernel does not have both mechanisms */
+	int partial;		/* 1: Landlock or seccomp is not in force */
 	unsigned long long handled;
 };
 

@@ -70,7 +70,7 @@ int reader_next(struct reader *r, struct err *e);
 /* Go to the next READER_SHARD.  Return 1, or 0 at the end. */
 int reader_to_shard(struct reader *r, struct err *e);
 
-const struct shard *reader_shard(const struct reader *r); /* NULL before the first */
+const struct shard *reader_shard(const struct reader *r); /* NULL before a stream's first */
 const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
 /* Return the number of the shard's records read so far. */

@@ -148,7 +148,7 @@ struct writer {
 	uint32_t seq, n_shards;
 	uint64_t id, key;
 	uint64_t start;			/* position of this stream in the file */
-	uint64_t shard_at;		/* position of the shard in the stream */
+	uint64_t shard_at;		/* position of the shard in the file */
 	uint64_t raw_total;
 	unsigned char schema_id[16];
 	const struct schema *schema;	/* schema of the shard */
