@@ -79,7 +79,7 @@ aggregate() {
 	for cmd in ace-aggregate "ace-inspect -v" "ace-inspect verify"; do
 		refuses 3 "corrupt: .x. follows .x. in the list of contributors" $cmd in
 	done
-	recv "invalid: corrupt: the list of contributors" <in
+	recv "invalid: corrupt: .x. follows .x. in the list of contributors" <in
 }
 
 @test "shards with invalid policies are refused, and the others are averaged" {
