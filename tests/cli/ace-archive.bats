@@ -76,7 +76,7 @@ digests() {
 	mkshards -r demo -d 'edge 1' -s 3 >one
 	mkshards -r demo -d b -s 12 -n 5000 -H kind=1 >two
 	ace-archive create -o run.tar one two
-	notes '^ace-archive: 2 shards$' ace-archive extract -v -o into run.tar
+	notes '^ace-archive: shards extracted: 2$' ace-archive extract -v -o into run.tar
 	exits 0 ace-archive extract -o into run.tar
 	[ ! -s err ]
 	# an archive is synced before its rename, and its directory after it
