@@ -25,8 +25,8 @@ struct opts {
 	struct filter *f;
 	struct pick pick;
 	int form;		/* index in forms */
-	const char *state, *spool;	/* for audit */
-	const char *other;		/* with diff: the original */
+	const char *state, *spool;	/* audit: the two directories */
+	const char *other;		/* diff: path of the original stream */
 	/* look: called per stream or, with `whole', once for all files of an operand */
 	int (*look)(struct report *p, struct reader *r, struct err *e);
 	int whole;

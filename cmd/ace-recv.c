@@ -85,7 +85,7 @@ static const struct opt options[] = {
 struct run {
 	const struct opts *o;
 	struct spool spool;
-	int clients;		/* see clients_open */
+	int clients;		/* descriptor from clients_open */
 	struct reader *in;
 	struct writer *out;
 };

@@ -23,7 +23,7 @@ struct codec_in {
 	const float *x;
 	size_t n;
 	uint32_t max_bits;	/* f32 bits of the largest magnitude */
-	const struct codec_last *last;	/* or NULL */
+	const struct codec_last *last;	/* last body of the group, or NULL */
 	float *y;		/* decoded values, or NULL: see gives_y */
 	const struct kern_stat *seen;	/* statistics of x, or NULL: see codec_seen */
 };

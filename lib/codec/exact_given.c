@@ -230,7 +230,7 @@ room_get(struct room *r, size_t n, struct err *e)
 static int
 room_put(struct room *r, size_t c, size_t bytes, struct err *e)
 {
-	enum { TOKENS = 3 * SUBSET_TOKENS };	/* of blocks, places and sizes */
+	enum { TOKENS = 3 * SUBSET_TOKENS };	/* tokens of blocks, places and sizes, per change */
 
 	r->by = alloc_raw(c * (8 + 4 + 2 * TOKENS + 2) + bytes + SLACK, 1, e);
 	if (r->by == NULL)

@@ -32,7 +32,7 @@ enum {
 };
 
 struct kern_tcq {
-	struct kern_ecq m;		/* with the tables of quantiser 0 */
+	struct kern_ecq m;		/* means, and the tables of quantiser 0 */
 	struct kern_ecq odd;		/* the tables of quantiser 1 */
 	uint8_t state[KERN_ECQ_LANES];
 };

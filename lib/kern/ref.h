@@ -32,7 +32,7 @@ void kern_ref_q8(unsigned char *p, const float *x, size_t n);
 void kern_ref_unq8(float *x, const unsigned char *p, size_t n);
 void kern_ref_sign(unsigned char *p, const float *x, size_t n);
 void kern_ref_unsign(float *x, const unsigned char *p, size_t n);
-/* for x[i0..n) */
+/* Like split and join, for x[i0..n). */
 void kern_ref_split(unsigned char *p, const float *x, size_t i0, size_t n);
 void kern_ref_join(float *x, const unsigned char *p, size_t i0, size_t n);
 void kern_ref_deadzone(int16_t *q, const float *x, size_t n, float inv,

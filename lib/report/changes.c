@@ -13,7 +13,7 @@
 struct row {
 	const char *name, *dtype;
 	uint64_t changed, values, bytes;
-	double percent, bits;	/* see changes_line */
+	double percent, bits;	/* changed values in % of all; coded bits per value */
 };
 
 enum { LINE = 1, OBJECT = 2, COUNTED = 1 };	/* COUNTED: the changed values are counted */

@@ -33,10 +33,10 @@ struct conserve_run {
 	const struct conserve_in *in;
 	struct statedir state;
 	struct spool spool;
-	struct residual now;		/* with the device, run and model of the state */
+	struct residual now;		/* the residual, and the state's device, run and model */
 	struct pending pending;
 	struct receipt_list got;		/* accepted shards with their files */
-	struct steps steps;		/* of the inputs */
+	struct steps steps;		/* steps of the inputs */
 	uint64_t lo, hi;		/* this pass sums the elements [lo, hi) */
 	size_t cap;
 	struct conserve_sum *sum;

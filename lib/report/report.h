@@ -60,7 +60,7 @@ struct report_row {
 	const char *file;
 	uint64_t nth;
 	const char *run, *device, *kind;
-	struct shard shard;	/* its memory belongs to the reader */
+	struct shard shard;	/* the shard's header; the reader owns its memory */
 	struct shard_end end;
 	unsigned char schema[16];
 	uint32_t group_size;

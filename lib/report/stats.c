@@ -214,7 +214,7 @@ struct stats_pair {
 	struct stats_side x, y;
 	int differ;		/* 1: a difference above the tolerance */
 	struct stats_sums now, total;
-	uint64_t elements;	/* of all tensors so far */
+	uint64_t elements;	/* number of values of all tensors so far */
 	struct report_row row;
 };
 

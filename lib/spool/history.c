@@ -78,7 +78,7 @@ history_end(struct history *m, const struct spool *s, const struct schema *sc,
 struct history_old {
 	const char *was;	/* the history to which the new shard is a difference */
 	const uint64_t *last;	/* step of the last average, or NULL */
-	uint64_t step;		/* of the new history */
+	uint64_t step;		/* step of the new history */
 };
 
 /* Remove history `name' unless it is the new one, the one before, or of a step without average. */

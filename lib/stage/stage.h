@@ -57,7 +57,7 @@ struct stage_note {
 	uint32_t type;
 	const unsigned char *p;
 	size_t n;
-	const struct reader *whole;	/* as in stage_data */
+	const struct reader *whole;	/* the reader at the annotation's frame, or NULL */
 };
 
 /* What a stage does with the values.  If it only reads them, they go from pipe to pipe
