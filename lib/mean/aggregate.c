@@ -376,29 +376,27 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 	const char *clusters = text_get(&s->kv, "clusters");
 	const struct robust_rule *q = &x->o->who.rule;
 	const struct robust_step *t = &x->c.step;
+	const unsigned long long step = x->g->in[0].s->head.step;
 	size_t i;
 
 	if (t->f != q->f)
 		cli_say(x->o->f->cli, 0, "step %llu: fewer shards remain than the %zu "
-		    "that rule '%s' needs: the step is averaged with F = %zu",
-		    (unsigned long long)x->g->in[0].s->head.step, 2 * q->f + 1,
-		    x->o->who.rule_text, t->f);
+		    "that rule '%s' needs: the step is averaged with F = %zu", step,
+		    2 * q->f + 1, x->o->who.rule_text, t->f);
 
 	for (i = 0; i < x->g->n; i++) {
 		const struct robust_one *one = &x->c.step.one[i];
-		const struct shard *from = &x->g->in[i].s->head;
 
 		if (one->fate != ROBUST_COUNTS)
 			cli_say(x->o->f->cli, 1, "step %llu: '%s' is %s by rule '%s' (%s): "
-			    "norm %g, median norm %g", (unsigned long long)from->step,
-			    shard_device(from),
+			    "norm %g, median norm %g", step,
+			    shard_device(&x->g->in[i].s->head),
 			    one->fate == ROBUST_CLIPPED ? "clipped" : "left out",
 			    x->o->who.rule_text, robust_why(one->fate), sqrt(one->norm2),
 			    t->median);
 	}
 	if (clusters != NULL)
-		cli_say(x->o->f->cli, 1, "step %llu: clusters %s",
-		    (unsigned long long)x->g->in[0].s->head.step, clusters);
+		cli_say(x->o->f->cli, 1, "step %llu: clusters %s", step, clusters);
 }
 
 static int

@@ -107,7 +107,7 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 			memcpy(x->name, file->name, RECEIPT_LIST_NAME);
 		else
 			k = err_set(e, ERR_DATA, "mismatch: a shard of step %llu is "
-			    "in a manifest, but its file is not in spool '%s'",
+			    "in a manifest, but its file is not in spool '%s': restore it",
 			    (unsigned long long)x->r.step, r->in.state.dir);
 	}
 	receipt_list_release(&have);
@@ -217,8 +217,8 @@ closing_short(struct closing *r)
 		left += r->list.line[i].r.verdict == RECEIPT_ACCEPTED;
 	if (left == r->list.n || left == 0 || left >= r->o->quorum)
 		return;
-	(void)snprintf(text, sizeof(text), "quorum not reached: %zu of %zu shards are "
-	    "left", left, r->o->quorum);
+	(void)snprintf(text, sizeof(text), "quorum not reached: %zu shards are left, "
+	    "expected %zu", left, r->o->quorum);
 	closing_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
 }
 

@@ -190,8 +190,8 @@ limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
 	if (a->contributors == 1 && f->type == FRAME_MEMB &&
 	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
 	    (l.n != 1 || strcmp(l.p[0], device) != 0))
-		limits_refuse(r, "limit: the shard's contributor is '%.60s', "
-		    "expected the sender (limits: contributors)", l.n != 0 ? l.p[0] : "");
+		limits_refuse(r, "limit: the shard lists %zu contributors ('%.60s'), expected "
+		    "the sender (limits: contributors)", l.n, l.n != 0 ? l.p[0] : "");
 	array_release(&l);
 	return k;
 }
@@ -268,7 +268,7 @@ limits_took(const struct spool *s, const struct shard *sh, const struct closed *
 {
 	struct steps l = STEPS_INIT;
 	struct buf b = BUF_INIT;
-	char line[32];
+	char line[32], path[SPOOL_PATH];
 	size_t i;
 	int fd, k = limits_list(s, sh, LOCK_EX, d, &l, &fd, e);
 
@@ -277,11 +277,11 @@ limits_took(const struct spool *s, const struct shard *sh, const struct closed *
 		for (i = 0; i < l.n && k == 0; i++)
 			k = buf_put(&b, line, (size_t)snprintf(line, sizeof(line),
 			    "%llu\n", (unsigned long long)l.step[i]), e);
+		spool_of(s, NULL, spool_device_of(sh), "open", path);
 		if (k == 0)
-			k = fd_write_at(fd, 0, b.p, b.n, "open", e);
+			k = fd_write_at(fd, 0, b.p, b.n, path, e);
 		if (k == 0 && ftruncate(fd, (off_t)b.n) < 0)
-			k = err_sys(e, "cannot truncate '%s.open' in the spool",
-			    spool_device_of(sh));
+			k = err_sys(e, "cannot truncate '%s'", path);
 	}
 	buf_release(&b);
 	steps_release(&l);
@@ -304,17 +304,17 @@ limits_room(const struct limits *a, const struct spool *s, const struct shard *s
 	if (k < 0 || (d.any && sh->step <= d.closed))
 		return k < 0 ? k : 1;
 	if (sh->step > d.closed && sh->step - d.closed > a->ahead)
-		return err_set(e, ERR_REFUSED, "limit: step %llu is more than %llu "
-		    "steps after %llu, %s (limits: ahead)",
-		    (unsigned long long)sh->step, (unsigned long long)a->ahead,
-		    (unsigned long long)d.closed, d.any ? "the last closed" : "the first");
+		return err_set(e, ERR_REFUSED, "limit: step %llu is more than %llu steps after "
+		    "%s %llu (limits: ahead)", (unsigned long long)sh->step,
+		    (unsigned long long)a->ahead, d.any ? "the last closed step," : "step",
+		    (unsigned long long)d.closed);
 	k = limits_list(s, sh, LOCK_SH, &d, &l, &fd, e);
 	many = l.n >= a->open;
 	if (k == 0 && (many || (l.n > 0 && kept > a->shard / (l.n + 1))) &&
 	    !limits_listed(&l, sh->step))
-		k = err_set(e, ERR_REFUSED, "limit: shards of %zu steps of this "
-		    "device wait for an average (limits: %s %llu)", l.n,
-		    many ? "open" : "shard", (unsigned long long)(many ? a->open : a->shard));
+		k = err_set(e, ERR_REFUSED, "limit: shards of %zu steps of '%.80s' wait for an "
+		    "average (limits: %s)", l.n, shard_device(sh), many ? "open" :
+		    "shard: kept differences are f32 and may take 8 times as much");
 	steps_release(&l);
 	if (fd >= 0)
 		(void)close(fd);

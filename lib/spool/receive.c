@@ -65,7 +65,7 @@ receive_check_sender(const struct receive *x, const struct shard *sh,
 		    "'%.80s', but only '%.80s' may send here", shard_device(sh),
 		    x->o->device);
 	return x->o->run == NULL || strcmp(spool_run_of(sh), x->o->run) == 0 ? 0 :
-	    err_set(e, ERR_DATA, "mismatch: the shard is of run '%.80s', expected '%.80s'",
+	    err_set(e, ERR_DATA, "mismatch: the shard is of run '%.80s', expected '%.80s' (--run)",
 	    spool_run_of(sh), x->o->run);
 }
 
@@ -434,8 +434,9 @@ receive_published(const struct shard *sh, const char *path,
 
 	if (r <= 0 || memcmp(had.digest, digest, SHARD_DIGEST) == 0)
 		return err_file(e, r, path);
-	return err_set(e, ERR_REFUSED, "step %llu already has a different average, "
-	    "which stays: let one ace-aggregate publish to a spool", (unsigned long long)sh->step);
+	return err_set(e, ERR_REFUSED, "step %llu already has a different average, '%.200s', "
+	    "which stays: let only one ace-aggregate publish to a spool",
+	    (unsigned long long)sh->step, path);
 }
 
 static int
@@ -478,7 +479,7 @@ receive_publish(const struct spool *s, struct reader *in, struct err *e)
 		sh = reader_shard(in);
 		if (sh->kind != SHARD_MEAN && sh->kind != SHARD_SUM)
 			r = err_set(e, ERR_DATA, "mismatch: '%.80s' sent kind %s, expected "
-			    "mean or sum", shard_device(sh), shard_kind_name(sh->kind));
+			    "mean or sum (--publish)", shard_device(sh), shard_kind_name(sh->kind));
 		else if ((r = verdict_run(s, sh, reader_schema(in), why, e)) >= 0)
 			r = receive_publish_shard(s, in, e);
 		if (r < 0)

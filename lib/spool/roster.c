@@ -56,7 +56,8 @@ roster_lines(struct array_names *t, char *s, const char *path, struct err *e)
 			continue;
 		if (n > SHARD_NAME || !text_clean(line, n))
 			return err_set(e, ERR_DATA, "corrupt: '%s' has line '%.80s', expected "
-			    "a device's name of at most %d bytes", path, line, SHARD_NAME);
+			    "a device's name of at most %d bytes, in UTF-8 without control "
+			    "characters: correct that line", path, line, SHARD_NAME);
 		if ((k = array_add(t, line, e)) < 0)
 			return k;
 	}

@@ -388,7 +388,7 @@ spool_number(const char *path, uint64_t *v, struct err *e)
 	*v = strtoull(s, &end, 10);
 	if (end == s || *end != '\n' || end[1] != '\0')
 		return err_set(e, ERR_DATA, "corrupt: '%s' does not hold one "
-		    "whole number", path);
+		    "whole number: restore it from a backup", path);
 	return 1;
 }
 

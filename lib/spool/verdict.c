@@ -85,7 +85,7 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 		    n++ == 0)
 			*x->r = l.line[i].r;
 	if (k > 0 && (l.n == 0 || n > 1))
-		k = err_set(e, ERR_DATA, "corrupt: '%s' has %s", x->no,
+		k = err_set(e, ERR_DATA, "corrupt: '%s' has %s: restore it from a backup", x->no,
 		    l.n == 0 ? "no receipt" : "the same receipt twice");
 	else if (k > 0 && n == 0) {
 		k = !closed && l.n >= VERDICT_TRIES;
@@ -224,8 +224,8 @@ verdict_run(const struct spool *s, const struct shard *sh, const struct schema *
 		differs = schema_diff(reader_schema(r), sc, why);
 		if (memcmp(first->run, sh->run, SHARD_ID) != 0) {
 			k = err_set(e, ERR_DATA, "mismatch: the shard is of run "
-			    "'%.80s', but the spool of run '%.80s'",
-			    shard_run(sh), shard_run(first));
+			    "'%.80s', but spool '%.150s' is of run '%.80s'",
+			    shard_run(sh), s->state.dir, shard_run(first));
 			break;
 		}
 	}

@@ -196,7 +196,7 @@ load pytorch
 		wait_for eval 'test -e spool/0/edge1.aceg'
 		for o in $other; do
 			exits 1 train edge2 4 $o
-			says "ace_shards.Error: ace-recv: mismatch: the shard is of run 'train-.*, but the spool of run 'train-"
+			says "ace_shards.Error: ace-recv: mismatch: the shard is of run 'train-.*, but spool '.*' is of run 'train-"
 			says 'different models, types of parameters, modes or numbers of steps'
 		done
 		exits 1 train edge2 4 wrong=2
