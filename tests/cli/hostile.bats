@@ -77,9 +77,9 @@ aggregate() {
 	exits 0 ace-aggregate in
 	mkshards -d evil -H contributors=3 -M a,x -M x >in
 	for cmd in ace-aggregate "ace-inspect -v" "ace-inspect verify"; do
-		refuses 3 "corrupt: .x. follows .x. in the list of contributors" $cmd in
+		refuses 3 "corrupt: .*the list of contributors" $cmd in
 	done
-	recv "invalid: corrupt: .x. follows .x. in the list of contributors" <in
+	recv "invalid: corrupt: .*the list of contributors" <in
 }
 
 @test "shards with invalid policies are refused, and the others are averaged" {
