@@ -32,9 +32,6 @@
 enum { NOISE = 1024,	/* random numbers per batch */
 	MOST = 127,		/* levels: codes fit a byte */
 	LANES = 8 };
-/* Argument of a plan made by codec_contracting: use the norm with the least error. Streams
- * cannot hold it. */
-#define MSE INFINITY
 
 static size_t
 bound(const struct codec_plan *plan, size_t n)

@@ -16,6 +16,7 @@ int
 contraction_save(struct contraction *c, const struct statedir *s,
     const struct shard *sh, struct err *e)
 {
+	struct err old = ERR_INIT;
 	struct learned h;
 	double alpha, share, before = 0;
 	int r;
@@ -24,11 +25,11 @@ contraction_save(struct contraction *c, const struct statedir *s,
 		return 0;
 	c->growing = 0;
 	if (c->lost >= c->energy && c->bytes > 0) {
-		if ((r = learned_before(&h, s, CONTRACTION_FILE, sh->step, e)) > 0)
-			r = learned_list(&h, CONTRACTION_GROWING, &before, 1, e);
+		if ((r = learned_before(&h, s, CONTRACTION_FILE, sh->step, &old)) > 0)
+			r = learned_list(&h, CONTRACTION_GROWING, &before, 1, &old);
 		learned_release(&h);
-		if (r < 0)
-			return r;
+		if (r < 0 && r != -ERR_DATA)	/* a damaged file is replaced */
+			return err_move(e, &old);
 		c->growing = 1 + (unsigned)fmin(fmax(before, 0), 1e6);
 	}
 	h = (struct learned)LEARNED_INIT;

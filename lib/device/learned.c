@@ -322,12 +322,14 @@ int
 learned_save_again(struct learned *h, const struct statedir *s, const char *name,
     const struct shard *sh, struct err *e)
 {
+	struct err old = ERR_INIT;
 	struct learned before;
 	int r;
 
-	if ((r = learned_of(h, sh, e)) == 0 &&
-	    (r = learned_before(&before, s, name, sh->step, e)) >= 0) {
-		r = learned_file(h, r > 0 ? &before : NULL, s, name, e);
+	if ((r = learned_of(h, sh, e)) == 0) {
+		r = learned_before(&before, s, name, sh->step, &old);
+		r = r < 0 && r != -ERR_DATA ? err_move(e, &old) :
+		    learned_file(h, r > 0 ? &before : NULL, s, name, e);
 		learned_release(&before);
 	}
 	learned_release(h);

@@ -45,7 +45,8 @@ int learned_before(struct learned *h, const struct statedir *s, const char *name
     uint64_t step, struct err *e);
 
 /* Save h, with the run, device and step of sh unless sh is NULL; h becomes empty.
- * learned_save_again: sh is not NULL; also keep the file as it was before its step. */
+ * learned_save_again: sh is not NULL; also keep the file as it was before its step, unless it
+ * is damaged. */
 int learned_save(struct learned *h, const struct statedir *s, const char *name,
     const struct shard *sh, struct err *e);
 int learned_save_again(struct learned *h, const struct statedir *s,

@@ -98,7 +98,7 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 
 	for (i = 0; i < l->n && k == 0; i++)	/* the list is in order of steps */
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
-			k = steps_shards(&have, &r->in, l->line[i].r.step, NULL, e);
+			k = steps_shards(&have, &r->in, l->line[i].r.step, l, e);
 	receipt_list_sort(&have);
 	for (x = l->line; x < l->line + l->n && k == 0; x++) {
 		if (!receipt_is_accepted(&x->r))

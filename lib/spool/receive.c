@@ -385,12 +385,14 @@ receive_teach(struct receive_answers *o, const struct receive_said *a,
 	uint64_t from = a->r.step, next;
 	int k;
 
+	receive_within(0);
 	for (; (k = join_next(o->spool, a->device, from, &next, e)) > 0; from = next + 1)
 		if ((k = receive_hand(o, a, next, e)) != 0)
 			return k;
 	from = next > from ? next : from;
 	if (k < 0 || (k = join_known(o->spool, a->device, from, e)) < 0)
 		return k;
+	receive_within(o->patience);
 	return join_tell(a->run, a->device, from, o->out, e);
 }
 

@@ -41,6 +41,8 @@ main(void)
 	    said(CONTRACTION_ALPHA) < 0, "of a shard of zeros no contraction is saved");
 	c = (struct contraction)CONTRACTION_INIT;
 	contraction_group(&c, 25, 16, 4, 4);
+	ok(system("head -c 1000 /dev/zero >S/" CONTRACTION_FILE) == 0 && saved(&c, 0.36, 0.25),
+	    "a damaged file is replaced");
 	ok(c.energy == 25 && c.lost == 16 && c.values == 4 && c.bytes == 4,
 	    "energy 25, loss 16");
 	ok(saved(&c, 0.36, 0.25), "1 - 16 / 25 kept, in a quarter of the bytes");
