@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "base/err.h"
 #include "device/contraction.h"
 
 void
