@@ -144,7 +144,7 @@ rows() {
 	dir --feedback ace-expand
 	dir --output ace-archive extract
 	dir --spool ace-aggregate, ace-inspect audit, ace-recv
-	dir --state ace-ack, ace-compress, ace-diff, ace-edge, ace-expand, ace-inspect audit, ace-meter, ace-policy, ace-score, ace-step
+	dir --state ace-ack, ace-compress, ace-edge, ace-expand, ace-inspect audit, ace-meter, ace-policy, ace-score, ace-step
 	read --check ace-sign
 	read --key ace-sign
 	read --plan ace-select, ace-step
