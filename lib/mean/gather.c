@@ -471,7 +471,7 @@ gather_advance(struct gather *g, struct err *e)
 			return gather_blame_input(g, i, k);
 	}
 	return ended == 0 ? 1 : ended == g->ninput ? 0 : err_set(e, ERR_REFUSED,
-	    "'%s' has fewer steps than %zu of the %zu inputs: it ends after %llu",
+	    "'%s' has fewer steps than %zu of the %zu inputs: it ends after %llu shards",
 	    g->input[first].path, g->ninput - ended, g->ninput,
 	    (unsigned long long)g->input[first].done);
 }
