@@ -98,8 +98,8 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 	if (known < x->owner.incarnation)
 		known = x->owner.incarnation;
 	return err_set(e, ERR_REFUSED, "%s (if this state is new or from a backup, run "
-	    "ace-ack -S %s --restart %llu; if not, the device has a second state)",
-	    said, x->o->dir, known + 1);
+	    "ace-ack -S %s --restart %llu; if not, another state sends as this device: end the "
+	    "programs that use it)", said, x->o->dir, known + 1);
 }
 
 /* Write the receipts to disk before passing on what follows them, and before waiting for

@@ -272,7 +272,7 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 		    "expected ace-cloud DIR --devices N" : "expected one folder: leave out "
 		    "'%s'", path[1]);
 	if ((r = place_open(&x->folder, path[0], 1, e)) == 0 &&
-	    (r = place_lock(&x->folder, "ace-cloud", e)) == 0 &&
+	    (r = place_lock(&x->folder, e)) == 0 &&
 	    (r = furnish(x, 0, e)) == 0 && (r = agree(x, e)) == 0 &&
 	    (r = full(x, e)) >= 0)
 		r = begin(x, "ace-cloud", "", e);
@@ -310,13 +310,13 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n != 2 || x->name == NULL)
-		return err_set(e, ERR_USAGE, "expected [[USER@]HOST:]DIR of the "
-		    "cloud, DIR of this relay and --name NAME");
+		return err_set(e, ERR_USAGE, "expected [[USER@]HOST:]DIR of the cloud, DIR of "
+		    "this relay and --name NAME, found %zu operands", n);
 	x->above.name = x->name;
 	if ((r = place_named(x->name, e)) == 0 &&
 	    (r = cloud_at(&x->above, path[0], e)) == 0 &&
 	    (r = place_open(&x->folder, path[1], 1, e)) == 0 &&
-	    (r = place_lock(&x->folder, "ace-cloud", e)) == 0 &&
+	    (r = place_lock(&x->folder, e)) == 0 &&
 	    (r = relay_begin(x, where, sizeof(where), e)) >= 0)
 		r = begin(x, "ace-cloud relay", where, e);
 	cloud_release(&x->above);
@@ -348,9 +348,9 @@ authorize(const struct opts *x, const char *name, const char *key,
 	if (*end != '\0' || text[n] != '\0' ||
 	    (strncmp(text, "ssh-", 4) != 0 && strncmp(text, "ecdsa-", 6) != 0 &&
 	    strncmp(text, "sk-", 3) != 0))
-		return err_set(e, ERR_USAGE, "'%s' is not a public key: expected one "
-		    "line without quotes that begins with ssh-, ecdsa- or sk- (give the "
-		    "file that ends with .pub)", key);
+		return err_set(e, ERR_USAGE, "'%s' is not a public key: expected one line "
+		    "that begins with ssh-, ecdsa- or sk-, without quotes, tabs or CR LF "
+		    "(give the file that ends with .pub)", key);
 	if (x->folder.dir[strcspn(x->folder.dir, "'\"\\\n")] != '\0')
 		return err_set(e, ERR_USAGE, "'%s' cannot stand in "
 		    "authorized_keys: use a folder without quotes or \\ in its path",
@@ -500,9 +500,9 @@ sync_with(struct opts *x, const char *name, const char *run, struct err *e)
 	int r = member(x, name, id, e);
 
 	if (run[0] != '\0' && strcmp(run, x->folder.said.id) != 0)
-		r = err_set(e, ERR_REFUSED, "the run in %s is not the one of device '%s': "
-		    "give the cloud of its run, or begin with another folder",
-		    x->folder.where, name);
+		r = err_set(e, ERR_REFUSED, "device '%s' belongs to run %.8s, but %s has run "
+		    "%.8s: give the cloud of run %.8s, or another folder of the device (--state)",
+		    name, run, x->folder.where, x->folder.said.id, run);
 	if (r == 0)
 		r = err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: "
 		    "add it on the cloud with 'ace add %s %s'", name, x->folder.where,
@@ -590,8 +590,8 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	else if (strcmp(what, "sync") == 0)
 		r = sync_with(x, name, id, e);
 	else if (strcmp(what, "hello") != 0)
-		r = err_set(e, ERR_USAGE, "'%.40s' is unknown: expected hello or "
-		    "sync", what);
+		r = err_set(e, ERR_USAGE, "the request of '%s' has '%.40s', expected hello or "
+		    "sync (ace edge sends them)", name, what[0] != '\0' ? what : id);
 	else if ((r = introduce(x, name, id, e)) == 0) {
 		cloud_answer(&x->folder, text, sizeof(text));
 		(void)fputs(text, stdout);
@@ -646,8 +646,8 @@ run_example(void *own, char **path, size_t n, struct err *e)
 		if (strchr(name, '/') == NULL && access(file, R_OK) == 0)
 			return child_exec(words, e);
 	}
-	return err_set(e, ERR_USAGE, "example '%.40s' is not installed: expected "
-	    "pytorch, numpy, jax, hf or c", name);
+	return err_set(e, ERR_USAGE, "example '%.40s' is not in '%.150s%s': expected pytorch, "
+	    "numpy, jax, hf or c", name, self, at[0]);
 }
 
 /* ---- the command line ---- */

@@ -111,9 +111,9 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		    "per round on its standard output, and nothing else, see "
 		    "ace-trainers(7) (%.300s)", c->child[0].word[0], cause);
 	if (p->own_voice)
-		return err_set(e, ERR_NO, "%s ended with status %d in round %llu: "
-		    "see its messages above; run the same command again to continue",
-		    p->word[0], status, (unsigned long long)x->tell.round);
+		return err_set(e, ERR_NO, "%s ended with status %d%s in round %llu: see its "
+		    "messages above, if any; run the same command again to continue", p->word[0],
+		    status, status > 128 ? " (128 + signal)" : "", (unsigned long long)x->tell.round);
 	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0)
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
 		    "correct the training program or, if it is right, remove '%s/state'; "
@@ -232,7 +232,7 @@ edge(struct edge *x, struct err *e)
 	if (place_has(&x->folder, "devices"))
 		return err_set(e, ERR_REFUSED, "'%s' is the folder of a cloud or a "
 		    "relay: give another one (--state)", x->folder.where);
-	if ((r = place_lock(&x->folder, "ace-edge", e)) < 0 ||
+	if ((r = place_lock(&x->folder, e)) < 0 ||
 	    (r = begin(x, e)) < 0)
 		return r;
 	if (x->print) {

@@ -175,7 +175,7 @@ other_model(const struct patch *x, struct err *e)
 	if (c->base != 0)
 		(void)snprintf(of, sizeof(of), ", step %llu",
 		    (unsigned long long)c->base);
-	if (x->replace.marked)
+	if (x->replace.marked && memcmp(x->replace.mark.hash, x->is, MODEL_HASH) == 0)
 		(void)snprintf(step, sizeof(step), "; the last patch applied to it "
 		    "made step %llu", (unsigned long long)x->replace.mark.step);
 	return err_set(e, ERR_REFUSED, "the patch to step %llu is for model %s%s, "

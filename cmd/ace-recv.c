@@ -129,8 +129,8 @@ reap(struct reading *p, int r, struct err *e)
 static void
 weary(int sig)
 {
-	static const char says[] = "ace-recv: truncated: timed out: the "
-	    "device does not read its answers\n";
+	static const char says[] = "ace-recv: truncated: timed out: the device does not "
+	    "read its answers (limits: time)\n";
 
 	temp_abandon();
 	(void)!write(STDERR_FILENO, says, sizeof(says) - 1);

@@ -376,11 +376,14 @@ parse(struct opts *o, int argc, char **argv)
 static int
 settle(struct opts *o, char *device, size_t room, const char **why)
 {
+	static char text[96];
 	struct run_options *r = &o->run;
 
-	if (r->share.index > r->share.of)
-		*why = "--index is larger than --of: expected 1 to the number of devices";
-	else if (r->moments && (!r->alone || r->local == 0))
+	if (r->share.index > r->share.of) {
+		(void)snprintf(text, sizeof(text), "--index %zu is larger than --of %zu, the "
+		    "number of devices", r->share.index, r->share.of);
+		*why = text;
+	} else if (r->moments && (!r->alone || r->local == 0))
 		*why = "--average-moments needs --local and --interval";
 	else if (r->realign > 0 && (r->local == 0 || !(r->rule.muon > 0) ||
 	    r->replay || r->gossip || r->delay > 0 || r->obey))
@@ -404,9 +407,11 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	else if (r->rule.frozen > 0 && (r->local > 0 || r->cuts != NULL ||
 	    r->rule.muon > 0 || r->rule.sign))
 		*why = "--one-bit excludes --interval, --cuts, --muon and --dct";
-	else if (r->shape.width % r->shape.heads != 0)
-		*why = "--width must be a multiple of --heads";
-	else if ((r->resume != NULL || r->catch_up != NULL) &&
+	else if (r->shape.width % r->shape.heads != 0) {
+		(void)snprintf(text, sizeof(text), "--width %zu is not a multiple of --heads %zu",
+		    r->shape.width, r->shape.heads);
+		*why = text;
+	} else if ((r->resume != NULL || r->catch_up != NULL) &&
 	    (r->alone || r->delay > 0))
 		*why = "--resume and --catch-up exclude --local and --delay";
 	else if (!o->check && !r->alone && isatty(STDOUT_FILENO))

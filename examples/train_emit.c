@@ -21,7 +21,7 @@ set_cuts(struct emit *x, const char *cuts, struct ace_error *e)
 {
 	const size_t n = x->m->ntensors;
 	const char *s;
-	char *end;
+	char *end, what[120];
 	unsigned long row;
 
 	memset(x->next_cut, strcmp(cuts, "all") == 0, n);
@@ -29,9 +29,11 @@ set_cuts(struct emit *x, const char *cuts, struct ace_error *e)
 	for (; *s != '\0'; s = *end == ',' ? end + 1 : end) {
 		row = strtoul(s, &end, 10);
 		if (end == s || row < 1 || row > n ||
-		    (*end != ',' && *end != '\0'))
-			return fail(e, 2, "--cuts: expected all, none or rows of "
-			    "the profile separated by commas, found", cuts);
+		    (*end != ',' && *end != '\0')) {
+			(void)snprintf(what, sizeof what, "--cuts: expected all, none, or rows "
+			    "of --profile from 1 to %zu separated by commas, found", n);
+			return fail(e, 2, what, cuts);
+		}
 		x->next_cut[n - row] = 1;
 	}
 	memcpy(x->cut, x->next_cut, n);

@@ -41,9 +41,9 @@ tensors_put(struct ace_writer *w, const struct model *m, const size_t *order,
 	return r;
 }
 
-/* Check that the shard's tensors have the model's names, shapes and order. */
+/* Check that the tensors in the file have the model's names, shapes and order. */
 static int
-tensors_match(const struct ace_reader *r, const struct model *m,
+tensors_match(const struct ace_reader *r, const char *file, const struct model *m,
     const size_t *order, struct ace_error *e)
 {
 	const struct tensor *s;
@@ -52,18 +52,22 @@ tensors_match(const struct ace_reader *r, const struct model *m,
 
 	if (n != m->ntensors) {
 		e->code = 3;
-		(void)snprintf(e->message, sizeof e->message, "mismatch: the shard has "
-		    "%zu tensors, but the trainer's model has %zu", n, m->ntensors);
+		(void)snprintf(e->message, sizeof e->message, "mismatch: '%s' has %zu tensors, but "
+		    "the trainer's model has %zu: give the --layers of that model", file, n,
+		    m->ntensors);
 		return -3;
 	}
 	for (i = 0; i < n; i++) {
 		s = tensor_at(m, order, i);
-		if (strcmp(t[i].name, s->name) != 0 || t[i].ndim != s->ndim ||
-		    t[i].dim[0] != s->dim[0] ||
-		    (t[i].ndim == 2 && t[i].dim[1] != s->dim[1]))
-			return fail(e, 3, "mismatch: the shard has another name or "
-			    "shape for tensor",
-			    s->name);
+		if (strcmp(t[i].name, s->name) == 0 && t[i].ndim == s->ndim &&
+		    t[i].dim[0] == s->dim[0] && (t[i].ndim != 2 || t[i].dim[1] == s->dim[1]))
+			continue;
+		e->code = 3;
+		(void)snprintf(e->message, sizeof e->message, "mismatch: '%s' has tensor '%s' of "
+		    "%llu values, expected '%s' of %llu: give the --layers, --width and --context "
+		    "of that model", file, t[i].name, (unsigned long long)t[i].numel, s->name,
+		    (unsigned long long)s->n);
+		return -3;
 	}
 	return 0;
 }
@@ -82,13 +86,13 @@ shard_put(struct ace_writer *w, const struct ace_shard *s, const float *x,
 
 /* Read the groups of the announced shard into x. */
 static int
-shard_get(struct ace_reader *r, const struct model *m, const size_t *order,
-    float *x, struct ace_error *e)
+shard_get(struct ace_reader *r, const char *file, const struct model *m,
+    const size_t *order, float *x, struct ace_error *e)
 {
 	struct ace_group g;
 	int got;
 
-	if ((got = tensors_match(r, m, order, e)) < 0)
+	if ((got = tensors_match(r, file, m, order, e)) < 0)
 		return got;
 	while ((got = ace_read_group(r, &g, e)) > 0)
 		memcpy(x + tensor_at(m, order, g.tensor)->at + g.offset, g.value,
@@ -250,7 +254,7 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
     struct ace_error *e)
 {
 	struct ace_shard s;
-	char what[80];
+	char what[120];
 	int r;
 
 	if (l->in == NULL && (r = apply_open(l, e)) < 0)
@@ -259,12 +263,16 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
 		if ((r = ace_read_shard(l->in, &s, e)) < 0)
 			return r;
 		if (r == 0 || s.step > round) {
-			(void)snprintf(what, sizeof what, "%s: the average of round "
-			    "%llu is missing from", r == 0 ? "truncated" : "mismatch",
-			    (unsigned long long)round);
+			if (r == 0)
+				(void)snprintf(what, sizeof what, "truncated: the average of "
+				    "round %llu is missing from", (unsigned long long)round);
+			else
+				(void)snprintf(what, sizeof what, "mismatch: found the average of "
+				    "round %llu, expected round %llu, in",
+				    (unsigned long long)s.step, (unsigned long long)round);
 			return fail(e, 3, what, l->apply);
 		}
-		if ((r = shard_get(l->in, l->m, l->order, x, e)) < 0)
+		if ((r = shard_get(l->in, l->apply, l->m, l->order, x, e)) < 0)
 			return r;
 	} while (s.step < round);
 	l->rounds = round + 1;
@@ -285,7 +293,7 @@ link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
 	if ((r = ace_read_shard(l->in, s, e)) <= 0)
 		return r;
 	if (s->kind != ACE_MODEL) {
-		if ((r = shard_get(l->in, l->m, NULL, average, e)) == 0)
+		if ((r = shard_get(l->in, l->apply, l->m, NULL, average, e)) == 0)
 			mean(l, s, average, word);
 		return r < 0 ? r : 1;
 	}
@@ -294,7 +302,7 @@ link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
 			r = fail(e, 3, "truncated: the model is incomplete in",
 			    l->apply);
 		if (r > 0)
-			r = shard_get(l->in, l->m, NULL, x[i], e);
+			r = shard_get(l->in, l->apply, l->m, NULL, x[i], e);
 	}
 	return r < 0 ? r : 1;
 }
@@ -303,6 +311,7 @@ int
 link_close(struct link *l, int out, struct ace_error *e)
 {
 	struct ace_shard s;
+	char what[120];
 	int r = ace_writer_close(l->out, e);
 
 	if (r < 0)
@@ -313,8 +322,12 @@ link_close(struct link *l, int out, struct ace_error *e)
 		return 0;
 	while ((r = ace_read_shard(l->in, &s, e)) > 0 && s.step < l->rounds)
 		;
-	return r > 0 ? fail(e, 3, "mismatch: more averages than rounds are in",
-	    l->apply) : r;
+	if (r <= 0)
+		return r;
+	(void)snprintf(what, sizeof what, "mismatch: found an average of round %llu, but the "
+	    "training ended after %llu rounds, in", (unsigned long long)s.step,
+	    (unsigned long long)l->rounds);
+	return fail(e, 3, what, l->apply);
 }
 
 void
@@ -389,7 +402,7 @@ link_load(const char *file, const struct model *m, struct ace_shard *s,
 		if (r == 0)
 			break;
 		if (r > 0)
-			r = shard_get(in, m, NULL, x[i], e);
+			r = shard_get(in, file, m, NULL, x[i], e);
 	}
 	if (r >= 0 && i < least)
 		r = fail(e, 3, "truncated: the model is incomplete in", file);

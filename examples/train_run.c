@@ -59,7 +59,8 @@ log_line(struct run *r, const char *what, double loss, double top1,
 	if (fprintf(r->log, "%s\t%zu\t%zu\t%.4f\t%.3f\t%.2f\n", what, r->round,
 	    r->steps, loss, exp(loss), 100 * top1) < 0 ||
 	    fflush(r->log) != 0)
-		return fail(e, 4, "cannot write the log: %s", strerror(errno));
+		return fail(e, 4, "cannot write the log '%s': %s", r->o->log != NULL ?
+		    r->o->log : "standard error", strerror(errno));
 	return 0;
 }
 
@@ -109,7 +110,8 @@ log_end(struct run *r, struct ace_error *e)
 
 	r->log = NULL;
 	if (f != NULL && f != stderr && fclose(f) != 0)
-		return fail(e, 4, "cannot write the log: %s", strerror(errno));
+		return fail(e, 4, "cannot write the log '%s': %s", r->o->log,
+		    strerror(errno));
 	return 0;
 }
 
@@ -154,8 +156,9 @@ keep_still(struct model *m, const char *begin, struct ace_error *e)
 		    strlen(begin)) == 0;
 		n += (size_t)m->tensor[i].still;
 	}
-	return n > 0 ? 0 : fail(e, 2, "--still: no tensor's name begins with "
-	    "'%s'", begin);
+	return n > 0 ? 0 : fail(e, 2, "--still: no tensor's name begins with '%s', expected the "
+	    "beginning of a name from '%s' to '%s'", begin, m->tensor[0].name,
+	    m->tensor[m->ntensors - 1].name);
 }
 
 /* Set the gradient of tensors that are not trained to 0, before clipping and sending. */
@@ -534,9 +537,9 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 	if (s->step < r->round)
 		return 0;		/* the model has this average */
 	if (s->step > r->round)
-		return fail(e, 3, "mismatch: found round %llu, expected round "
-		    "%zu in '%s': averages are missing, or a model before them", (unsigned long long)s->step, r->round,
-		    r->o->catch_up);
+		return fail(e, 3, "mismatch: found the average of round %llu in '%s', expected "
+		    "round %zu: give all averages from that round on, or a newer model (--resume "
+		    "FILE) before them", (unsigned long long)s->step, r->o->catch_up, r->round);
 	if (h > r->o->steps - r->steps)
 		h = r->o->steps - r->steps;
 	r->steps += h;
@@ -605,9 +608,11 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 		return fail(e, 4, "cannot read '%s': %s", bad,
 		    strerror(errno));
 	if (!data_enough(&r->data, o->share.of, o->shape.context))
-		return fail(e, 3, "truncated: %zu bytes of text are too few: give "
-		    "more text, a smaller --context or fewer devices (--of)",
-		    r->data.n);
+		return fail(e, 3, "truncated: %zu bytes of text for training and %zu for "
+		    "validation, expected %zu and %zu: give more text, a smaller --context, fewer "
+		    "devices (--of) or another --valid", r->data.train,
+		    r->data.n - r->data.train, 8 * o->share.of * (o->shape.context + 1),
+		    2 * (o->shape.context + 1));
 	if ((r->m = model_new(&o->shape, o->batch)) == NULL)
 		goto memory;
 	r->noptim = o->alone && !says_gradients(o) ? o->share.of : 1;
@@ -680,7 +685,8 @@ say_passes(const struct run *r)
 	    (double)data_windows(&r->data, &o->share, o->shape.context);
 
 	if (passes >= 1.05)
-		(void)fprintf(stderr, "train: %s's text is read %.1f times\n",
+		(void)fprintf(stderr, "train: %s reads its text %.1f times, so the model may "
+		    "memorise it: give more text or fewer --steps\n",
 		    o->alone ? "each device" : o->device, passes);
 }
 

@@ -290,7 +290,8 @@ fill_y(const struct codec_impl *c, const struct codec_in *in, uint8_t param,
 		return codec_decode(in->plan->codec, param, in->ctx, b, len,
 		    in->y, in->n, e);
 	if (!c->raw && in->kern->max_bits(in->y, in->n) >= 0x7f800000)
-		return codec_corrupt(c->name, "a value is NaN or infinite", e);
+		return err_set(e, ERR_DATA, "limit: codec %s rounds a value of the group beyond "
+		    "the range of f32, 3.4e38: use codec f32, or smaller values", c->name);
 	return 0;
 }
 
@@ -319,7 +320,7 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	in.max_bits = in.seen != NULL && in.seen->nonfinite == 0 ?
 	    bytes_u32(in.seen->max_abs) : in.kern->max_bits(x, n);
 	if (in.max_bits >= 0x7f800000)
-		return err_set(e, ERR_DATA, "limit: value %zu is NaN or infinite",
+		return err_set(e, ERR_DATA, "limit: value %zu of the group is NaN or infinite",
 		    kern_first_nonfinite(x, n));
 	*param = c->open != 0 ? 0 : plan->param;
 	if (n == 0)

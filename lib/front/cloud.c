@@ -95,17 +95,17 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 	struct agreement had = f->said, now;
 	char *from, *path;
 	const size_t first = sizeof(CLOUD_FIRST) - 1;
+	const char *who = c->host != NULL ? c->host : c->dir;
 	int r;
 
 	if (strncmp(text, CLOUD_FIRST, first) != 0)
-		return err_set(e, ERR_DATA, "unsupported: '%s' answers '%.*s', "
-		    "expected '%.11s': let its shell's start-up files print nothing, "
-		    "and install the same version of ace there", c->host != NULL ? c->host : c->dir,
-		    (int)strcspn(text, "\n"), text, CLOUD_FIRST);
+		return err_set(e, ERR_DATA, "unsupported: '%s' answers '%.*s', expected '%.11s': "
+		    "install the same version of ace there, and let nothing else, such as a shell's "
+		    "start-up file, print", who, (int)strcspn(text, "\n"), text, CLOUD_FIRST);
 	text += first;
 	if ((from = strsep(&text, "\n")) == NULL || text == NULL)
-		return err_set(e, ERR_DATA, "truncated: the cloud's answer is "
-		    "incomplete: run the same command again");
+		return err_set(e, ERR_DATA, "truncated: the answer of '%s' is incomplete: run the "
+		    "same command again", who);
 	(void)snprintf(where, n, "%s", from);
 	if ((path = place_path(f, "run.new", e)) == NULL)
 		return -ERR_SYS;
@@ -115,9 +115,9 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 	(void)unlinkat(AT(path), 0);
 	alloc_free(path);
 	if (r == 0 && had.id[0] != '\0' && strcmp(had.id, now.id) != 0)
-		return err_set(e, ERR_REFUSED, "'%s' belongs to another run than "
-		    "'%s': give the cloud of that run, or begin with "
-		    "another folder", f->dir, where);
+		return err_set(e, ERR_REFUSED, "'%s' belongs to run %.8s, but '%s' has run %.8s: "
+		    "give the cloud of run %.8s, or another folder", f->dir, had.id, where,
+		    now.id, had.id);
 	if (r < 0)
 		return r;
 	f->said = now;
@@ -152,8 +152,8 @@ cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
 	}
 	return r < 0 ? r : err_set(e, ERR_SYS, c->through != NULL || c->host == NULL ?
 	    "the cloud '%s' was not reached (status %d): check that '%s' works" :
-	    "the cloud '%s' was not reached (status %d): check its name, that 'ssh %s true' "
-	    "works without a password, and that ace is installed there",
+	    "the cloud '%s' was not reached (status %d): check its name, that 'ssh %s' connects "
+	    "without a password, and that ace is installed there",
 	    c->host != NULL ? c->host : c->dir, r, c->through != NULL ? c->through :
 	    c->host != NULL ? c->host : "ace-cloud");
 }

@@ -148,14 +148,15 @@ place_get(const struct place *f, const char *name, char *out, size_t n,
 int
 place_read(const char *path, struct agreement *a, struct err *e)
 {
+	struct err why = ERR_INIT;
 	int r;
 
 	memset(a, 0, sizeof(*a));
-	if ((r = limits_file_read(path, place_lines, a, a, NULL, e)) != -ERR_USAGE)
+	if ((r = limits_file_read(path, place_lines, a, a, NULL, &why)) >= 0)
 		return r;
-	err_clear(e);
-	return err_set(e, ERR_DATA, "corrupt: '%s' does not describe a run, as ace cloud "
-	    "writes it: restore it, or begin with another folder", path);
+	return r != -ERR_USAGE ? err_move(e, &why) : err_set(e, ERR_DATA, "corrupt: the "
+	    "description of the run: %.200s: restore the file or, on a device, remove it",
+	    why.text);
 }
 
 void
@@ -220,8 +221,8 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 
 	place_where(f, dir);
 	if (!make && access(dir, F_OK) < 0 && errno == ENOENT)
-		return err_set(e, ERR_USAGE, "folder '%s' is absent: put it back, or "
-		    "run 'ace cloud' on the cloud to make one", f->where);
+		return err_set(e, ERR_USAGE, "folder '%s' is absent: put it back or check its "
+		    "name; 'ace cloud' makes the folder of a run", f->where);
 	if ((r = statedir_open(&looked, dir, e)) == -ERR_SYS) {
 		err_clear(e);
 		return err_set(e, ERR_SYS, "'%s' cannot be a run's folder: %s: give another "
@@ -244,14 +245,14 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 }
 
 int
-place_lock(struct place *f, const char *what, struct err *e)
+place_lock(struct place *f, struct err *e)
 {
 	const int r = statedir_lock(&f->held, e);
 
 	if (r == -ERR_REFUSED) {
 		err_clear(e);
-		return err_set(e, ERR_REFUSED, "another %s works on '%s': end that "
-		    "process, or give another folder", what, f->where);
+		return err_set(e, ERR_REFUSED, "another ace-cloud or ace-edge works on '%s': end "
+		    "that process, or give another folder", f->where);
 	}
 	return r;
 }

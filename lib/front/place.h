@@ -49,9 +49,9 @@ const char *place_agreed(const struct agreement *a, char out[64]);
  * zero in a new folder. make: create a missing folder. -ERR_REFUSED: another user
  * owns it or may write to it. */
 int place_open(struct place *f, const char *dir, int make, struct err *e);
-/* place_lock(f, what, e): lock the folder until place_close. -ERR_REFUSED: another
- * program `what' uses the folder. */
-int place_lock(struct place *f, const char *what, struct err *e);
+/* place_lock(f, e): lock the folder until place_close. -ERR_REFUSED: another process uses
+ * the folder. */
+int place_lock(struct place *f, struct err *e);
 void place_close(struct place *f);
 
 /* place_path(f, name, e): return DIR/name, allocated. */

@@ -62,7 +62,7 @@ kern_get(struct err *e)
 				return l[i];
 		(void)err_set(e, ERR_USAGE,
 		    "ACE_KERNEL=%s: this processor or build has no kernels of that "
-		    "name: unset ACE_KERNEL", want);
+		    "name: unset ACE_KERNEL, or set it to ref", want);
 		return NULL;
 	}
 	for (i = 0; l[i + 1] != NULL; i++)

@@ -170,8 +170,8 @@ static int
 journal_strange(const struct io *f, const struct model *m, struct err *e)
 {
 	return err_set(e, ERR_REFUSED, "journal '%s' does not fit '%s', which was "
-	    "replaced or changed after a patch was interrupted: put that model back or, if "
-	    "it is lost, remove the journal", io_name(f), m->path);
+	    "replaced or changed after a patch was interrupted: put the former model back or, "
+	    "if it is lost, remove the journal", io_name(f), m->path);
 }
 
 static int

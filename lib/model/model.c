@@ -195,8 +195,8 @@ found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
 	int r;
 
 	if (t->dtype == SCHEMA_F4 && t->numel % 2 != 0)
-		return err_set(e, ERR_DATA, "unsupported: tensor '%s' has an odd "
-		    "number of f4 values", t->name);
+		return err_set(e, ERR_DATA, "unsupported: tensor '%s' has %llu f4 values, expected "
+		    "an even number", t->name, (unsigned long long)t->numel);
 	if ((r = alloc_grow(&all->p, &all->cap, all->n + 1, sizeof(*all->p),
 	    e)) < 0)
 		return r;
@@ -250,10 +250,10 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 		at += dtype_bytes(sc->t[k].dtype, sc->t[k].numel);
 	}
 	if (r == 0 && at != m->file[i].size)
-		r = err_set(e, ERR_DATA, "%s: '%s' has %llu bytes, but "
-		    "needs %llu for its tensors", at > m->file[i].size ? "truncated" : "corrupt",
-		    m->file[i].path, (unsigned long long)m->file[i].size,
-		    (unsigned long long)at);
+		r = err_set(e, ERR_DATA, at > m->file[i].size ?
+		    "truncated: '%s' has %llu bytes, but needs %llu for its tensors" :
+		    "corrupt: '%s' has %llu bytes, but needs %llu for its tensors",
+		    m->file[i].path, (unsigned long long)m->file[i].size, (unsigned long long)at);
 	format_close(src);
 	return r;
 }
@@ -279,9 +279,9 @@ index_holds(const struct model *m, const struct index *x,
 			    "in another file, too" : "missing from the index");
 		if (strcmp(x->p[i].file,
 		    m->file[all->p[i].place.file].name) != 0)
-			return err_set(e, ERR_DATA, "corrupt: tensor '%s' is in "
-			    "'%s', not where '%s' says", x->p[i].tensor,
-			    m->file[all->p[i].place.file].path, m->index.path);
+			return err_set(e, ERR_DATA, "corrupt: tensor '%s' is in '%s', but '%s' "
+			    "names '%.80s' for it", x->p[i].tensor,
+			    m->file[all->p[i].place.file].path, m->index.path, x->p[i].file);
 	}
 	return 0;
 }

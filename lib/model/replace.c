@@ -332,7 +332,7 @@ static int
 replace_unable(const struct replace *s, struct err *e)
 {
 	return err_set(e, ERR_REFUSED, "'%s' cannot be exchanged with another "
-	    "file or directory (%s): use --in-place", s->path, strerror(errno));
+	    "file or directory (%s): use --in-place, without --stage", s->path, strerror(errno));
 }
 
 /* Before copying, check that we may rename the directory and can exchange two directories.
@@ -399,8 +399,8 @@ replace_beside(struct replace *s, const unsigned char *touched, struct err *e)
 static int
 replace_changed(const struct replace *s, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "'%s' changed after the next model was "
-	    "staged: stage the patch again", s->path);
+	return err_set(e, ERR_REFUSED, "'%s' changed after ace-patch began to make the next "
+	    "model: apply or stage the patch again", s->path);
 }
 
 /* The next model is in place: remove the old one and, unless the model has changed since,

@@ -81,9 +81,9 @@ changes_note(struct changes *c, const struct reader *r, struct err *e)
 		for (k = 0; k < c->sent[i].groups; k++) {
 			n = bytes_varint(&b);
 			if (n > values - c->changed[i])
-				return reader_place(r, err_set(e, ERR_DATA,
-				    "corrupt: more values of tensor '%.160s' changed "
-				    "than it has", sc->t[i].name), e);
+				return reader_place(r, err_set(e, ERR_DATA, "corrupt: frame mODL "
+				    "counts more changed values than the %llu of tensor '%.160s'",
+				    (unsigned long long)values, sc->t[i].name), e);
 			c->changed[i] += n;
 		}
 	}

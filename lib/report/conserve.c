@@ -447,8 +447,8 @@ conserve_kind(struct conserve_run *x, struct err *e)
 	x->cached = how != NULL && strncmp(how, "cache:", 6) == 0;
 	if (how == NULL || strcmp(how, "ef") == 0 || x->cached)
 		return 0;
-	return err_set(e, ERR_DATA, "unsupported: feedback %.40s cannot be "
-	    "audited, expected ef or cache", how);
+	return err_set(e, ERR_DATA, "unsupported: state '%s' has feedback %.40s, which cannot be "
+	    "audited, expected ef or cache", x->in->state, how);
 }
 
 static int
@@ -466,8 +466,8 @@ conserve_open(struct conserve_run *x, struct err *e)
 	    (k = residual_open(&x->now, &x->state, e)) < 0)
 		return k;
 	if (x->now.d.r == NULL)
-		return err_set(e, ERR_DATA, "mismatch: state '%s' has no residual",
-		    x->in->state);
+		return err_set(e, ERR_DATA, "mismatch: state '%s' has no residual: give the state "
+		    "of a device that has coded a shard (ace-compress -S)", x->in->state);
 	sh = reader_shard(x->now.d.r);
 	x->c->step = sh->step;
 	(void)snprintf(x->c->device, sizeof(x->c->device), "%s", shard_device(sh));

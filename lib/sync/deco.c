@@ -8,7 +8,7 @@ known(double v, double lo, const char *what, struct err *e)
 {
 	if (v >= lo && v <= 1e15)
 		return 0;
-	return err_set(e, ERR_USAGE, "%s: %g is not from %g to 1e15", what, v, lo);
+	return err_set(e, ERR_USAGE, "%s is %g, expected %g to 1e15", what, v, lo);
 }
 
 int
@@ -16,10 +16,10 @@ deco_check(const struct deco *d, struct err *e)
 {
 	int r;
 
-	if ((r = known(d->compute, DECO_LEAST, "computation", e)) < 0 ||
-	    (r = known(d->bandwidth, 1e-15, "bandwidth", e)) < 0 ||
-	    (r = known(d->latency, 0, "latency", e)) < 0 ||
-	    (r = known(d->size, 1e-15, "size", e)) < 0 ||
+	if ((r = known(d->compute, DECO_LEAST, "the time of a step in s", e)) < 0 ||
+	    (r = known(d->bandwidth, 1e-15, "the bandwidth in bit/s", e)) < 0 ||
+	    (r = known(d->latency, 0, "the latency in s", e)) < 0 ||
+	    (r = known(d->size, 1e-15, "the size of a gradient in bits", e)) < 0 ||
 	    (r = known(d->kc, 0, "kc", e)) < 0 || (r = known(d->kd, 0, "kd", e)) < 0)
 		return r;
 	if (!(d->min >= 1e-15 && d->min <= 1))

@@ -73,9 +73,9 @@ robust_parse(struct robust_rule *q, const char *s, struct err *e)
 		what = robust_word(q, word);
 		kinds += what == 2;
 	}
-	return what != 0 && kinds <= 1 ? 0 : err_set(e, ERR_USAGE, "--rule '%s' is "
-	    "unknown: expected mean, sum, clip:X, trim:F, median or center:F; "
-	    "norm-ratio:R and finite may follow after commas", s);
+	return what != 0 && kinds <= 1 ? 0 : err_set(e, ERR_USAGE, "--rule '%s' is not valid: "
+	    "expected sum, or mean, clip:X (X > 0), trim:F[:senders], median[:senders] or "
+	    "center:F, and after commas norm-ratio:R (R from 1) and finite", s);
 }
 
 int
@@ -202,8 +202,8 @@ robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	if (q->kind != ROBUST_TRIM || n > 2 * q->f)
 		return 0;
 	if (t->k <= 2 * q->f)
-		return err_set(e, ERR_REFUSED, "trim:%zu removes all %zu contributions, "
-		    "from both ends: use trim:%zu or less", q->f, n, (t->k - 1) / 2);
+		return err_set(e, ERR_REFUSED, "trim:%zu needs at least %zu contributions, found "
+		    "%zu: use trim:%zu or less", q->f, 2 * q->f + 1, t->k, (t->k - 1) / 2);
 	t->f = rest < most ? rest : most;
 	return 0;
 }
@@ -272,8 +272,8 @@ robust_center(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {
 	/* contributions already left out count as bad ones */
 	if (t->k < 2 * q->f + 1)
-		return err_set(e, ERR_REFUSED, "center:%zu needs "
-		    "at least %zu contributions, found %zu", q->f, 2 * q->f + 1, t->k);
+		return err_set(e, ERR_REFUSED, "center:%zu (--rule, --tolerate) needs at least %zu "
+		    "contributions or a smaller F, found %zu", q->f, 2 * q->f + 1, t->k);
 	robust_past(t);
 	robust_even(t->one, t->k);
 	return 0;
@@ -287,8 +287,8 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	robust_limits(q, t);
 	t->none = robust_left(t->one, t->k) == 0;
 	if (t->none)
-		return err_set(e, ERR_REFUSED, "all %zu contributions are left "
-		    "out: not finite, or beyond a limit", t->k);
+		return err_set(e, ERR_REFUSED, "all %zu contributions are left out: each "
+		    "has a NaN or an infinity: correct the training", t->k);
 	if (robust_centered(q))
 		r = robust_center(q, t, e);
 	else if (robust_elements(q))

@@ -71,8 +71,8 @@ sketch_judge(struct sketch *s, double theta, struct err *e)
 	int r = 0;
 
 	if (s->k > CLUSTER_GROUP)
-		return err_set(e, ERR_REFUSED, "cannot cluster %zu contributions: "
-		    "expected at most %d", s->k, (int)CLUSTER_GROUP);
+		return err_set(e, ERR_REFUSED, "cannot cluster %zu contributions, expected at most "
+		    "%d: leave --cluster out", s->k, (int)CLUSTER_GROUP);
 	for (i = 0; i < s->k; i++)
 		if (s->of[i] != SKETCH_NONE)
 			memmove(s->row + n++ * SKETCH_M, s->row + i * SKETCH_M,

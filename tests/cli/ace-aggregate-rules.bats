@@ -39,7 +39,7 @@ values() {
 	exits 0 ace-aggregate --rule median a b c d
 	[ "$(values)" = "1.125 2.125 3" ]
 	exits 5 ace-aggregate --rule trim:2 a b c d
-	says 'trim:2 removes all 4 contributions, from both ends'
+	says 'trim:2 needs at least 5 contributions, found 4: use trim:1 or less'
 }
 
 @test "clip shortens large shards and names their devices" {
@@ -224,7 +224,7 @@ values() {
 	five
 	for rule in '' mode clip:0 median:1 'mean,' median,trim:1 mean:senders sum,clip:1; do
 		exits 2 ace-aggregate --rule "$rule" a b
-		says "^ace-aggregate: --rule '$rule' is unknown: expected mean, sum, clip:X"
+		says "^ace-aggregate: --rule '$rule' is not valid: expected sum, or mean, clip:X"
 	done
 	exits 2 ace-aggregate --rule clip:1:senders a b
 	ace-aggregate --rule sum -d s a b >s
@@ -286,7 +286,7 @@ steps() {
 	[ "$(values)" = 3 ]
 	says "'c' is left out by rule '.*' .nonfinite."
 	exits 5 ace-aggregate --tolerate 1 a b
-	says 'center:1 needs at least 3 contributions, found 2'
+	says 'center:1 .--rule, --tolerate. needs at least 3 contributions or a smaller F, found 2'
 	exits 2 ace-aggregate --tolerate 1 --devices 2 a b
 	says '--devices 2 with F = 1: any rule tolerates fewer than half of the devices, here at most 0'
 	exits 2 ace-aggregate --tolerate 0 a b c

@@ -546,7 +546,7 @@ interval.edge3=900' >e2
 	for i in 1 2 3; do mkshards -d "edge$i"; done |
 	    ace-recv --spool spool --sync none >receipts
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1 --sync none --rule trim:2
-	says "3 of 3 shards wait for the next average: trim:2 removes all 3 contributions, from both ends"
+	says "3 of 3 shards wait for the next average: trim:2 needs at least 5 contributions, found 3: use trim:1 or less"
 	says "^ace-aggregate: step [0-9]+ has no average: each of its shards is excluded or waits for the next average$"
 	[ "$(wc -l <err)" -eq 2 ]
 	frames out >shown

@@ -133,7 +133,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	{ cat a; echo; } >b
 	refuses 3 "corrupt: 'b'" ace-diff a b
 	one w F4 3 2 >b
-	refuses 3 "odd number of f4" ace-diff a b
+	refuses 3 "tensor 'w' has 3 f4 values, expected an even number" ace-diff a b
 }
 
 @test "an invalid index of a model directory is refused" {
@@ -151,7 +151,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	refuses 3 "corrupt: tensor 'layer.99" ace-diff a d
 	sed 's/00001-of-00002/00002-of-00002/' was >$i
 	exits 3 ace-diff a d
-	says "corrupt: tensor 'layer..*' is in .*, not where 'd/model.safetensors.index.json' says"
+	says "corrupt: tensor 'layer..*' is in .*, but 'd/model.safetensors.index.json' names '.*' for it"
 	# the same tensor is in two files
 	cp was $i
 	cp d/model-00001-of-00002.safetensors d/model-00002-of-00002.safetensors

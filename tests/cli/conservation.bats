@@ -128,7 +128,7 @@ counted() {
 	sent edge1 1 10
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 \
 	    --sync none --tolerate 1 --keep 1
-	says "3 of 3 shards wait for the next average: center:1 needs at least 3"
+	says "3 of 3 shards wait for the next average: center:1 .--rule, --tolerate. needs at least 3"
 	sent edge1 2 100
 	sent edge2 2 100
 	summed 212 2
@@ -219,7 +219,7 @@ counted() {
 	mkshards -s 0 >in
 	ace-compress -S state -c q8 in | ace-recv --spool spool >/dev/null
 	mkshards -s 0 -H kind=4 -K feedback=other >state/residual
-	refuses 3 "unsupported: feedback other cannot be audited, expected ef or cache" balance in
+	refuses 3 "unsupported: state '.*' has feedback other, which cannot be audited, expected ef or cache" balance in
 }
 
 @test "a difference of a last bit is within the bound, one of a millionth is not" {

@@ -108,7 +108,7 @@ hostile() {
 	    print(f.error)
 	    return l
 
-	case("round 2: the answer is of round 3, expected round 2: nothing was applied", step=2)
+	case("round 2: the answer is of round 3, expected round 2: nothing more was applied", step=2)
 	case("the answer is of round 1, expected round 2", step=0)
 	case("the answer is of round 18446744073709551616, expected round 2", step=2 ** 64 - 1)
 	case("the answer is of run 'other', expected 'train-", run="other")

@@ -73,7 +73,7 @@ gone_by() {
 	cp "$TRAINERS/train.py" .
 	cp -r Replay/spool .
 	exits 1 py train.py edge5 10
-	says 'ace_shards.Error: mismatch: in round 2 this device has model [0-9a-f]{8}, but the others have [0-9a-f]{8}, so its part was not counted: weights, optimiser states, options or arithmetic differ'
+	says 'ace_shards.Error: mismatch: in round 2 this device has model [0-9a-f]{8}, but the others have [0-9a-f]{8}, so the average was not applied: weights, optimiser states, options or arithmetic differ'
 }
 
 @test "an answer with missed rounds that is truncated: the complete rounds are applied" {

@@ -132,7 +132,7 @@ export WAY=Replay
 	with fails("the optimiser's state has a method, but mode=\"replay\" can restore"):
 	    replay(Keeps, 1)[3]()
 	model, o, r, ahead = replay(torch.optim.LBFGS)
-	with fails("the optimiser's step() fails without arguments"):
+	with fails("calls the optimiser's step() without arguments, and it failed"):
 	    ahead()
 
 	# an invalid call changes nothing, and the round continues

@@ -297,7 +297,7 @@ class Run:
         if pipe.model not in (None, self._says(at)):
             raise Error(
                 f"mismatch: in round {at + 1} this device has model {self._says(at)}, "
-                f"but the others have {pipe.model}, so its part was not counted: "
+                f"but the others have {pipe.model}, so the average was not applied: "
                 f"weights, optimiser states, options or arithmetic differ{HOW}.  Copy "
                 f"the checkpoint that another device wrote after round {at + 1}; {SEE}", 5)
 
@@ -446,8 +446,9 @@ class Run:
         compare(self.look, self._look(now), "the run's first model")
         for name, p in now:
             if p is not had[name]:
-                raise Error(f"parameter '{name}' was replaced by another object after "
-                            "the run began: copy values into the first one "
+                what = "parameter" if name in dict(self.params) else "buffer"
+                raise Error(f"{what} '{name}' was replaced by another object after "
+                            "the run began: copy values into the object of the beginning "
                             "(load_state_dict without assign=True), or call ace.join "
                             "after the model is changed")
 
@@ -530,7 +531,10 @@ class Local(Run):
         """Return each parameter's mean squared gradient from Adam's state."""
         found = [self.optimizer.state.get(p, {}).get("exp_avg_sq") for _, p in self.params]
         if all(s is None for s in found):
-            raise Error(f"moment=True needs an optimiser with mean squared gradients "
+            if not self.optimizer.state:
+                raise Error("moment=True needs the optimiser's mean squared gradients, and it "
+                            "has taken no step yet: call step() before sync()", 2, True)
+            raise Error("moment=True needs an optimiser with mean squared gradients "
                         "(exp_avg_sq), such as Adam, but this one is "
                         f"{type(self.optimizer).__name__}: leave moment=True out", 2, True)
         return found
@@ -687,8 +691,8 @@ class Replay(Run):
         try:
             self.take()
         except TypeError as e:
-            raise Error("the optimiser's step() fails without arguments, which "
-                        f"mode=\"replay\" needs, use mode=\"local\": {e}") from e
+            raise Error("mode=\"replay\" calls the optimiser's step() without arguments, "
+                        f"and it failed: {e}: use mode=\"local\"") from e
 
     @torch.no_grad()
     def _step(self) -> None:

@@ -59,7 +59,8 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
                         f"{what}= out", 5)
     if moment:
         if through or mode != "local":
-            raise Error("moment=True needs mode=\"local\" and cloud=, without through=")
+            raise Error(f"mode={mode!r}{', through=' if through else ''}: moment=True needs "
+                        "mode=\"local\" and excludes through=")
         more["moment"] = f"{dir}/state/moment"
     more.setdefault("patience", float("inf") if timeout is None else timeout)
     return modes[mode](model, optimizer, way, name, checkpoint=f"{dir}/model.pt",

@@ -526,7 +526,7 @@ class Pipe:
     def unfit(self, found: str, expected: str) -> Error:
         """Return the Error for an answer other than the expected one."""
         return Error(f"round {self.wait.round}: the answer {found}, expected "
-                     f"{expected}: nothing was applied; {ASK}", 3, True)
+                     f"{expected}: nothing more was applied; {ASK}", 3, True)
 
     def exchange(self, step: int, room: Room, note: dict[str, str]) -> None:
         """Send the file of a round, and read the average into the same room."""
@@ -603,7 +603,8 @@ class Pipe:
         final = ADVICE.get(kind, "")
         if who == "ace-expand" and kind in ("", "limit") and status == 3:
             final = UNUSABLE
-        advice = final or STATUS.get(status, f"status {status}")
+        advice = final or STATUS.get(
+            status, f"status {status}: see the messages of that program, then {AGAIN}")
         state = " ".join(["its state", *(f"'{s}'" for s in sorted(self.states))])
         return Error(f"{line} ({advice.format(state=state)})", status,
                      bool(final))
