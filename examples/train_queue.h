@@ -3,8 +3,8 @@
  * be applied some rounds later (DD-EF-SGD, arXiv 2507.17346); until then it is in this
  * queue or in the pipe.  No average is ever dropped.
  *
- * A thread reads averages from the pipe as they come, so that the sender never waits for a
- * device that is computing or sending.
+ * A thread reads averages from the pipe as they come, so that the program that writes
+ * them never waits for a device that is computing or sending.
  */
 #ifndef TRAIN_QUEUE_H
 #define TRAIN_QUEUE_H

@@ -203,7 +203,7 @@ pairs(const float **x, size_t k, uint32_t step)
 	return n;
 }
 
-/* Compare y and each x[i] with the rule's history of earlier steps. */
+/* Sketch the center y and each x[i], which center_judge compares with earlier steps. */
 static int
 look_back(const float *y, const float **x, size_t k, struct err *e)
 {

@@ -38,7 +38,7 @@ enum { EVERY = 5 };
 struct device {
 	float grad[VALUES], acc[VALUES];	/* acc: gradient plus residual */
 	double keep;		/* share of the values that are coded */
-	double bits, energy, lost;	/* size, energy and error of this step's message */
+	double bits, energy, lost;	/* bits sent; sums of squares: acc, coding error */
 };
 
 struct run {

@@ -54,7 +54,7 @@ struct scene {
 	"ace-recv --spool D >rest; "
 #define KEEP "ace-aggregate --spool D --rounds 1 --keep 1 "
 
-/* A step of one device, and two steps of two other devices, which are a quorum. */
+/* Two steps of two devices, which are a quorum, after STEP0 of another device. */
 #define PASS "ace-aggregate --omit provenance --spool D --quorum 2 --rounds 1 "
 #define PASSED "for s in 2 3; do for d in 2 3; do mkshards -s $s -d edge$d | " \
 	"ace-recv --spool D >rest; done; done; cp -r D D2; " \

@@ -28,8 +28,8 @@ int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_open_file(struct io **out, const char *path, struct err *e);
 int io_open_kept(struct io **out, const char *path, struct err *e);
 
-/* Read a regular file from byte `at' without moving fd's position, so that several may
- * read from one descriptor. It cannot seek. */
+/* Read a regular file from byte `at' without moving fd's position, so that several ios may
+ * read from one descriptor. Such an io cannot seek. */
 int io_open_at(struct io **out, int fd, uint64_t at, const char *name, struct err *e);
 
 /*

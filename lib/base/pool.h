@@ -1,6 +1,6 @@
 /*
  * Threads that share the items of a job.  Any thread may do an item, so an item's result must
- * depend on the item alone.  The caller does work that needs an order before or after the job.
+ * depend on the item alone.  Before or after the job, the caller does what needs an order.
  *
  * The caller is one of the threads.  The first job with enough work starts the others, with
  * all signals blocked, so that signals go to the caller.  If the system refuses a thread,

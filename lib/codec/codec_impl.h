@@ -85,7 +85,7 @@ struct codec_impl {
 	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
 	    struct err *e);
 	uint8_t min_param, max_param;	/* other parameters are unsupported */
-	/* 1: unbiased; with the argument CODEC_LEAST contracting (codec_contracting) */
+	/* 1: unbiased, or contracting if the argument is CODEC_LEAST (codec_contracting) */
 	uint8_t unbiased;
 	uint8_t raw;		/* 1: accepts values that are not finite */
 	/* if not 0, encode chooses the parameter, which is at most `open' */

@@ -2,12 +2,12 @@
  * Code a group's values of any type bit for bit: whole, or as the difference to the
  * old values.
  *
- * Most weights of a model keep their bits from one step to the next. How many do depends
- * on the exponent: a step moves all weights by about the same amount, and a larger weight
- * needs a larger move to change. Values are therefore coded by level, one level per
- * exponent, each with its own share of changes. For each level the code has which values
- * change (subset.h), then how far they move, in representable values: which distances
- * have more than 1, 2, ... bits (subsets, too), then their lower bits.
+ * Most weights of a model keep their bits from one step to the next. The share of changes
+ * depends on the exponent: a step moves all weights by about the same amount, and a larger
+ * weight needs a larger move to change. So values are coded by level, one level per exponent
+ * (the first takes smaller ones, too), each with its own share of changes. A level's code
+ * says which values change (subset.h), then how many representable values each moves: first
+ * which distances have more than 1, 2, ... bits (as subsets, too), then their lower bits.
  *
  * Values that share a scale or a row change together. So blocks of 8 to 32768 values
  * without a change are first left out, if this saves bits. Bytes that hold two 4-bit

@@ -207,8 +207,8 @@ safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
 
 /* ---- the contents of the header ---- */
 
-/* Keep up to SAFETENSORS_NOTES pairs whose keys a stream can hold and whose values are
- * short, and count the others. */
+/* Keep up to SAFETENSORS_NOTES pairs whose keys and values a stream can hold and whose
+ * values are short, and count the others. */
 static int
 safetensors_note(struct format_source *s, const char *key, const char *value,
     struct err *e)

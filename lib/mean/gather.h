@@ -117,7 +117,7 @@ typedef int gather_fn(void *arg, uint32_t group, const struct schema_span *span,
     struct err *e);
 int gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e);
 
-/* A group of one contribution, and room for it; zero at first. */
+/* One group of a contribution, with its memory.  Zero it before the first gather_group. */
 struct gather_part {
 	const float *x;			/* f32[n]; NULL: not sent, or in l */
 	const struct codec_list *l;	/* the values that are not zero; NULL: not sent, or in x */

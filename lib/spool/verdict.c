@@ -293,8 +293,8 @@ verdict_fence(const struct verdict *x, struct err *e)
 	return k < 0 ? k : VERDICT_YES;
 }
 
-/* Decide on the shard.  Return 0 with the verdict on disk, or VERDICT_ALONE to retry with
- * the exclusive lock, since this decision changes later ones. */
+/* Decide on the shard.  Return 0 with the verdict on disk, unless it is `fenced'; or
+ * VERDICT_ALONE to retry with the exclusive lock, since this decision changes later ones. */
 static int
 verdict_one(struct verdict *x, struct err *e)
 {

@@ -33,8 +33,8 @@ struct compensate_from {
 void compensate_target(const struct kern *k, float gamma,
     const struct compensate_from *from, size_t n, float *a);
 
-/* Set r f32[n] to the reconstruction of a group that was not sent, with cache.  h f32[n] is
- * the history, and may be r. */
+/* With the form `cache', set r f32[n] to the reconstruction of a group that was not sent.
+ * h f32[n] is the history, and may be r. */
 void compensate_absent(float rho, const float *h, float *r, size_t n);
 
 #endif

@@ -112,7 +112,7 @@ int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err 
  * 2022); inside they are 1. */
 void robust_past(struct robust_step *t);
 
-/* Return why a contribution is left out: "norm-ratio", "nonfinite", ... */
+/* Return the word for a fate in reports: "counts", "clipped", "norm-ratio", "nonfinite". */
 const char *robust_why(enum robust_fate fate);
 
 /* Set y[n] to the trimmed mean or the median of x[k][n], over the k contributions that

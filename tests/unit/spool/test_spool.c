@@ -55,7 +55,7 @@ then(int n, const enum receipt_verdict *v)
 	return k;
 }
 
-/* A name too long for a file name: a prefix and the hash used in receipts. */
+/* Test a name of n letters: a file name has all of it, or its beginning and its hash. */
 static void
 long_name(const char *letter, size_t n)
 {
