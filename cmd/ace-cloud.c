@@ -131,8 +131,8 @@ agree(struct opts *x, struct err *e)
 		place_random(had->id);
 		had->bits = 1.3;
 		if (now->devices == 0)
-			return err_set(e, ERR_USAGE, "the number of devices is "
-			    "missing: add --devices N");
+			return err_set(e, ERR_USAGE, "no run has begun in '%s': add "
+			    "--devices N to begin one", x->folder.where);
 	} else if (now->bits > 0 && now->bits != had->bits) {
 		return err_set(e, ERR_REFUSED, "--bits %g differs from the run in "
 		    "'%s', which began with %g: leave --bits out, or give another "

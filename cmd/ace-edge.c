@@ -247,7 +247,8 @@ edge(struct edge *x, struct err *e)
 	else if (r == 0)
 		tell_say(&x->tell, "done: %llu round%s%s",
 		    (unsigned long long)x->tell.rounds, x->tell.rounds == 1 ? "" : "s",
-		    x->tell.rounds == 0 ? ": the training program sent no shard" : "");
+		    x->tell.rounds == 0 ? ": the training program ended before a new average "
+		    "came" : "");
 	return r;
 }
 

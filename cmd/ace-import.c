@@ -142,11 +142,11 @@ fits(struct import *m, const char *path, const struct format_source *src, struct
 	if (!schema_diff(&m->first, format_schema(src), why))
 		return 0;
 	if (m->o->many)
-		return err_set(e, ERR_DATA, "mismatch: file %llu of the stream, in '%s', "
-		    "and the first have different tensors: %s",
+		return err_set(e, ERR_DATA, "mismatch: the first file of the stream and file "
+		    "%llu, in '%s', have different tensors: %s",
 		    (unsigned long long)m->done + 1, path, why);
 	return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different tensors: "
-	    "%s", path, m->first_path, why);
+	    "%s", m->first_path, path, why);
 }
 
 static int

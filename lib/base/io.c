@@ -398,9 +398,10 @@ io_await(struct io *io, struct err *e)
 			left = io->until - began - past;
 		if (left <= 0)
 			return io->silence > 0 && past >= io->silence ? err_set(e,
-			    ERR_DATA, "truncated: timed out, because no byte came for "
-			    "%.3g s", past) : err_set(e, ERR_DATA, "truncated: timed "
-			    "out: the whole input took more than %.3g s", io->whole);
+			    ERR_DATA, "truncated: timed out: no byte came for %.7g s (limits: "
+			    "timeout in a shard, idle before it)", io->silence) : err_set(e, ERR_DATA,
+			    "truncated: timed out: the next shard took more than %.7g s "
+			    "(limits: time)", io->whole);
 		r = fd_ready(io->fd, io->watch, (int)(left * 1e3) + 1,
 		    io->name, e);
 	}

@@ -346,7 +346,8 @@ chain_on_tail(struct chain *c, struct err *e)
 	if (frames != c->pos.seq || shards != c->pos.n_shards ||
 	    before != c->pos.offset - c->pos.start || raw != c->pos.raw_total ||
 	    (c->pos.announced != 0 && c->pos.announced != shards))
-		return chain_corrupt(c, e, "the totals differ from those of the stream");
+		return chain_corrupt(c, e, "the totals in HEAD or TAIL differ from those of "
+		    "the stream");
 	c->pos.open = 0;
 	return 0;
 }

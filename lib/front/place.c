@@ -225,8 +225,8 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 		    "name; 'ace cloud' makes the folder of a run", f->where);
 	if ((r = statedir_open(&looked, dir, e)) == -ERR_SYS) {
 		err_clear(e);
-		return err_set(e, ERR_SYS, "'%s' cannot be a run's folder: %s: give another "
-		    "one", f->where, strerror(errno));
+		return err_set(e, ERR_SYS, "'%s' cannot be the folder of a cloud or device: %s: "
+		    "give another one (of a device: --state)", f->where, strerror(errno));
 	}
 	if (r < 0)
 		return r;

@@ -106,9 +106,9 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 		if ((file = receipt_list_find(&have, &x->r)) != NULL)
 			memcpy(x->name, file->name, RECEIPT_LIST_NAME);
 		else
-			k = err_set(e, ERR_DATA, "mismatch: a shard of step %llu is "
-			    "in a manifest, but its file is not in spool '%s': restore it",
-			    (unsigned long long)x->r.step, r->in.state.dir);
+			k = err_set(e, ERR_DATA, "mismatch: '%s/closed' lists a shard whose "
+			    "file is not in '%s/%llu': restore that folder from a backup",
+			    r->in.state.dir, r->in.state.dir, (unsigned long long)x->r.step);
 	}
 	receipt_list_release(&have);
 	return k;

@@ -223,8 +223,8 @@ stage_score_energy(struct stage_score *x, struct reader *r, float *energy,
 	int k;
 
 	if (schema_diff(x->sh.schema, reader_schema(r), why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: file '" STAGE_SCORE_TOLD
-		    "' of the state is for another model: %s", why);
+		return err_set(e, ERR_DATA, "mismatch: the shard and file '" STAGE_SCORE_TOLD
+		    "' of the state have different tensors: %s", why);
 	if ((k = values_begin(&v, r, e)) < 0)
 		goto out;
 	while ((k = values_next(&v, e)) > 0) {

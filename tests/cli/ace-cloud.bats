@@ -310,13 +310,13 @@ load front
 	shows '^failed: false ended with status 1 in round 1: ' ace watch ace-edge2
 	grep -q '^round 1: ace edge does not run in this folder: type its command again$' out
 	exits 0 ace edge other --name edge2 -- "$train" 1 0
-	says '^ace-edge: done: 0 rounds: the training program sent no shard$'
+	says '^ace-edge: done: 0 rounds: the training program ended before a new average came$'
 }
 
 @test "invalid arguments are refused, and no run is begun" {
 	exits 2 ace cloud
 	exits 4 ace cloud /dev/null --devices 1
-	says "^ace-cloud: '$(hostname):/dev/null' cannot be a run's folder: Not a directory: give another one$"
+	says "^ace-cloud: '$(hostname):/dev/null' cannot be the folder of a cloud or device: Not a directory: give another one"
 	exits 4 ace cloud none/run --devices 1
 	refuses 2 '--devices N' ace cloud run
 	[ ! -e run/spool ] || [ ! -e run/run ]

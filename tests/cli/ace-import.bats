@@ -112,7 +112,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	[ "$(ace-inspect list --format json out | grep -c '"base_version":0,')" -eq 2 ]
 	pack 'f<5' 1 2 3 4 5 >5.f32
 	exits 3 ace-import 1.f32 5.f32
-	says "mismatch: '5.f32' and '1.f32' have different tensors: tensor 'data'"
+	says "mismatch: '1.f32' and '5.f32' have different tensors: tensor 'data'"
 	exits 2 ace-import -s 18446744073709551615 1.f32 2.f32
 	exits 2 ace-import --base-version 18446744073709551615 1.f32 2.f32
 	says "base-version is too large: the number of a later file"
@@ -150,7 +150,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	refuses 3 "^ace-import: truncated: '<stdin>' has 5 bytes" ace-import --many <part
 	{ cat one; safetensors 3; } >other
 	exits 3 ace-import --many <other
-	says "^ace-import: mismatch: file 2 of the stream, in '.*', and the first have different tensors: "
+	says "^ace-import: mismatch: the first file of the stream and file 2, in '.*', have different tensors: "
 	refuses 2 "safetensors" ace-import --many -f npz <many
 }
 

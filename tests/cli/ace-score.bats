@@ -221,7 +221,7 @@ lessons() {
 	mkdir -m 700 st
 	mkshards >st/moment
 	exits 3 ace-score -S st --form moment in
-	says "mismatch: file 'moment' of the state is for another model: "
+	says "mismatch: the shard and file 'moment' of the state have different tensors: "
 	mkshards -t a:64,64 -t b:64,64 | head -c 1000 >st/moment
 	refuses 3 'truncated' ace-score -S st --form moment in
 	mkshards -k nan -t a:64,64 -t b:64,64 >st/moment

@@ -46,7 +46,7 @@ begins() { mkshards >in; }
 	exits 0 ace-recv --spool D in
 	exits 0 ace-aggregate --spool D --rounds 1
 	rm D/0/edge1.aceg D/done/0
-	refuses 3 'mismatch: a shard of step 0 is in a manifest, but its file is not in spool .D.: restore it' \
+	refuses 3 'mismatch: .D/closed. lists a shard whose file is not in .D/0.: restore that folder' \
 	    ace-aggregate --spool D --rounds 1
 	echo x >D/closed
 	refuses 3 "corrupt: 'D/closed': truncated" ace-recv --spool D in

@@ -147,7 +147,7 @@ def stages_of(through: str) -> Words:
     try:
         stages = [shlex.split(text) for text in through.split("|")]
     except ValueError as e:
-        raise Error(f"{e} in the pipeline (through=): {through}") from None
+        raise Error(f"{e} in the pipeline (through=), cut at every |: {through}") from None
     if not all(stages):
         raise Error(f"the pipeline (through=) has an empty stage: {through}")
     return [[os.path.expanduser(word) for word in words] for words in stages]
