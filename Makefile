@@ -70,7 +70,7 @@ N       ?= 200
 # options of prove: print the failed tests and their comments
 PROVE   ?= --failures --comments
 # start the longest tests first, so that the others run beside them
-LONGEST = $(patsubst %,tests/cli/%.bats,ace-patch install delta hostile runner history servers \
+LONGEST = $(patsubst %,tests/cli/%.bats,ace-patch install hostile runner history servers \
 	    pytorch-replay runs long-lived)
 CLI     ?= $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard tests/cli/*.bats)))
 comma   = ,

@@ -17,12 +17,9 @@
 # another instead.
 set -eu
 [ $# -ge 2 ] || { echo 'usage: catch-up.sh MODEL SENT [COMMAND...]' >&2; exit 2; }
-model=${1%/} sent=$2
+model=$(readlink -f -- "${1%/}") sent=$2
 shift 2
 [ $# -gt 0 ] || set -- sh -c
-case $model in
--*) model=./$model ;;
-esac
 # quote SENT for the trainer's shell
 folder="cd -- '$(printf %s "$sent" | sed "s/'/'\\\\''/g")'"
 
