@@ -285,11 +285,12 @@ scratch_file(void *replace, int *fd, uint64_t *from, struct err *e)
 }
 
 /* Apply the patches in order.  Each is complete, and what follows it is a patch or the end.
- * One for another model is passed over if a later one fits. */
+ * One for another model is passed over if a later one, to no earlier step, fits. */
 static int
 each_patch(struct patch *x, struct reader **in, struct err *e)
 {
 	int r = reader_to_shard(*in, e), more = r;
+	uint64_t over = 0;
 
 	if (r == 0)
 		return err_set(e, ERR_DATA, "mismatch: the input has no patch: expected "
@@ -307,8 +308,12 @@ each_patch(struct patch *x, struct reader **in, struct err *e)
 		}
 		if ((r = apply(x, e)) < 0)
 			return r;
+		if (r == OTHER && x->c.step > over)
+			over = x->c.step;
 	}
-	return r == OTHER ? other_model(x, e) : r;
+	return r == OTHER ? other_model(x, e) : x->c.step >= over ? r : err_set(e, ERR_REFUSED,
+	    "the patch to step %llu came before the one to step %llu, and was not applied: sort "
+	    "the patches by step", (unsigned long long)over, (unsigned long long)x->c.step);
 }
 
 /* The lock is held while the patches arrive. */

@@ -30,8 +30,8 @@ fail() {
 
 # after STEP SUFFIX: print a line of the trainer's files of later steps, in order
 after() {
-	printf '%s\n' "$files" | LC_ALL=C sort | awk -v n="$1" -v s="[.]$2\$" \
-	    '/^[0-9][0-9][0-9][0-9][0-9][0-9][.][a-z]+$/ && $0 ~ s && $0 + 0 > n + 0' | tr '\n' ' '
+	printf '%s\n' "$files" | LC_ALL=C sort -n | awk -v n="$1" -v s="[.]$2\$" \
+	    '/^[0-9]+[.][a-z]+$/ && $0 ~ s && $0 + 0 > n + 0' | tr '\n' ' '
 }
 
 step() { sed -n 's/^step //p' "$model.ace-patch/marker" 2>/dev/null || :; }

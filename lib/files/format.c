@@ -387,7 +387,8 @@ format_seekable(struct format_source *s, uint64_t *size, struct err *e)
 
 	if (r < 0)
 		return r;
-	if (s->path != NULL ? !io_can_seek(s->io) : lseek(STDIN_FILENO, 0, SEEK_CUR) != 0) {
+	if (!io_can_seek(s->io) ||
+	    (s->path == NULL && lseek(STDIN_FILENO, 0, SEEK_CUR) != 0)) {
 		in = s->io;
 		s->io = NULL;
 		if ((r = io_to_temp(&fd, size, in, e)) == 0 &&

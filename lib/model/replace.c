@@ -548,7 +548,7 @@ replace_alone(struct replace *s, struct err *e)
 	}
 	if (r == 0 && (r = fd_lock(path, LOCK_EX | LOCK_NB, &s->dir.lock,
 	    e)) > 0) {
-		cli_say(s->cli, 1, "another process is changing '%s': waiting for it",
+		cli_say(s->cli, 0, "another process is changing '%s': waiting for it",
 		    s->path);
 		r = fd_lock(path, LOCK_EX, &s->dir.lock, e);
 	}
@@ -576,7 +576,9 @@ replace_lock(struct replace *s, struct err *e)
 	/* The staged model is at `new'; or it is at path, put there by a process that was
 	 * killed; or it is invalid, and is removed. */
 	s->staged = r > 0 && replace_inode(s->at[NEW]) == s->ready.inode;
-	if (r > 0 && !s->staged && replace_inode(s->path) == s->ready.inode)
+	/* with the marker of the same model, `ready' was removed, but a power cut brought it back */
+	if (r > 0 && !s->staged && replace_inode(s->path) == s->ready.inode &&
+	    !(s->marked && memcmp(s->mark.hash, s->ready.hash, MODEL_HASH) == 0))
 		return replace_placed(s, e);
 	if (!s->staged)
 		replace_discard(s);

@@ -610,6 +610,9 @@ renamed() {
 		is m third
 		rm -r m m.ace-patch
 	done
+	cp old m
+	cat next step.aceg | exits 5 ace-patch m
+	says "the patch to step 8 came before the one to step 7, and was not applied"
 	# each patch is applied on its own, if what follows it is not damaged
 	cp old m
 	cat step.aceg whole step.aceg >part

@@ -222,7 +222,7 @@ sent() {
 	for i in 1 2; do
 		cp other h
 		exits 5 catch-up.sh h sent far
-		says "'h' is model [0-9a-f]{32}.*whole model"
+		says "h' is model [0-9a-f]{32}.*whole model"
 		same h other
 		rm -rf h.ace-patch
 	done
@@ -242,7 +242,7 @@ sent() {
 	SENDS=$(wc -c <sent/000004.aceg)
 	export SENDS
 	exits 4 catch-up.sh h sent cuts
-	says "'h' has step 4, not 000005: run this again"
+	says "h' has step 4, not 000005: run this again"
 	exits 0 catch-up.sh h sent far
 	same h m5
 	# no model, no patches, no connection
