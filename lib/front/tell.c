@@ -632,7 +632,8 @@ tell_watch(const struct place *f, struct err *e)
 		watch_line(wide, "done: %llu rounds", (unsigned long long)t.said->rounds);
 	else if (fd < 0 || fcntl(fd, F_OFD_GETLK, &works) < 0 || works.l_type == F_UNLCK)
 		watch_line(wide, "round %llu: ace %s does not run in this folder: type its "
-		    "command again", (unsigned long long)t.round, !t.cloud ? "edge" :
+		    "command again", (unsigned long long)(t.round > 0 ? t.round : 1),
+		    !t.cloud ? "edge" :
 		    place_has(f, "id") ? "relay" : "cloud");
 	else {
 		tell_doing(&t, (double)now.tv_sec, wide > 40 ? wide : TELL_LINE, text);
