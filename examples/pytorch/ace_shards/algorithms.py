@@ -531,11 +531,8 @@ class Local(Run):
         """Return each parameter's mean squared gradient from Adam's state."""
         found = [self.optimizer.state.get(p, {}).get("exp_avg_sq") for _, p in self.params]
         if all(s is None for s in found):
-            if not self.optimizer.state:
-                raise Error("moment=True needs the optimiser's mean squared gradients, and it "
-                            "has taken no step yet: call step() before sync()", 2, True)
             raise Error("moment=True needs an optimiser with mean squared gradients "
-                        "(exp_avg_sq), such as Adam, but this one is "
+                        "(exp_avg_sq), such as Adam after its first step, but this one is "
                         f"{type(self.optimizer).__name__}: leave moment=True out", 2, True)
         return found
 
