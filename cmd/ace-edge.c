@@ -113,7 +113,8 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	if (p->own_voice)
 		return err_set(e, ERR_NO, "%s ended with status %d%s in round %llu: see its "
 		    "messages above, if any; run the same command again to continue", p->word[0],
-		    status, status > 128 ? " (128 + signal)" : "", (unsigned long long)x->tell.round);
+		    status, status > 128 ? " (128 + signal)" : "",
+		    (unsigned long long)x->tell.round);
 	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0)
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
 		    "correct the training program or, if it is right, remove '%s/state'; "

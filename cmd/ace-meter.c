@@ -237,7 +237,7 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, dir, OPT_DIR) },
 	{ 'L', "bandwidth", "RATE", "send no faster than this, such as 5Mbit",
 	    OPT_RATE(struct opts, limit), .lo.f = 8 },
-	/* 1 s, but only if a receipt came before */
+	/* the default is 1 s, or 0 if no receipt ever came */
 	{ 0, "wait", "TIME", "how long to wait for receipts at the end (default 1s)",
 	    OPT_TIME(struct opts, wait), .with = "state" },
 	OPT_END

@@ -65,9 +65,9 @@ data_enough(const struct data *d, size_t of, size_t t)
 	    d->n - d->train >= 2 * (t + 1);
 }
 
-/* A device's text is a sequence of windows, each of which shares one byte with the next.
- * Every pass reads all windows in a new order, and shifts their beginnings by a new number
- * of bytes, which is the same for all devices. */
+/* The text is a sequence of windows, each of which shares one byte with the next.  A device
+ * reads all its windows in each pass, in a new order; their beginnings are shifted by a new
+ * number of bytes, which is the same for all devices. */
 size_t
 data_windows(const struct data *d, const struct data_share *s, size_t t)
 {

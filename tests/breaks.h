@@ -27,7 +27,7 @@ head8(struct forge *s, unsigned long arg)	/* frame, byte, value */
 	(unsigned long)(frame) << 16 | (byte) << 8 | (value)
 
 static inline void
-head32(struct forge *s, unsigned long arg)	/* frame, byte, 2^shift - 1 */
+head32(struct forge *s, unsigned long arg)	/* frame, byte, shift: value 2^shift - 1 */
 {
 	struct forge_frame *f = &s->f[arg >> 16];
 

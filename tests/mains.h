@@ -1,4 +1,4 @@
-/* The main functions of the programs, for tests that call them in their own process. */
+/* The main functions of the programs, for tests that call them without a new process. */
 #ifndef TESTS_MAINS_H
 #define TESTS_MAINS_H
 

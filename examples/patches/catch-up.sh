@@ -17,7 +17,8 @@
 # another instead.
 set -eu
 [ $# -ge 2 ] || { echo 'usage: catch-up.sh MODEL SENT [COMMAND...]' >&2; exit 2; }
-model=$(readlink -f -- "${1%/}") sent=$2
+sent=$2
+model=$(readlink -f -- "${1%/}") || { echo "catch-up.sh: '$1': no such model" >&2; exit 4; }
 shift 2
 [ $# -gt 0 ] || set -- sh -c
 # quote SENT for the trainer's shell

@@ -399,9 +399,9 @@ io_await(struct io *io, struct err *e)
 		if (left <= 0)
 			return io->silence > 0 && past >= io->silence ? err_set(e,
 			    ERR_DATA, "truncated: timed out: no byte came for %.7g s (limits: "
-			    "timeout in a shard, idle before it)", io->silence) : err_set(e, ERR_DATA,
-			    "truncated: timed out: the next shard took more than %.7g s "
-			    "(limits: time)", io->whole);
+			    "timeout in a shard, idle before it)", io->silence) :
+			    err_set(e, ERR_DATA, "truncated: timed out: the next shard took "
+			    "more than %.7g s (limits: time)", io->whole);
 		r = fd_ready(io->fd, io->watch, (int)(left * 1e3) + 1,
 		    io->name, e);
 	}
@@ -441,7 +441,7 @@ io_below(struct io *io, struct io **below, const struct io_from *f, struct err *
 	*x = was;
 	x->before = NULL;
 	io->from = *f;
-	io->pipe = x->pipe;	/* a program that writes to a pipe reports its own errors */
+	io->pipe = x->pipe;	/* errors point to the pipe's other end */
 	*below = x;
 	return 0;
 }

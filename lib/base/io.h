@@ -149,7 +149,7 @@ int io_splice_move(struct io *io, struct io *from, size_t n, size_t *got,
     struct err *e);
 
 /* ---- both ---- */
-uint64_t io_bytes(const struct io *io);		/* read or written so far */
+uint64_t io_bytes(const struct io *io);		/* position, from where io was opened */
 const char *io_name(const struct io *io);	/* for messages: "<stdin>" */
 void io_free(struct io *io);
 

@@ -35,7 +35,7 @@ struct splice {
 	size_t room;		/* bytes that the pipe can hold in any case */
 	size_t want;		/* bytes still to be read and kept */
 	size_t kept;
-	int off;		/* 1: the system refused */
+	int off;		/* 1: the system refused a pipe or tee(2): keep no bytes */
 };
 
 /* Open the pipe that keeps shared bytes. It must be large, because DATA frames have about

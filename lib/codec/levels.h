@@ -1,5 +1,5 @@
 /*
- * One or two magnitudes that represent many: the levels a and a r of TOPK's value formats
+ * One or two magnitudes that represent many: the levels a and a * r of TOPK's value formats
  * mag and q2.
  */
 #ifndef ACE_LEVELS_H

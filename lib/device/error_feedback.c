@@ -132,7 +132,8 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 		return err_set(e, ERR_REFUSED, "step %llu of '%s' is not after step "
 		    "%llu, the last one in the state: the trainer is older than its "
 		    "state, or shards are out of order (restore the newer checkpoint or "
-		    "spool, or begin with an empty state and a new name)", step, shard_device(sh), old);
+		    "spool, or begin with an empty state and a new name)", step,
+		    shard_device(sh), old);
 	if (sh->step > q->step + 1 && !f->o.gap && !shard_is_abreast(sh))
 		return err_set(e, ERR_REFUSED, "steps are missing between %llu and "
 		    "%llu of '%s': send step %llu next, pass --allow-gap or, if the "

@@ -135,7 +135,7 @@ int feedback_restart(const struct statedir *s, uint64_t n,
 
 enum { CACHE_NAME = 32 };	/* file name "history.STEP" with its NUL */
 
-/* The history before a step, and the next one. */
+/* The history before a step; the history after it, while that is written. */
 struct feedback_history {
 	struct dense h;		/* h.r NULL: zeros */
 	struct writer *next;

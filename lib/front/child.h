@@ -43,8 +43,8 @@ struct children {
 
 /* child_add(c, p, word, ..., NULL): add words to program p; p NULL: to a new program at
  * the end of the pipeline.  The words are copied.  A program ace-NAME is taken from this
- * program's directory if it is there.  Return the program.  After a failure, which c->e
- * and c->r keep, nothing is added. */
+ * program's directory if it is there.  Return the program.  After a failure, which c->e and
+ * c->r keep, no words are added. */
 struct child *child_add(struct children *c, struct child *p, const char *word,
     ...) __attribute__((sentinel));
 void child_release(struct children *c);

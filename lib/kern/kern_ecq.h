@@ -4,8 +4,8 @@
  * Values are coded in chunks of 16, one per lane.  Each value has a level: its expected
  * magnitude in half octaves.  The expectation depends on two decaying means over earlier
  * chunks (near and far) and on a decaying mean of its column in the rows above, so that
- * the lanes of a chunk are independent.  Each level has a table of frequencies, which
- * changes only between chunks.  All arithmetic is on integers.
+ * the lanes of a chunk are independent.  Each level below 22 has a table of frequencies; the
+ * others share two.  Tables change between chunks.  Rounding is the same on every machine.
  *
  * A magnitude a of level l is the symbol s = a >> shift(l), at most top, coded with the table
  * of context(l).

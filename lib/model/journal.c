@@ -20,7 +20,7 @@ enum {
 	JOURNAL_HEAD = 24 + MODEL_HASH	/* bytes of the head of a group */
 };
 #define JOURNAL_MAGIC UINT64_C(0x0134304f44455250)	/* "PREDO04" and a byte 1 */
-#define JOURNAL_LAST UINT32_MAX			/* no file: the journal ends here */
+#define JOURNAL_LAST UINT32_MAX			/* as a file's number: the journal ends here */
 
 /* ---- marker and ready ---- */
 

@@ -399,8 +399,8 @@ replace_beside(struct replace *s, const unsigned char *touched, struct err *e)
 static int
 replace_changed(const struct replace *s, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "'%s' changed after ace-patch began to make the next "
-	    "model: apply or stage the patch again", s->path);
+	return err_set(e, ERR_REFUSED, "'%s' or the staged model changed after ace-patch "
+	    "began to make the next model: apply or stage the patch again", s->path);
 }
 
 /* The next model is in place: remove the old one and, unless the model has changed since,
@@ -576,7 +576,7 @@ replace_lock(struct replace *s, struct err *e)
 	/* The staged model is at `new'; or it is at path, put there by a process that was
 	 * killed; or it is invalid, and is removed. */
 	s->staged = r > 0 && replace_inode(s->at[NEW]) == s->ready.inode;
-	/* with the marker of the same model, `ready' was removed, but a power cut brought it back */
+	/* with the marker of the same model, a power cut has brought `ready' back */
 	if (r > 0 && !s->staged && replace_inode(s->path) == s->ready.inode &&
 	    !(s->marked && memcmp(s->mark.hash, s->ready.hash, MODEL_HASH) == 0))
 		return replace_placed(s, e);

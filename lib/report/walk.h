@@ -15,7 +15,7 @@ struct err;
 /* What was sent of one or more tensors. */
 struct tally {
 	uint64_t elements, groups;	/* numbers of the schema */
-	uint64_t sent, sent_groups;	/* numbers that were sent */
+	uint64_t sent, sent_groups;	/* how many of these were sent */
 	uint64_t bytes;			/* bytes of the bodies */
 	uint64_t codec[CODEC_MAX];	/* number of groups coded with each codec */
 	uint64_t coded[CODEC_MAX];	/* bytes of these groups */

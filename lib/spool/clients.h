@@ -1,7 +1,7 @@
 /*
  * Limits on the connections that a spool serves at the same time, of all devices together
- * and of each device.  A connection holds a lock on a byte of the file DIR/.clients, which
- * the kernel releases when the last process of the connection ends, however it ends.
+ * and of each device.  A connection locks one byte of the file DIR/.clients per limit; the
+ * kernel unlocks them when the last process of the connection ends, however it ends.
  */
 #ifndef ACE_CLIENTS_H
 #define ACE_CLIENTS_H

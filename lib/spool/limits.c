@@ -190,8 +190,8 @@ limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
 	if (a->contributors == 1 && f->type == FRAME_MEMB &&
 	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
 	    (l.n != 1 || strcmp(l.p[0], device) != 0))
-		limits_refuse(r, "limit: the shard lists %zu contributors ('%.60s'), expected "
-		    "the sender (limits: contributors)", l.n, l.n != 0 ? l.p[0] : "");
+		limits_refuse(r, "limit: the list of contributors has %zu names ('%.60s'), not "
+		    "only the sender (limits: contributors)", l.n, l.n != 0 ? l.p[0] : "");
 	array_release(&l);
 	return k;
 }

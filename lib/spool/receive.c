@@ -389,6 +389,8 @@ receive_teach(struct receive_answers *o, const struct receive_said *a,
 	for (; (k = join_next(o->spool, a->device, from, &next, e)) > 0; from = next + 1)
 		if ((k = receive_hand(o, a, next, e)) != 0)
 			return k;
+		else
+			receive_within(0);
 	from = next > from ? next : from;
 	if (k < 0 || (k = join_known(o->spool, a->device, from, e)) < 0)
 		return k;

@@ -512,8 +512,8 @@ stage_compress_short(const struct stage_compress *x)
 		    x->fb != NULL ? "" : ", and without -S they are lost");
 }
 
-/* Code the groups that wait at the end of the shard.  With a budget these are all groups:
- * coding_fit needs every group before it codes the first. */
+/* Code the groups that wait at the end of the shard.  With a budget these are all groups
+ * that no segment has sent, since coding_fit divides the bytes among them. */
 static int
 stage_compress_rest(struct stage_compress *x, struct err *e)
 {

@@ -220,6 +220,7 @@ stage_score_energy(struct stage_score *x, struct reader *r, float *energy,
 	struct values v = VALUES_INIT;
 	struct stat_group s;
 	char why[256];
+	size_t i;
 	int k;
 
 	if (schema_diff(x->sh.schema, reader_schema(r), why) != 0)
@@ -228,10 +229,9 @@ stage_score_energy(struct stage_score *x, struct reader *r, float *energy,
 	if ((k = values_begin(&v, r, e)) < 0)
 		goto out;
 	while ((k = values_next(&v, e)) > 0) {
-		if (stat_group_of(v.x, v.n, &s) != 0) {
-			k = err_set(e, ERR_REFUSED, "a value of group %lu is not "
-			    "finite: correct the trainer, which measured it",
-			    (unsigned long)v.group);
+		if ((i = stat_group_of(v.x, v.n, &s)) != 0) {
+			k = values_refuse(r, v.group, i - 1, e);
+			(void)err_after(e, 0, ": correct the trainer, which measured it");
 			goto out;
 		}
 		energy[v.group] = v.n > 0 ? s.sumsq / (float)v.n : 0;

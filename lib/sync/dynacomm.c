@@ -31,8 +31,8 @@ dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
 		if (pt[i] > MOST - sum || fc[i] > MOST - sum - pt[i] ||
 		    dt > MOST - sum - pt[i] - fc[i]) {
 			dynacomm_release(d);
-			return err_set(e, ERR_DATA, "limit: the times up to "
-			    "layer %zu add up to more than 2.3e9 s", i + 1);
+			return err_set(e, ERR_DATA, "limit: the times and --cuts up "
+			    "to layer %zu add up to more than 2.3e9 s", i + 1);
 		}
 		sum += pt[i] + fc[i] + dt;
 		d->pt[i + 1] = d->pt[i] + pt[i];

@@ -69,8 +69,8 @@ rate_control_steep(double bytes, double n)
 	    0.05, RATE_CONTROL_STEEP) : 0;
 }
 
-/* Return the slope -d log bytes / d t of a coded group: measured from its two codes if
- * their t differ enough, else rate_control_steep. */
+/* Return the slope -d log bytes / d t of a coded group: rate_control_steep, or as measured
+ * from its two codes, up to 3 times more or less, if their t differ by TELLS to FAR. */
 static double
 rate_control_slope(const struct rate_control_group *g)
 {

@@ -299,7 +299,7 @@ load front
 	exits 2 ace watch none
 }
 
-@test "a device says that the run had ended before, or that its trainer sent no shard" {
+@test "a device says that the run had ended before, or that its trainer ended early" {
 	cloud run --devices 1 --rounds 2 --bits 8
 	edge edge1 1 2
 	ends edge1 cloud

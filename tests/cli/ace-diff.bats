@@ -159,7 +159,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	cp was $i
 	rm d/model-00002-of-00002.safetensors
 	exits 3 ace-diff a d
-	says "names file 'model-00002-of-00002.safetensors', which is absent"
+	says "names file 'model-00002-of-00002.safetensors': No such file"
 	for text in '' '{' '{}' '[]' '{"weight_map":{}}' '{"weight_map":[]}' \
 	    '{"weight_map":{"a":1}}' '{"weight_map":{"a":"b"},"weight_map":{}}'; do
 		echo "$text" >$i

@@ -97,7 +97,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	exits 0 ace-patch --stage m <step.aceg
 	touch -d 2001-01-01 m
 	exits 5 ace-patch --commit m
-	says "'m' changed after ace-patch began to make the next model: apply or stage the patch again"
+	says "'m' or the staged model changed after ace-patch began to make the next model: apply or stage the patch again"
 	same m old
 	# the same patch again stages the present model
 	exits 0 ace-patch --stage m <step.aceg
@@ -121,7 +121,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 		(cd d && eval "$change")
 		cp -rp d was
 		exits 5 ace-patch --commit d
-		says "'d' changed after ace-patch began to make the next model: apply or stage the patch again"
+		says "'d' or the staged model changed after ace-patch began to make the next model: apply or stage the patch again"
 		diff -r d was
 		[ "$(stat -c %a d/config.json)" = "$(stat -c %a was/config.json)" ]
 	done <<-END
@@ -231,7 +231,7 @@ changed() {
 			same $f $other
 		done
 		[ $got = 5 ]
-		says "'m' changed after ace-patch began to make the next model: apply or stage the patch again"
+		says "'m' or the staged model changed after ace-patch began to make the next model: apply or stage the patch again"
 		same $f $other
 		[ "$(ls -m m.ace-patch)" = lock ]
 	done
@@ -612,7 +612,7 @@ renamed() {
 	done
 	cp old m
 	cat next step.aceg | exits 5 ace-patch m
-	says "the patch to step 8 came before the one to step 7, and was not applied"
+	says "the patch to step 8 came before the one to step 7 and was not applied"
 	# each patch is applied on its own, if what follows it is not damaged
 	cp old m
 	cat step.aceg whole step.aceg >part

@@ -64,7 +64,7 @@ single(const char *table, size_t len, int off)
 static void
 test_lies(void)
 {
-	/* six more zeros, 4096, 247 more zeros */
+	/* good, as counts of 256 symbols: a zero and six more, 4096, a zero and 247 more */
 	static const char good[] = "\0\6\x80\x20\0\xf7\1";
 	static const char less[] = "\0\6\xff\x1f\0\xf7\1";
 	static const char two[] = "\0\6\x80\x20\1\0\xf6\1";

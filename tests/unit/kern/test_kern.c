@@ -398,7 +398,7 @@ test_choice(void)
 static void
 test_known(const struct kern *k)
 {
-	/* by hand: sum, squares, magnitudes, largest, counts */
+	/* the expected results below were computed by hand */
 	static const float x[] = { 1, -2, 0, -0.0f, 3, INFINITY, NAN, 0.5f };
 	float y[2], a[2] = { INFINITY, 1 }, b[2] = { -INFINITY, 2 };
 	struct kern_stat s;
