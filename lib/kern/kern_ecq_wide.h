@@ -330,12 +330,13 @@ static inline void
 banks_take(struct banks *b, struct kern_ecq *m, unsigned two)
 {
 	const size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH;
+	uint32_t *count = m->count[0];	/* all rows, one after another */
 	__m256i sum, *p;
 	unsigned u;
 	size_t i;
 	int j;
 
-	for (u = 0; u <= two; u++)
+	for (u = 0; u <= two; u++, count = m[1].count[0])
 		for (i = 0; i < n; i += 8) {
 			sum = _mm256_setzero_si256();
 #pragma GCC unroll 4
@@ -344,7 +345,7 @@ banks_take(struct banks *b, struct kern_ecq *m, unsigned two)
 				sum = _mm256_add_epi32(sum, _mm256_loadu_si256(p));
 				_mm256_storeu_si256(p, _mm256_setzero_si256());
 			}
-			p = (void *)(m[u].count[0] + i);
+			p = (void *)(count + i);
 			_mm256_storeu_si256(p, _mm256_add_epi32(
 			    _mm256_loadu_si256(p), _mm256_mullo_epi32(sum,
 			    _mm256_set1_epi32(KERN_ECQ_STEP))));
