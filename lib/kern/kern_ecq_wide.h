@@ -330,13 +330,14 @@ static inline void
 banks_take(struct banks *b, struct kern_ecq *m, unsigned two)
 {
 	const size_t n = (size_t)(m->top + 1) * KERN_ECQ_WIDTH;
-	uint32_t *count = m->count[0];	/* all rows, one after another */
 	__m256i sum, *p;
 	unsigned u;
 	size_t i;
 	int j;
 
-	for (u = 0; u <= two; u++, count = m[1].count[0])
+	for (u = 0; u <= two; u++) {
+		uint32_t *count = m[u].count[0];	/* all rows, one after another */
+
 		for (i = 0; i < n; i += 8) {
 			sum = _mm256_setzero_si256();
 #pragma GCC unroll 4
@@ -350,6 +351,7 @@ banks_take(struct banks *b, struct kern_ecq *m, unsigned two)
 			    _mm256_loadu_si256(p), _mm256_mullo_epi32(sum,
 			    _mm256_set1_epi32(KERN_ECQ_STEP))));
 		}
+	}
 }
 
 /* Count a chunk's symbols. Return 1 if there are new tables. */
