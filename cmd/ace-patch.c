@@ -313,7 +313,8 @@ each_patch(struct patch *x, struct reader **in, struct err *e)
 	}
 	return r == OTHER ? other_model(x, e) : x->c.step >= over ? r : err_set(e, ERR_REFUSED,
 	    "the patch to step %llu came before the one to step %llu and was not applied, the "
-	    "other was: sort the patches by step", (unsigned long long)over, (unsigned long long)x->c.step);
+	    "other was: sort the patches by step", (unsigned long long)over,
+	    (unsigned long long)x->c.step);
 }
 
 /* The lock is held while the patches arrive. */

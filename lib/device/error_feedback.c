@@ -368,7 +368,8 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	shard_init(&s);
 	feedback_format(f, how);
 	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, how, e)) == 0 && (before == NULL ||
-	    (r = text_set(&kv, FEEDBACK_KEY_BEFORE, before + 1, e)) == 0) && (!feedback_keeps(f, &f->old) ||
+	    (r = text_set(&kv, FEEDBACK_KEY_BEFORE, before + 1, e)) == 0) &&
+	    (!feedback_keeps(f, &f->old) ||
 	    (r = text_set(&kv, FEEDBACK_KEY_KEEPS, "1", e)) == 0) &&
 	    (r = feedback_describe(f, &s, sh, e)) == 0 && (f->scratch >= 0 ||
 	    (r = statedir_scratch(&f->state, &f->scratch, e)) == 0))
