@@ -13,9 +13,9 @@
 static long alloc_left;
 static int alloc_counted;
 
-/* In bytes.  APART: larger allocations get their own mapping.  KEPT: limit on unused
- * memory at the end of the heap.  PAD: added to each request to the system.  WHOLE: size
- * of a large page.  EXPECTED: memory that alloc_expect puts into large pages. */
+/* In bytes.  APART: allocations of this size or more get their own mapping.  KEPT: limit on
+ * unused memory at the end of the heap.  PAD: added to each request to the system.  WHOLE:
+ * size of a large page.  EXPECTED: memory that alloc_expect puts into large pages. */
 enum { ALLOC_APART = 4 << 20, ALLOC_KEPT = 16 << 20, ALLOC_PAD = 512 << 10,
     ALLOC_WHOLE = 2 << 20, ALLOC_EXPECTED = 8 << 20 };
 
@@ -45,7 +45,7 @@ alloc_keep(void)
 }
 
 /* Abort if bytes exceeds ALLOC_MOST, which only fuzzing defines: an input of a few kilobytes
- * must not need more.  Libraries do not call this: they allocate any size a header states. */
+ * must not need more.  Allocations inside other libraries are not checked. */
 static void
 alloc_modest(size_t bytes)
 {

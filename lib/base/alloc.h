@@ -15,7 +15,7 @@ void alloc_starve(long left);
 void alloc_keep(void);
 
 /* Put the next 8 MiB of small allocations into large pages, if the system has them. Call it
- * once. */
+ * once, after alloc_keep. */
 void alloc_expect(void);
 
 /* Return n * size zeroed bytes, to be freed by alloc_free; n * size may be 0. Return NULL

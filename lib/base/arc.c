@@ -18,7 +18,7 @@ enum {
 	ARC_BLOCK = 64 * 1024,
 	ARC_TAR = 512,		/* a tar ends with at least this many zeros */
 	ARC_FREE = 1 << 28,	/* unpacked bytes that are always allowed */
-	/* higher compression ratios are refused; zeros have 7000 in xz, 1000 in gzip */
+	/* highest compression ratio accepted; xz packs zeros 7000 to 1, gzip 1000 to 1 */
 	ARC_RATIO = 4000,
 	ARC_AHEAD = 1 << 24	/* limit on bytes read without output */
 };
@@ -65,8 +65,8 @@ arc_locale(void)
 	return (locale_t)0;
 }
 
-/* Clear errno: if it still is ENOMEM from an earlier call when a name cannot be
- * converted, libarchive assumes that memory ran out and ends the process. */
+/* Switch to a->utf8, and return the locale for arc_leave. Clear errno: if it still is ENOMEM
+ * when a name cannot be converted, libarchive ends the process, as if memory ran out. */
 static locale_t
 arc_enter(const struct arc *a)
 {
@@ -204,9 +204,9 @@ arc_filters(struct archive *la)
 	    archive_read_support_filter_lz4(la) == ARCHIVE_OK;
 }
 
-/* Enable formats and filters. Allow gzip only as the outermost filter: libarchive also
- * unpacks packed files inside packed files, and it reads a whole gzip header into memory,
- * which an outer filter may have compressed a thousandfold. */
+/* Enable formats and filters. Allow gzip only as the sole filter: libarchive also unpacks
+ * packed files inside packed files, and it reads a whole gzip header into memory, which an
+ * outer filter may have compressed a thousandfold. */
 static int
 arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
 {
@@ -336,8 +336,8 @@ arc_rest(struct arc *a, struct err *e)
 	return r < 0 ? r : k == ARCHIVE_EOF ? 0 : arc_fail(a, a->what, e);
 }
 
-/* Skip the rest of an entry. libarchive's own function would unpack any amount in one
- * call, so use it only if the input can seek and is not packed. */
+/* Skip the rest of an entry. libarchive, which would unpack any amount in one call, may skip
+ * it only if the input can seek and is not packed. */
 static int
 arc_pass(struct arc *a, struct err *e)
 {
@@ -467,7 +467,7 @@ arc_leaves(const char *name)
 	return 0;
 }
 
-/* Return 1 if the name occurred before, 0 if not, < 0 if there is no memory. */
+/* Return 1 if a name with this hash occurred before, 0 if not, < 0 if there is no memory. */
 static int
 arc_again(struct arc *a, const char *name, struct err *e)
 {

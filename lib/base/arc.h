@@ -1,7 +1,7 @@
 /*
- * Read and write archives entry by entry: zip, and tar packed with gzip, bzip2, xz, zstd
- * or lz4. Read single packed files. Only arc.c includes libarchive. Nothing is unpacked into
- * a folder. Functions return 0 or -ERR_x unless stated otherwise.
+ * Read and write archives entry by entry: zip, and tar, plain or packed with gzip, bzip2, xz,
+ * zstd or lz4. Read single packed files. Only arc.c includes libarchive. Nothing is unpacked
+ * into a folder. Functions return 0 or -ERR_x unless stated otherwise.
  */
 #ifndef ACE_ARC_H
 #define ACE_ARC_H
@@ -19,9 +19,9 @@ struct arc_entry {
 	char name[ARC_NAME];	/* path in the archive; "" in a single packed file */
 	char what[ARC_WHAT];	/* "'run.tar', entry 'x'", for messages */
 	uint64_t size;		/* UINT64_MAX: not known */
-	int folder, file;	/* file: the entry has content of its own */
-	int link, locked;	/* locked: encrypted */
-	/* a hard link to an earlier entry, which has the content */
+	int folder, file;	/* file: a regular file with content of its own */
+	int link, locked;	/* link: a link that is not `second'; locked: encrypted */
+	/* a tar's hard link to a file that arc_safe accepted, which has the content */
 	int second;
 };
 
@@ -31,11 +31,11 @@ enum arc_how { ARC_ANY, ARC_ZIP };
 int arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e);
 /* Return 1 and the next entry, 0 at the end. */
 int arc_next(struct arc *a, struct arc_entry *en, struct err *e);
-/* Refuse an entry that would be unpacked outside its folder, is a link or a device, is
- * encrypted, or repeats a name. Call it for each entry. */
+/* Refuse an entry that would be unpacked outside its folder, is encrypted, is a link or a
+ * device, or is a file with the name of an earlier one. Call it for each entry. */
 int arc_safe(struct arc *a, const struct arc_entry *en, struct err *e);
 /* Read n bytes of the entry; *got is less only at its end. -ERR_DATA if the archive has
- * unpacked to over 256 MiB and 4000 times its size. */
+ * unpacked to over 256 MiB and 4000 times the bytes read from io. */
 int arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e);
 /* Read the rest of a zip entry to check its checksum. A tar has no checksum of an entry's
  * contents. */

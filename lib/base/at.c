@@ -24,8 +24,8 @@ at_drop(struct at *a)
 		*p = a->next;
 }
 
-/* Return the longest registered folder that is the beginning of path, and set *len to its
- * length. If a state directory is inside a spool, its paths belong to the state directory. */
+/* Return the longest registered folder that path begins with, or NULL; set *len to its length.
+ * If a state directory is inside a spool, its paths belong to the state directory. */
 static const struct at *
 at_find(const char *path, size_t *len)
 {

@@ -19,8 +19,8 @@
 #include "base/version.h"
 
 enum {
-	CLI_MAX = 128,		/* options of one program */
-	CLI_PATHS = 256		/* limit on paths that options name */
+	CLI_MAX = 128,		/* limit on rows of options */
+	CLI_PATHS = 256		/* paths of options that the sandbox allows */
 };
 
 /* The parser's state: the options of a program or command, and those given so far. */
@@ -165,7 +165,7 @@ cli_version(const struct cli_line *l)
 		(void)printf("kernels %s\n", c->kernels());
 }
 
-/* Print all options and commands, one per line, with tabs (opt_row). */
+/* Print "bare" if c->bare, then commands and options, one per line, with tabs (opt_row). */
 static void
 cli_rows(const struct cli_line *l)
 {
@@ -320,7 +320,7 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 
 /* ---- the command line ---- */
 
-/* Store val by every row with the name of `first': parts of a program may share options. */
+/* Set every row with the name of `first' to val: parts of a program may share options. */
 static int
 cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
     struct err *e)

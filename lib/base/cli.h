@@ -16,7 +16,8 @@ struct err;
 /* Do the work of a program with n operands; path[n] is NULL. */
 typedef int cli_run(void *o, char **path, size_t n, struct err *e);
 
-/* Called after an option was set, unless all programs have it.  row: its first row. */
+/* Called after one of the program's own options was set.  row: the first of that name.
+ * Return 0, an error < 0, or 1 to end the program. */
 typedef int cli_heard(void *own, const struct opt *row, const char *val,
     struct err *e);
 
@@ -38,22 +39,21 @@ struct cli {
 	const struct opt *opt;	/* the program's options; NULL: only the common options */
 	/* the structs that are filled by opt and by its OPT_SHARED rows */
 	void *own, *shared;
-	/* called for each option after it was set; or NULL */
-	cli_heard *heard;
+	cli_heard *heard;	/* or NULL */
 	const struct cli_command *commands;	/* NULL: no commands */
 	/* 1: the command is optional, and an unknown word is an operand */
 	int bare;
 	const struct cli_command *command;	/* set by cli_command */
 	/* called before the message of an error is printed; or NULL */
 	void (*failed)(const struct cli *c, const struct err *e);
-	/* name of the kernels in use, for --version: kern_name */
+	/* kern_name, for --version; its NULL means that ACE_KERNEL names no kernels */
 	const char *(*kernels)(void);
 	int one;		/* 1: takes at most one FILE */
 	int mixed;		/* 1: options may follow operands, up to "--" */
 	int replaces;		/* 1: replaces its operands by renaming files beside them */
 	int open;		/* 1: no sandbox, for programs that start others */
 	/* 1: a program that serves a network: report an incomplete sandbox.  Such a
-	 * program restarts itself and calls sandbox_narrow */
+	 * program may fork once; both processes then call sandbox_narrow */
 	int serves;
 	int quiet, verbose;	/* set by -q, -v; -vv is 2 */
 	int sandbox;		/* an enum sandbox_want, set by --sandbox */
@@ -64,12 +64,13 @@ struct cli {
 
 /*
  * Set the defaults of c's options and parse the command line. If several rows have the
- * option's name, all are set; -q -v -h -V are handled here. Return 0, 1 if --help or
- * --version was printed (exit 0), or an error < 0. Long options cannot be abbreviated.
- * Options end at the first operand unless c->mixed is set.
+ * option's name, all are set; the common options are handled here. Return 0, 1 if the
+ * program ends now (exit 0), as after --help, or an error < 0. Long options cannot be
+ * abbreviated. Options end at the first operand unless c->mixed is set.
  *
- * When it has returned 0 the program is in its sandbox: it can open its operands, and the
- * files that options name with the rights given in the options' rows.
+ * When it has returned 0 the program is in its sandbox, unless c->open or --sandbox off: it
+ * can open its operands, temporary files, /usr, and the files that options name with the
+ * rights given in the options' rows.
  */
 int cli_parse(struct cli *c, int argc, char **argv, struct err *e);
 
@@ -78,8 +79,9 @@ int cli_parse(struct cli *c, int argc, char **argv, struct err *e);
  * the commands.  A missing or unknown command is -ERR_USAGE unless c->bare is set. */
 int cli_command(struct cli *c, int argc, char **argv, struct err *e);
 
-/* Return the exit status of main for result r: 0 if r >= 0; else print "prog: message"
- * once and return -r. Also checks that all standard output was written. */
+/* Return the exit status of main for result r: 0 if r >= 0; else print "prog: message" and
+ * return -r. If standard output could not be written, report that instead; then r >= 0
+ * gives ERR_SYS. */
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
 /* Run a whole program: parse the command line, call run(o, path, n, e) or the command's
@@ -93,7 +95,7 @@ void cli_say(const struct cli *c, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Return the columns of a terminal, 80 if it has no size, or 0 if fd is not a terminal.
- * Set *rows, unless rows is NULL. */
+ * For a terminal, set *rows (0: no size), unless rows is NULL. */
 int cli_columns(int fd, int *rows);
 
 #endif

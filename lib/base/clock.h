@@ -7,10 +7,10 @@
 /* Return seconds since an arbitrary fixed moment. */
 double clock_now(void);
 
-/* Wait some milliseconds, so that a file that was last changed at t gets another time
- * stamp if it is changed again. If t is in whole seconds, the file system is assumed to
- * have that resolution (FAT: two seconds). Do not wait if t is more than 0.1 s in the
- * future, as another machine's clock may set it. Return 1 if this waited, else 0. */
+/* Wait until a file that was last changed at t would get another time stamp: some
+ * milliseconds, or 2 s after t if t is in whole seconds, as on a file system without
+ * fractions (FAT: two seconds). Do not wait if t is more than 0.1 s in the future, as
+ * another machine's clock may set it. Return 1 if this waited, else 0. */
 enum { CLOCK_SETTLE_MS = 100, CLOCK_WHOLE_MS = 2000 };
 int clock_settle(struct timespec t);
 

@@ -76,8 +76,8 @@ void err_clear(struct err *e);
  * failed; "" for a message without a kind. */
 const char *err_kind_name(const struct err *e);
 /* Format "kind: text, shard 3 'edge1/42', at byte 18112, file 'NAME'", without unknown
- * parts; "" if there is no error. Bytes that a terminal would obey become '?'. ERR_MSG is
- * for arguments. */
+ * parts; "" if there is no error. Bytes of control characters (bytes_unseen) become '?'.
+ * Return buf. ERR_MSG formats into a temporary buffer. */
 const char *err_format(const struct err *e, char buf[ERR_LINE]);
 #define ERR_MSG(e) err_format((e), (char[ERR_LINE]){ 0 })
 

@@ -1,6 +1,4 @@
-/*
- * Checksums (XXH3).  Only hash.c includes xxhash.h.
- */
+/* XXH3 checksums; 16 bytes are the 128 bits, little-endian.  Only hash.c includes xxhash.h. */
 #ifndef ACE_HASH_H
 #define ACE_HASH_H
 

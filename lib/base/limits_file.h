@@ -11,14 +11,14 @@
 #define LIMITS_FILE "limits"	/* file name, in any folder */
 
 /* Parse the lines with WHO = who (NULL: those without WHO) into own, and all others into
- * `other', because they must be valid, too. Return 0 also if the file is absent. */
+ * `other', because they must be valid, too. -ERR_USAGE, with file and line, for a bad line.
+ * Return 0 also if the file is absent. */
 int limits_file_read(const char *path, const struct opt *rows, void *own,
     void *other, const char *who, struct err *e);
 /* End a line, in place, at a comment: # at the beginning or after a blank. \# is a
  * literal #. */
 void limits_file_uncomment(char *line);
-/* Write a file with all defaults below the comment `head'. -ERR_REFUSED if it
- * exists. */
+/* Write a file with all defaults below the comment `head'. -ERR_REFUSED if it exists. */
 int limits_file_write(const char *path, const char *head, const struct opt *rows,
     enum io_sync sync, struct err *e);
 

@@ -17,11 +17,11 @@ int num_size(uint64_t *v, const char *s, const char *what, struct err *e);
 					/* bytes: 10, 4k, 1.5M, 64Ki, 2Gi */
 int num_rate(double *v, const char *s, const char *what, struct err *e);
 					/* bit/s: 5Mbit, 200kbit, 1Gbit */
-/* Copy the next item of a list separated by commas to word, and move *list past it.
- * Return 1, or 0 after the last item. `what' names the list if an item is too long. */
+/* Copy the next item of a list separated by commas to word, and move *list past it (NULL
+ * after the last). Return 1, 0 if *list is NULL, or -ERR_USAGE if the item is too long. */
 enum { NUM_ITEM = 64 };
 int num_item(const char **list, char word[NUM_ITEM], const char *what, struct err *e);
-/* Format v >= 0 for people: "8 bit/s", "12.3 kB". Machines get the plain number. */
+/* Format v >= 0 in three digits with a prefix: "8 bit/s", "12.3 kB". Return out. */
 enum { NUM_TEXT = 48 };
 const char *num_text(double v, const char *unit, char out[NUM_TEXT]);
 int num_time(double *v, const char *s, const char *what, struct err *e);

@@ -75,10 +75,10 @@ struct opt {
 	int shared;		/* 1: these rows set opt_list's `shared' */
 	/* default, as users write it; NULL: keep the old value */
 	const char *def;
-	const char *with;	/* option without which this one has no effect */
+	const char *with;	/* the option is refused without this one */
 };
 
-/* The offset of a field of struct S.  It does not compile if the field has another type. */
+/* The offset of a field of struct S; an error unless `pointer' is the type of its address. */
 #define OPT_AT(S, field, pointer) \
 	.at = _Generic(&((S *)0)->field, pointer: offsetof(S, field))
 
@@ -94,7 +94,7 @@ struct opt {
 	.type = OPT_IS_FLAG, OPT_AT(S, field, int *), .value = (v)
 #define OPT_FLAG(S, field) OPT_VALUE(S, field, 1)
 #define OPT_TEXT(S, field) .type = OPT_IS_TEXT, OPT_AT(S, field, const char **)
-/* It does not compile without a right. */
+/* OPT_PATH does not compile with the right OPT_NONE. */
 #define OPT_PATH(S, field, r) \
 	OPT_TEXT(S, field), .right = (r) + 0 * sizeof(char[(r) != OPT_NONE ? 1 : -1])
 #define OPT_U64(S, field, l, h) \
@@ -117,8 +117,8 @@ struct opt_place {
 	void *base;
 };
 
-/* Append the rows of a table and of the tables that it names to the n rows in to[most].
- * Return the new number.  own is the table's struct; table NULL is an empty table. */
+/* Append the rows of a table and of the tables that it names to the n rows in to[most], which
+ * drops the rest.  Return the new number.  own is the table's struct; table NULL is empty. */
 size_t opt_list(struct opt_place *to, size_t n, size_t most,
     const struct opt *table, void *own, void *shared);
 
@@ -129,7 +129,7 @@ int opt_set_to(const struct opt_place *p, const char *val, const char *what,
     struct err *e);
 
 /* Set the rows of a table, in their order, to the values of a list separated by commas.
- * Return the number of values.  `what' is the list's name in messages. */
+ * Return the number of values or an error.  `what' is the list's name in messages. */
 int opt_items(const struct opt *table, void *own, const char *list, const char *what,
     struct err *e);
 

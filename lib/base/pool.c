@@ -205,7 +205,7 @@ pool_run(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
 int
 pool_end(struct pool *p, struct err *e)
 {
-	/* nothing to begin, so only wait */
+	/* a job without items begins nothing: help and wait */
 	return pool_run(p, 0, 0, NULL, NULL, e);
 }
 

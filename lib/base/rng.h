@@ -1,6 +1,6 @@
 /*
- * Random numbers without state (Philox 4x32-10, Salmon et al., SC 2011): a number is a
- * function of its counter, so that a stochastic codec gives the same bytes on every
+ * Random numbers without state (Philox 4x32-10, Salmon et al., SC 2011): a number depends
+ * on seed and counter only, so that a stochastic codec gives the same bytes on every
  * machine, in any order, on any number of threads.
  */
 #ifndef ACE_RNG_H

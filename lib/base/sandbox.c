@@ -47,8 +47,8 @@ enum {
 	LL_IOCTL_DEV = 1 << 15,	/* version 5 */
 	LL_OF_FILE = LL_EXECUTE | LL_WRITE | LL_READ | LL_TRUNCATE | LL_IOCTL_DEV
 };
-enum { LL_TCP = 3, LL_SCOPE = 3 };	/* version 4: bind, connect; 6: abstract sockets,
-					 * signals */
+enum { LL_TCP = 3, LL_SCOPE = 3 };	/* bind and connect, since version 4; abstract
+					 * sockets and signals, since version 6 */
 struct ll_rules {
 	uint64_t fs, net, scope;
 };
@@ -227,7 +227,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 #ifdef SYS_faccessat2
 	ANY(faccessat2),
 #endif
-#ifdef SYS_open		/* calls that newer machines do not have */
+#ifdef SYS_open		/* calls that newer architectures do not have */
 	{ SYS_open, 0, 1, O_TRUNC, 0 }, ANY(stat), ANY(lstat), ANY(access),
 	ANY(readlink), ANY(getdents), ANY(unlink), ANY(poll), ANY(pipe),
 	ANY(dup2), ANY(time), ANY(mkdir),

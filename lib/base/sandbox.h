@@ -1,7 +1,8 @@
 /*
  * A program drops the access it does not need, after parsing its command line and before
- * reading any data: it keeps access only to the files that the command line names, and can
- * start no program and open no connection.  A stream that exploits a bug can then do no more.
+ * reading any data.  It keeps access only to the files that the command line names, to
+ * temporary files and to /usr, and can start no program and open no connection.  A stream
+ * that exploits a bug can do no more than that.
  *
  * The kernel enforces this in two ways: Landlock for files, and seccomp, which allows
  * only the system calls that a running filter needs, some only with certain arguments. If
@@ -18,7 +19,7 @@ enum sandbox_want { SANDBOX_AUTO, SANDBOX_REQUIRE, SANDBOX_OFF };
 
 enum sandbox_how {
 	SANDBOX_READ,		/* a file, or a directory and all in it */
-	SANDBOX_WRITE,		/* a file, and the directory it is made in */
+	SANDBOX_WRITE,		/* a file, and files in the directory of its target */
 	SANDBOX_TEMP,		/* a directory for temporary files */
 	/* the program's own directory; its parent if the directory is to be created */
 	SANDBOX_DIR
@@ -40,15 +41,15 @@ struct sandbox {
 	unsigned stages;	/* enum sandbox_stage, set before sandbox_enter */
 	int narrows;		/* 1: system calls are filtered */
 	int partial;		/* 1: Landlock or seccomp is not in force */
-	unsigned long long handled;
+	unsigned long long handled;	/* Landlock's rights that the rules restrict */
 };
 
 /* Start without rules: nothing is allowed. s->level is 0 if the kernel has no Landlock
  * or refuses it. */
 void sandbox_begin(struct sandbox *s);
 
-/* Allow path. A missing file, or one outside file systems such as a pipe, needs no rule.
- * -ERR_SYS: no memory or descriptor, or the path is too long. */
+/* Allow path, unless it is NULL, "" or "-". A missing file to read, or an object outside file
+ * systems such as a pipe, needs no rule. -ERR_SYS: no memory or descriptor, or path too long. */
 int sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
     struct err *e);
 

@@ -29,9 +29,9 @@ enum table_kind {
 	TABLE_RATE		/* bit/s, or 5Mbit */
 };
 
-/* Read a table file; NULL or "-" is standard input. Return -ERR_DATA, with the line, for
- * a row of more or fewer cells than names, a table without rows, a repeated name, or a
- * zero byte. */
+/* Read a table file; NULL or "-" is standard input. Return -ERR_DATA for a row of more or
+ * fewer cells than names, a table without rows, a repeated name, a zero byte, or more than
+ * the limits above. */
 int table_read(struct table *t, const char *path, struct err *e);
 void table_release(struct table *t);
 
@@ -39,7 +39,7 @@ void table_release(struct table *t);
 size_t table_column(const struct table *t, const char *name);
 const char *table_cell(const struct table *t, size_t row, size_t col);
 
-/* Parse a cell as a number, lo <= *v <= hi; -ERR_DATA with line and column if it is not. */
+/* Parse a cell of this kind, lo <= *v <= hi; -ERR_DATA with line and column otherwise. */
 int table_value(const struct table *t, size_t row, size_t col,
     enum table_kind kind, double lo, double hi, double *v, struct err *e);
 

@@ -95,8 +95,8 @@ bomb(struct io *out, int pass)
 	free(p);
 }
 
-/* The zip says that its names are UTF-8, but one is not. The error must not be "out of
- * memory", even if errno says so from an earlier call. */
+/* The zip says that its names are UTF-8, but its only name is not. The error must not be
+ * "out of memory", even if errno is ENOMEM from an earlier call. */
 TEST(no_text)
 {
 	static const char *const name[] = { "r\xc3\xa9gion.aceg" };

@@ -67,8 +67,7 @@ static struct cli c;
 static struct all o;
 static struct common common;
 
-/* Parse words separated by single spaces, without a sandbox, since this test would be in
- * it too. */
+/* Parse words separated by spaces, without a sandbox, since this test would be in it, too. */
 static int
 line(const char *words)
 {

@@ -1,4 +1,4 @@
-/* io_create over files of several kinds; skipping, seeking and reading ahead. */
+/* io_create over files of several kinds; spares; skipping, seeking and taking; io_ahead. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>

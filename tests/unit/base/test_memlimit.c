@@ -1,4 +1,4 @@
-/* The memory limit, which is the smallest limit of nested cgroups. */
+/* The memory limit: the least of nested cgroups, of resource limits and of the machine. */
 #include <sys/resource.h>
 #include <sys/stat.h>
 

@@ -10,7 +10,7 @@
 
 enum { ITEMS = 1000, SLOTS = POOL_MOST };
 
-/* allowed: threads that our pthread_create grants, -1: any number; asked: calls of it. */
+/* allowed: threads that our pthread_create still starts, -1: any number; asked: its calls. */
 static int allowed = -1, asked;
 static sigset_t masks[SLOTS];
 

@@ -28,8 +28,8 @@ static const struct {
 };
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
-/* In a child: return the number, from 1, of the first call that is not refused; 100 if
- * there is no filter; 101 if it refuses too much. */
+/* In a child: return 0 if all is well, or the number, from 1, of the first call that is not
+ * refused; 100 if there is no filter; 101 if it refuses too much. */
 static int
 child(void)
 {
