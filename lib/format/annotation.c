@@ -89,7 +89,7 @@ note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *pl,
 	return 0;
 }
 
-/* Check that codecs are known, arguments are numbers, and padding is zero. */
+/* Check that codecs and parameters are known, arguments are finite, and padding is zero. */
 static int
 note_check_plan(const struct note *note, struct err *e)
 {

@@ -47,9 +47,9 @@ int note_put_scores(struct buf *out, uint32_t first, const float *s, uint32_t n,
 int note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *p,
     uint32_t n, const struct note_terms *terms, struct err *e);
 
-/* Set *note to the payload p, to which it points. Check the head against len and ngroups, and
- * the entries of a plan. entry: NOTE_STAT, NOTE_SCORE or NOTE_PLAN. Return 0 or -ERR_DATA,
- * "unsupported" if a codec is unknown. */
+/* Set *note from the payload p, into which note->entry points. Check the head against len and
+ * ngroups, and the entries of a plan. entry: NOTE_STAT, NOTE_SCORE or NOTE_PLAN. Return 0 or
+ * -ERR_DATA, "unsupported" if a codec or its parameter is unknown. */
 int note_get(struct note *note, const unsigned char *p, size_t len,
     uint32_t entry, uint32_t ngroups, struct err *e);
 /* Read entry i of a note.  note_stat: -ERR_DATA if no values of the group in schema sc can

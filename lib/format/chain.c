@@ -10,7 +10,7 @@
 #include "format/shard.h"
 #include "format/text.h"
 
-/* CHAIN_KEEP: smaller payloads are copied, not spliced, which is cheaper. CHAIN_ROOM:
+/* CHAIN_KEEP: payloads below this are copied, which is cheaper than splicing. CHAIN_ROOM:
  * about the size of a frame of values. */
 enum { CHAIN_KEEP = 32 * 1024, CHAIN_ROOM = 260 * 1024 };
 

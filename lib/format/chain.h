@@ -1,6 +1,7 @@
 /*
- * The chain of frames from HEAD to TAIL. Each frame is verified: a lost, repeated,
- * swapped or inserted frame is an error. format/reader.h interprets the frames.
+ * The chain of frames from HEAD to TAIL. Each header is verified, and each payload that is
+ * read: a lost, repeated, swapped or inserted frame is an error. format/reader.h interprets
+ * the frames.
  */
 #ifndef ACE_CHAIN_H
 #define ACE_CHAIN_H
@@ -46,7 +47,7 @@ struct chain {
 	struct chain_pos pos;
 	struct chain_frame frame;
 	struct frame_head head;
-	int skip;			/* 1: do not read the values in DATA */
+	int skip;			/* 1: do not read the values in large DATA */
 	uint32_t max_frame;		/* limit in bytes that the stream states */
 	unsigned char schema_id[16];	/* schema that the stream states */
 	struct hash_sum *headers;

@@ -152,9 +152,9 @@ checks_changed(const unsigned char *p, size_t len, uint64_t n)
 	return !b.bad && b.at == len;
 }
 
-/* Check frame mODL, which a model patch has once, after its records: the checksum of each
- * record, and the hash of the old model or zeros if the patch needs none. With an old
- * model, the number of changed words of each record follows. */
+/* Check frame mODL, which a model patch has once, after its records: the hash of the old
+ * model (zeros if the patch needs none) and of the new one, and a checksum per record. With
+ * an old model, a count of changed words per record may follow. */
 static int
 checks_model(struct checks *c, const struct reader *r, struct err *e)
 {

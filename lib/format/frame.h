@@ -13,8 +13,8 @@ struct err;
 enum {
 	FRAME_HEAD_SIZE = 64,
 	FRAME_TAIL_SIZE = 48,		/* bytes of TAIL's payload */
-	FRAME_MAX = 16 << 20,		/* default limit on the payload, in bytes */
-	FRAME_MAX_HARD = 64 << 20,
+	FRAME_MAX = 16 << 20,		/* limit on the payload in bytes; HEAD may lower it */
+	FRAME_MAX_HARD = 64 << 20,	/* limit for code that does not read payloads */
 	FRAME_VERSION = 1
 };
 
@@ -82,9 +82,9 @@ struct frame_head {
 
 void frame_encode(const struct frame_head *h, unsigned char out[64]);
 
-/* Read and check a header. Errors are "corrupt" for sync, checksum, type and two lengths of
- * a payload without LZ4 that differ, "unsupported" for version, length and critical flags,
- * and "limit" for a large payload. at: the header's position, for the message. */
+/* Read and check a header. Errors are "corrupt" for sync, checksum, type, and two lengths that
+ * differ without LZ4; "unsupported" for version, header length and critical flags; "limit" for
+ * a payload above max bytes. at: the header's position, for the message. */
 int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
     uint64_t at, struct err *e);
 /* Return the error for a stream of version v, other than FRAME_VERSION. */

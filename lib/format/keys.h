@@ -52,7 +52,7 @@ extern const struct keys_row keys_table[];
 
 /* Read the value of a key of kv, checked against the table.  Return 1 with the value in
  * *v; 0 if kv does not have the key; -ERR_DATA "corrupt: ..."  for another type or a
- * value out of range.  whose: what kv belongs to, for the message. */
+ * value out of range.  whose: what kv belongs to, for the message, or NULL. */
 int keys_whole(const struct text_kv *kv, const char *key, uint64_t *v,
     const char *whose, struct err *e);
 int keys_real(const struct text_kv *kv, const char *key, double *v,

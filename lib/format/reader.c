@@ -30,8 +30,8 @@ struct data_pos {
 	uint64_t raw, wire;	/* raw: bytes of the values as f32; wire: bytes of the bodies */
 };
 
-/* Check the codec of a group whose type is exact (schema_exact): it must be lossless. i32
- * and i64 are exempt, because older writers coded them with any codec. */
+/* Check the codec of a group: EXACT for types sent as bits (schema_bits), lossless for exact
+ * types. i32 and i64 are exempt, because older writers coded them with any codec. */
 static int
 data_may(const struct schema *s, const struct record *rec, struct err *e)
 {
@@ -164,7 +164,7 @@ struct reader {
 	int have_schema;
 	struct schema own_schema;
 	struct buf table;		/* the schema's table, from several frames */
-	size_t table_size, table_wire;	/* size of the whole table; its size on the wire */
+	size_t table_size, table_wire;	/* bytes of the whole table; bytes read on the wire */
 	struct reader_pos pos;
 	struct hash_sum *digest;
 	struct reader_tally *tally;
@@ -347,7 +347,7 @@ reader_on_table(struct reader *r, struct err *e)
 	return k;
 }
 
-/* Forget the schema; a new stream or table begins. */
+/* Forget the schema; a new stream begins. */
 static void
 reader_on_no_table(struct reader *r)
 {
@@ -522,8 +522,7 @@ reader_on_frame(struct reader *r, struct err *e)
 	char name[16];
 	int k;
 
-	/* the digest is over the bytes on the wire, so these frames must have only one
-	 * form */
+	/* a shard's digest is over SHRD as it is on the wire: it must have only one form */
 	if ((r->c.frame.flags & FRAME_LZ4) != 0 &&
 	    (r->c.frame.type == FRAME_SHRD || r->c.frame.type == FRAME_SEND ||
 	    r->c.frame.type == FRAME_RCPT))

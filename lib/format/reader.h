@@ -44,7 +44,7 @@ struct reader_opts {
 	uint64_t max_elements;	/* 0: SCHEMA_MAX_ELEMENTS */
 	/* the schema that all streams must have, also for streams without a table; or NULL */
 	const struct schema *schema;
-	/* 1: the caller checks that the schemas are equal */
+	/* 1: do not compare tables with `schema', because the caller does */
 	int any_model;
 	/* limit on the unpacked table in bytes; 0: only SCHEMA_MAX_BYTES */
 	size_t max_table;
@@ -85,9 +85,9 @@ const struct shard_end *reader_end_of_shard(const struct reader *r);
 /* Return the stream's provenance as text, one line per program; "" if none. */
 const char *reader_provenance(const struct reader *r);
 
-/* reader_skip_bodies: if the input can seek, bodies of large DATA frames are neither read
- * nor checked while `on' is 1, and must not be used; frames can still be copied (writer_pass).
- * Return the old setting.  reader_skip_checks: do so to the end, and read little ahead. */
+/* reader_skip_bodies: if the input can seek, bodies of large DATA frames without LZ4 are
+ * neither read nor checked while `on' is 1, and must not be used; writer_pass still copies
+ * them.  Return the old setting.  reader_skip_checks: do so to the end; read little ahead. */
 int reader_skip_bodies(struct reader *r, int on);
 void reader_skip_checks(struct reader *r);
 /* At READER_DATA: read the bodies of this frame if they were skipped. */

@@ -350,7 +350,7 @@ schema_encode(const struct schema *s, struct buf *out, struct err *e)
 struct schema_wire {
 	size_t ntensors, nnames, ndims;
 	const unsigned char *entry, *dim, *name;
-	size_t next_dim, next_name;	/* where the next entry must begin */
+	size_t next_dim, next_name;	/* where the next shape and name must begin */
 };
 
 static int
@@ -396,8 +396,8 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 	return 0;
 }
 
-/* Refuse too many groups: a few hundred bytes can claim 2^31 groups, and every program
- * loops over all of them. */
+/* Refuse a wrong group size, and too many elements, bytes or groups: a few hundred bytes can
+ * claim 2^31 groups, and every program loops over all of them. */
 static int
 schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
     uint64_t max, size_t wire, struct err *e)

@@ -16,7 +16,7 @@ enum shard_kind {
 
 #define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* the residual was added (ACE-Sync, eq. 7) */
 #define SHARD_CLIPPED ((uint32_t)4)
-#define SHARD_PREDICTED ((uint32_t)16)		/* differences to a history; 8 is reserved */
+#define SHARD_PREDICTED ((uint32_t)16)	/* differences to a history or a model; 8 is reserved */
 
 /* Well-known keys of a shard. */
 #define SHARD_KEY_RUN "run"		/* names of run and device; the ids are their hashes */
@@ -55,7 +55,8 @@ void shard_init(struct shard *s);
 int shard_copy(struct shard *to, const struct shard *from, struct err *e);
 void shard_release(struct shard *s);
 
-/* Set the run or device: its id (shard_id) and the key that holds its name. */
+/* Set the run or device: its id (shard_id) and the key that holds its name; a name "" removes
+ * the key. -ERR_USAGE if the name is above SHARD_NAME bytes or not text_clean. */
 int shard_set_run(struct shard *s, const char *name, struct err *e);
 int shard_set_device(struct shard *s, const char *name, struct err *e);
 /* Return 1 if s is of this run and this device. */

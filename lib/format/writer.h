@@ -36,8 +36,8 @@ struct writer_opts {
  * writer_free frees it. */
 int writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
     struct err *e);
-/* Open a stream to path, which io_create makes, or to a temporary file's descriptor fd,
- * which the caller still closes. The stream has no provenance line. */
+/* Open a stream to path, which io_create makes, or to a temporary file's descriptor fd, which
+ * writer_end closes and writer_free does not. The stream has no provenance line. */
 int writer_file(struct writer **out, const char *path, const char *tool, struct err *e);
 int writer_fd(struct writer **out, int fd, const char *tool, struct err *e);
 void writer_free(struct writer *w);
@@ -94,7 +94,7 @@ int writer_receipt(struct writer *w, const struct receipt *r, struct err *e);
  * read such a frame write their results immediately, too. */
 int writer_flush(struct writer *w, struct err *e);
 
-/* Write and flush the tail; the descriptor stays open. */
+/* Write and flush the tail, after a head if nothing was written; the descriptor stays open. */
 int writer_finish(struct writer *w, struct err *e);
 
 /* Call writer_finish and then io_commit. */

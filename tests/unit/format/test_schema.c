@@ -70,7 +70,7 @@ TEST(test_groups)
 	schema_release(&s);
 }
 
-/* What is never allowed, and the ends of each range. */
+/* Values beyond the limits are refused; values at the limits are not. */
 TEST(test_limits)
 {
 	const struct schema_tensor t = { .name = (char []){ "w" }, .dtype = SCHEMA_NDTYPE };
@@ -111,7 +111,7 @@ TEST(test_limits)
 	schema_release(&s);
 }
 
-/* Check the message about a model whose first tensor is this one. */
+/* Compare a with a model that has one tensor `embed', in both orders. want: words of why. */
 static void
 differs(const struct schema *a, uint8_t ndim, uint64_t rows, uint64_t cols,
     uint8_t dtype, const char *want)

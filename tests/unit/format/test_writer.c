@@ -1,4 +1,4 @@
-/* What a writer puts into a stream, as a reader finds it. */
+/* The frames, provenance and sums that a writer writes, as a reader finds them. */
 #include "../tap.h"
 #include "../../memory.h"
 #include "base/bytes.h"
@@ -39,7 +39,7 @@ begun(const struct writer_opts *o, struct io **io)
 	return w;
 }
 
-/* Write one shard with both groups, or with the first only. */
+/* Write one shard with its first `groups' groups, at most 2. */
 static int
 put(struct writer *w, const struct schema *sc, uint64_t step, uint32_t groups)
 {
