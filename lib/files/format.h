@@ -28,8 +28,8 @@ typedef int format_pair_fn(void *arg, const char *key, const char *value,
     struct err *e);
 
 struct format_opts {
-	uint32_t group_size;
-	const char *only;	/* only tensors whose names match this */
+	uint32_t group_size;	/* 0: SCHEMA_GROUP */
+	const char *only;	/* pattern of fnmatch(3) for tensor names; NULL: all */
 	/* 1: raw was guessed from the name: refuse a file that begins as another format */
 	int guessed;
 	int round;		/* 1: round f64 values that are not exact in f32 */
@@ -60,10 +60,10 @@ const struct schema *format_schema(const struct format_source *s);
 /* Return the file's key=value metadata (__metadata__ in safetensors), without the pairs
  * that format_unnoted counts. */
 const struct text_kv *format_note(const struct format_source *s);
-/* Return the number of metadata pairs left out: too long, too many or with a bad key. */
+/* Return the number of metadata pairs left out: too many, too long or not valid in a shard. */
 uint64_t format_unnoted(const struct format_source *s);
-/* Return the position at which the data of a safetensors file begins.  The data has no
- * holes and is in the schema's order. */
+/* Return the byte at which the data of a safetensors file begins.  The data is in the schema's
+ * order, without holes except for tensors that opts.only excludes. */
 uint64_t format_where(const struct format_source *s);
 /* Call fn for each tensor that a model.safetensors.index.json names, with its file. */
 int safetensors_index(const char *path, format_pair_fn *fn, void *arg, struct err *e);
@@ -88,8 +88,8 @@ struct format_sink;
  * Create a sink that writes to io. The caller still owns io (and commits and frees it)
  * and the schema, which must last as long as the sink. o may be NULL. Values are written
  * in the dtypes of the schema, rounded to nearest even, except that raw files are always
- * f32, and that bf16 and f8, which numpy does not have, become f32 in npz and npy. A
- * finite value outside the range of its dtype is refused.
+ * f32, and that bf16 and f8, which numpy does not have, become f32 in npz and npy. Values
+ * that dtype_from_f32 refuses, and dtypes that are only sent as bits, give -ERR_DATA.
  */
 int format_create(struct format_sink **out, enum format_id f, struct io *io,
     const struct schema *s, const struct format_sink_opts *o, struct err *e);

@@ -89,9 +89,9 @@ int format_take(struct format_source *s, void *p, size_t n, struct err *e);
 int format_last(struct format_source *s, struct err *e);
 int format_write_raw(struct format_sink *s, const void *p, size_t n, struct err *e);
 
-/* Open the input at its start as a file that can seek and has *size bytes.  Another input is
- * first copied to a file without a name, so that nothing remains however the program
- * ends. */
+/* Open the input as a file that can seek, has *size bytes and is at its start.  Copy an input
+ * that cannot seek, or standard input from its middle, to a file without a name, so that
+ * nothing remains however the program ends. */
 int format_seekable(struct format_source *s, uint64_t *size, struct err *e);
 
 /* Return -ERR_DATA for a file that is not `is', the name of a format. The message says

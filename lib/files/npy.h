@@ -31,7 +31,7 @@ int npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
     struct err *e);
 
 /* Parse the dict, which must have each of its three keys exactly once and no other.
- * Several dimensions in Fortran order are refused. */
+ * Refuse Fortran order if it differs from C order. */
 int npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
     struct err *e);
 

@@ -19,7 +19,7 @@
 struct npz {
 	struct arc *a;
 	struct arc_entry entry;
-	size_t passed;			/* number of entries that are not arrays */
+	size_t passed;			/* number of entries that npz_wants excluded */
 };
 
 /*

@@ -184,8 +184,7 @@ safetensors_key(struct safetensors_text *t, int first, json_t **key, struct err 
 	return r;
 }
 
-/* Call fn, unless it is NULL, for each pair of texts in an object, values of at most max
- * bytes. */
+/* Call fn for each pair of texts in an object, values of at most max bytes. */
 static int
 safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
     void *arg, struct err *e)
@@ -371,7 +370,7 @@ safetensors_by_place(const void *a, const void *b)
 	return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
 }
 
-/* Sort the schema by the position of the data; free each old name once it is copied. */
+/* Sort the schema by the position of the data, and set s->gap. Refuse holes and overlaps. */
 static int
 safetensors_order(struct format_source *s, struct safetensors_spans *spans,
     struct err *e)
@@ -551,7 +550,7 @@ const struct backend_in safetensors_in = {
 
 /* ---- writing ---- */
 
-/* Write a JSON string with its quotes. */
+/* Append s as a JSON string with its quotes. */
 static int
 safetensors_quote(struct buf *b, const char *s, struct err *e)
 {
@@ -588,7 +587,7 @@ safetensors_put_notes(struct buf *b, const struct text_kv *kv, struct err *e)
 	return any && r == 0 ? buf_puts(b, "}", e) : r;
 }
 
-/* Write a tensor's entry in the table: its data begins at *at; set *at to their end. */
+/* Append a tensor's entry in the table. Its data begins at *at; set *at to the data's end. */
 static int
 safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
     unsigned dtype, uint64_t *at, struct err *e)

@@ -77,7 +77,7 @@ test_nearest(unsigned dtype, uint16_t top, const char *name)
 
 	for (i = 0; i < 200000; i++) {
 		rng_block(1, 2, i, 3, u);
-		/* magnitudes around the subnormals of f16, some half way between two */
+		/* 2^-31 to 2^19, beyond f16 at both ends; some half way between two values */
 		u[0] = (u[0] & 0x7fffff) | (96 + u[1] % 50) << 23;
 		if (u[2] % 4 == 0)
 			u[0] &= dtype == SCHEMA_F16 ? 0x7ffff000 : 0x7fff8000;

@@ -253,7 +253,7 @@ TEST(test_far)
 	    value, NULL, &e) < 0 || (f = fopen("f", "r+b")) == NULL)
 		abort();
 	for (i = 0; i < 8; i++)
-		d[i] = i < 6 ? 0x99 : i == 6 ? 0xb9 : 0x3f;	/* 0.1 rounded to f64 */
+		d[i] = i < 6 ? 0x99 : i == 6 ? 0xb9 : 0x3f;	/* just below 0.1 */
 	if (fseek(f, -8 * (N - AT), SEEK_END) != 0 ||
 	    fwrite(d, 1, 8, f) != 8 || fclose(f) != 0)
 		abort();

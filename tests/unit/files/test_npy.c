@@ -123,7 +123,7 @@ make(unsigned char *b, unsigned version, const char *dict, const void *data,
 
 TEST(test_versions)
 {
-	/* {{0, 1, 2}, {3, 4, 5}} */
+	/* big-endian f16: {{0, 1, 2}, {3, 4, 5}} */
 	static const unsigned char half[] = { 0, 0, 0x3c, 0, 0x40, 0, 0x42, 0,
 		0x44, 0, 0x45, 0 };
 	unsigned char b[512];

@@ -261,7 +261,7 @@ refused(const struct zip *z, size_t n, const char *word, const char *about)
 	files_refused(FORMAT_NPZ, "f.npz", word, about);
 }
 
-/* Make a zip of two entries; NULL: of one. */
+/* Make a zip of entries a and b, or of a alone if b is NULL. Return its size in bytes. */
 static size_t
 two(struct zip *z, const struct zip_entry *a, const struct zip_entry *b)
 {

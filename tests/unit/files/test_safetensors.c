@@ -211,7 +211,7 @@ test_large(const char *head, const char *again, size_t n, const char *tail,
 	files_refused(FORMAT_SAFETENSORS, "f.safetensors", word, about);
 }
 
-/* Read names across the edge of the read window, and entries larger than the window. */
+/* Read a header larger than the read window, with names of several lengths. */
 TEST(test_window)
 {
 	enum { N = 40000, LINE = 128 };
