@@ -69,7 +69,7 @@ times(const struct table *t, const char *name, double lo, int64_t *v, struct err
 	return 0;
 }
 
-/* Read the column of that name, or compute bytes / bandwidth. */
+/* Read transfer times into v, in ns, from the column `name', or compute bytes / bandwidth. */
 static int
 transfers(const struct table *t, const char *name,
     const struct opts *o, int64_t *v, struct err *e)

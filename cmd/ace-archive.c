@@ -1,8 +1,7 @@
 /*
- * ace-archive: puts the shards of a run into an archive (tar, zip) and takes
- * them out again.  Each shard is an entry RUN/STEP/DEVICE.aceg, and a
- * stream of its own.  The names of entries and files are made from the shard's own
- * header, never from the name of an entry, so no archive can choose a place to write to.
+ * ace-archive: puts the shards of runs into an archive (tar, zip) and takes them out again.
+ * Each shard is an entry RUN/STEP/DEVICE.aceg, and a stream of its own.  Names are made from
+ * the shard's header (but see name_of), so no archive can choose a place to write to.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +25,7 @@
 #include "spool/spool.h"
 
 struct opts {
-	struct filter *f;	/* output of the command create */
+	struct filter *f;	/* limits of inputs; output of the command create */
 	struct pick pick;
 	const char *into;	/* the folder to extract into */
 };
@@ -35,9 +34,9 @@ enum { BLOCK = 1 << 16 };
 
 /* ---- names ---- */
 
-/* Write the name of a shard in an archive or a folder.  `from' is the shard's file, whose
- * name a spool's aggregate keeps.  The whole model of a step, and patches to that step
- * from different bases, get different names. */
+/* Write the name of a shard in an archive or a folder.  `from' is the shard's file or entry;
+ * one named aggregate.aceg, as in a spool, keeps that name.  The whole model of a step, and
+ * patches to that step from different bases, get different names. */
 static void
 name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 {
@@ -68,8 +67,7 @@ static const struct packing {
 	{ ".tar.lz4", "paxr", "lz4" }, { ".zip", "zip", NULL }
 };
 
-/* Find format and compression by the end of the output's name; to standard output, write
- * a tar. */
+/* Find format and compression by the end of the output's name. */
 static int
 how_to(const char *name, struct arc_opts *how, struct err *e)
 {
@@ -181,7 +179,7 @@ entry(struct archive *x, const char *name, struct err *e)
 	return k;
 }
 
-/* Write the shard at which r stands as a stream of its own. */
+/* Write the shard at which r stands as a stream of its own, unless the archive has it. */
 static int
 put_shard(void *arg, struct reader *r, const char *from, struct err *e)
 {

@@ -120,7 +120,7 @@ operate(const struct opts *x, const char *name, const char *how,
 /* ---- the cloud itself ---- */
 
 /* Merge the command line into the agreement, which is the run's options, kept in its folder.
- * -ERR_USAGE if the bits per value of a run would change after its beginning. */
+ * -ERR_REFUSED if the bits per value of a run would change after its beginning. */
 static int
 agree(struct opts *x, struct err *e)
 {
@@ -282,8 +282,9 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 
 /* ---- a relay: a cloud for its devices, and a device of the cloud above ---- */
 
-/* Get the run's agreement from the relay's cloud, and set where[n] to the cloud's place.
- * Replace the number of devices by the relay's own, and set quorum and tolerate to 0. */
+/* Get the run's agreement from the relay's cloud, and set where[n] to the cloud's HOST:DIR.
+ * Replace the number of devices by the relay's own, and set quorum and tolerate to 0.  Return
+ * as full() does. */
 static int
 relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 {
@@ -391,7 +392,7 @@ member(const struct opts *x, const char *name, char id[PLACE_ID + 2],
 	return place_get(&x->folder, in, id, PLACE_ID + 2, e);
 }
 
-/* Admit a device: write its file and, unless there is 1, add it to the list. */
+/* Admit a device: write its file and, if it is new (there 0), add it to a list of devices. */
 static int
 let_in(struct opts *x, const char *name, const char *id, int there,
     struct err *e)
@@ -530,7 +531,8 @@ asked(char *words, size_t n)
 	words[at < n ? at : 0] = '\0';
 }
 
-/* Set *what to the last "hello" or "sync" in the request, *id to the last word after it. */
+/* Set *what to the last "hello" or "sync" in the request, *id to the last word after it or
+ * to "". */
 static void
 asked_for(char *words, const char **what, const char **id)
 {

@@ -87,7 +87,8 @@ pipeline(struct edge *x, struct children *c)
 	alloc_free(state);
 }
 
-/* Classify a failed run. Return 1 when a retry may succeed. */
+/* Classify a failed run of the pipeline. Return 1 if a retry may succeed, 0 if the trainer had
+ * succeeded. */
 static int
 broken(struct edge *x, const struct children *c, struct err *e)
 {
@@ -119,8 +120,8 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
 		    "correct the training program or, if it is right, remove '%s/state'; "
 		    "then run the same command again", cause, x->folder.dir);
-	/* ace-step would refuse the same input again; 255: ssh lost the connection; after
-	 * hello the connection can only lack the cloud's folder, which may come back */
+	/* ace-step would refuse the same input again.  Try again if ssh lost the connection
+	 * (255) or the cloud's folder is missing (ERR_USAGE), since it may come back. */
 	if ((status == ERR_USAGE && p != &c->child[c->circle ? 2 : 1]) ||
 	    status == ERR_REFUSED ||
 	    p == &c->child[c->circle ? 1 : 0] || (status > 125 && status != 255))
@@ -129,7 +130,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	return 1;
 }
 
-/* Run the pipeline repeatedly until the trainer succeeds. */
+/* Run the pipeline repeatedly until the trainer succeeds or a retry cannot. */
 static int
 train(struct edge *x, struct err *e)
 {
@@ -160,8 +161,8 @@ train(struct edge *x, struct err *e)
 	}
 }
 
-/* Set *text to the command that connects to the cloud.  The trainer uses it to ask for
- * averages that it missed. */
+/* Set *text, to be freed, to the command that connects to the cloud.  The trainer uses it to
+ * ask for averages that it missed. */
 static int
 connection(const struct edge *x, char **text, struct err *e)
 {

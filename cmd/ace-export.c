@@ -108,7 +108,7 @@ create(struct export *x, struct err *e)
 	    x->o->tensor != NULL ? &x->chosen : reader_schema(x->in), &so, e);
 }
 
-/* Write the pending group and keep the n new values for later. */
+/* Write the pending group, if any, and keep the n new values (0: none) for later. */
 static int
 put_later(struct export *x, const float *v, size_t n, struct err *e)
 {
@@ -179,9 +179,9 @@ put_shard(struct export *x, struct err *e)
 	return r;
 }
 
-/* Export the shard that --step, --device and --kind select: exactly one, or any
- * number with --many. The last values of a file are written after the shard's end was
- * verified, so a complete file has verified values. */
+/* Export the shard that --step, --device and --kind select: exactly one, or any number with
+ * --many. Only after the shard's end was verified, an output file gets its name, and with
+ * --many the last values are written. */
 static int
 run(void *opts, char **path, size_t n, struct err *e)
 {

@@ -36,7 +36,7 @@ struct import {
 	uint64_t done;		/* shards written */
 };
 
-/* Find the format by the file's contents if its name does not tell it. */
+/* Return the format that the file's contents show; -ERR_USAGE if they show none. */
 static int
 format_within(const char *path, struct err *e)
 {
@@ -111,8 +111,8 @@ notes(const struct format_source *src, struct shard *sh, struct err *e)
 	return r < 0 ? r : text_set(&sh->kv, "safetensors.step", NULL, e);
 }
 
-/* Set the header of shard i by the options, with the file's own step, or else the
- * option's step plus i, and with the file's own metadata. */
+/* Set the header of shard i by the options, with the file's metadata. The step is the file's
+ * own, if it has one and --many is given, else --step plus i. */
 static int
 describe(const struct opts *o, uint64_t i,
     const struct format_source *src, struct shard *sh, struct err *e)

@@ -65,8 +65,8 @@ look_file(struct opts *o, struct io *io, struct err *e)
 
 /* ---- operands ---- */
 
-/* Return 1 if an operand is a folder or an archive.  Do not open input that can be read
- * only once. */
+/* Return 1 if an operand is a folder, an archive or compressed.  Do not open input that can
+ * be read only once. */
 static int
 is_many(char **path, size_t n)
 {

@@ -45,7 +45,7 @@ struct meter {
 	double saved, looked, due, wait;
 };
 
-/* Do all work besides copying bytes: read the receipts and save the state. */
+/* If it is time, read the receipts and save the state; last 1: save it in any case. */
 static int
 tick(struct meter *x, int last, struct err *e)
 {
@@ -65,7 +65,7 @@ tick(struct meter *x, int last, struct err *e)
 	return r;
 }
 
-/* Account for n bytes written since t0: p, or values that passed unread. */
+/* Account for n bytes p written since t0; p NULL: values that passed unread. */
 static int
 wrote(struct meter *x, const unsigned char *p, size_t n, double t0, struct err *e)
 {

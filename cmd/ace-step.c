@@ -3,8 +3,8 @@
  * and network: expand, score, policy, select, compress.  Its output and its state are the
  * same as those of the five programs in a pipe; --print shows that pipe.
  *
- * Every option is an option of these programs, with the same name, and is passed to all
- * of them that have it.
+ * Every option but --print is an option of some of these programs, with the same name and
+ * meaning.
  */
 #include <stdio.h>
 #include <string.h>
@@ -277,7 +277,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	}
 	o->expand.alone = o->score.alone = 1;
 	o->select.kept = o->state != NULL ? 1 : -1;
-	/* provenance names this program as the last one */
+	/* in the provenance, this program's line is that of ace-compress */
 	o->f->tool = table[COMPRESS].name;
 	o->f->words = o->words[COMPRESS];
 	o->f->argv = o->word[COMPRESS];

@@ -54,8 +54,8 @@ ace_is_clouds(const char *name)
 	    strcmp(name, "example") == 0;
 }
 
-/* Replace this process by the program of a command. The words from argv[1] on become its
- * arguments; argv[-1], the program's name or `help', is dropped. */
+/* Replace this process by the program of the command argv[0]. The words after it become its
+ * arguments. A command of ace-cloud overwrites argv[-1]. */
 static int
 ace_run(const char *self, char **argv, struct err *e)
 {

@@ -4,8 +4,8 @@
  *   train --local text                              all devices in one process
  *   train --index 1 --of 4 --apply down1 text >up1  one of four devices
  *
- * A device writes its shards to standard output, and reads the aggregate of each round
- * from the file of --apply.
+ * A device writes its shards to standard output, and reads the average of each round from
+ * the file of --apply.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -188,7 +188,7 @@ static const char usage[] =
 "                          if it is wrong\n"
 "      --blas              print which library multiplies the matrices\n";
 
-static char expected[96];	/* the message: what an option with a bad value takes */
+static char expected[96];	/* for the message about a bad value: what its option takes */
 
 static int
 size_arg(size_t *x, const char *s, size_t least, size_t most)

@@ -1,5 +1,5 @@
 /*
- * The trainer's side of the pipes: write shards, read aggregates, store models in files.
+ * The trainer's side of the pipes: write shards, read averages, store models in files.
  * It uses only the installed header aceg.h.
  */
 #ifndef TRAIN_LINK_H
@@ -16,14 +16,14 @@ struct link {
 	double compute;		/* computing time for the next shard, seconds; < 0: none */
 	char digest[20];	/* digest of what all devices share; "": none */
 	const char *record;	/* directory for a copy of each shard, or NULL */
-	const char *apply;	/* file to read aggregates from, "-" stdin */
+	const char *apply;	/* file to read averages from; "-": standard input */
 	struct ace_writer *out;
 	struct ace_reader *in;
 	int fd;			/* descriptor of apply; -1: not open */
-	uint64_t rounds;	/* rounds whose aggregates have come */
+	uint64_t rounds;	/* rounds whose averages have come */
 };
 
-/* The policy's decisions that come with an aggregate. */
+/* The policy's decisions that come with an average. */
 struct link_word {
 	size_t interval;	/* local steps per round; 0: not decided */
 	size_t delay;
@@ -53,10 +53,10 @@ int link_tensor(struct link *l, size_t tensor, const float *x, int flush,
     struct ace_error *e);
 int link_end(struct link *l, struct ace_error *e);
 
-/* Read the aggregate of this round into x f32[n]; divide a sum by its weight.  Return -3 if
- * it is missing, of a later round or of another model.  Skip aggregates of earlier rounds,
- * which come again after a device was killed and sent its shards again.  The first call
- * opens the file, since the other end of a named pipe opens only after our first shard. */
+/* Read the average of this round into x f32[n]; divide a sum by its weight.  Return -3 if it
+ * is missing, of a later round or of another model.  Skip averages of earlier rounds, which
+ * come again after a device was killed and sent its shards again.  The first call opens the
+ * file, since the other end of a named pipe opens only after our first shard. */
 int link_receive(struct link *l, uint64_t round, float *x,
     struct link_word *word, struct ace_error *e);
 

@@ -60,7 +60,7 @@ norm(real *out, real *rms, const real *x, const real *g, size_t n, size_t c)
 	}
 }
 
-/* Compute dx += rms (dy g - x rms^2 mean(dy g x)) and dg += sum_n dy x rms. */
+/* Compute dx += rms (dy g - x rms^2 mean(dy g x)) and dg += sum_n dy x rms; then dy is dy g. */
 static void
 norm_back(real *dx, real *dg, real *dy, const real *rms, const real *x,
     const real *g, size_t n, size_t c)

@@ -57,7 +57,7 @@ struct model {
 	size_t batch;		/* most sequences in one call */
 	struct layer *layer;
 	real *x, *rmsf, *xnf;	/* the last layer's output, normalised in xnf */
-	real *logits;		/* [N][V], then its gradient */
+	real *logits;		/* [N][V]; then probabilities, then the loss's gradient */
 	real *dx, *dn, *dwide;	/* [N][C] [N][C] [N][4C]: scratch */
 	real *dp;		/* [T][T] */
 	uint8_t flip;		/* bits to flip in every label, for attacks; 0: none */

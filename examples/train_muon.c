@@ -32,7 +32,7 @@ inverse_norm(const float *x, size_t n)
 	return (float)(1 / (sqrt(s) + 1e-7));
 }
 
-/* Iterate once (train_muon.h) on x f32[r][c], r <= c; scratch: a, b f32[r][r], y f32[r][c] */
+/* Iterate once (train_muon.h) on x f32[r][c], r <= c; scratch: a, b f32[r][r], y f32[r][c]. */
 static void
 iterate(float *x, float *y, float *a, float *b, size_t r, size_t c)
 {

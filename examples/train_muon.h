@@ -1,5 +1,5 @@
 /*
- * The step of Muon (Jordan et al. 2024): the matrix with orthogonal rows or columns that
+ * The step of Muon (Jordan et al. 2024): the matrix with orthonormal rows or columns that
  * is nearest to a gradient.
  */
 #ifndef TRAIN_MUON_H
@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Return how many floats of scratch a matrix of n values needs. */
+/* Return how many floats of scratch the functions need for a matrix of n values. */
 #define MUON_SCRATCH(n) (8 * (n))
 
 /*

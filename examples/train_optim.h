@@ -38,7 +38,8 @@ void optim_free(struct optim *o);
 double optim_share(const struct optim_rule *r, size_t t);
 
 /*
- * One AdamW step of theta with m->grad (which it clips in place):
+ * Take one step of theta with m->grad, which may be overwritten.  With AdamW, g is the clipped
+ * m->grad, and t the number of this step, from 1:
  *
  *   m = b1 m + (1-b1) g      v = b2 v + (1-b2) g^2
  *   theta -= rate (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + 1e-8)
@@ -70,11 +71,11 @@ void optim_momentum(const struct optim *o, const struct optim_rule *r, float *g)
 /* Scale g[n] down to the norm `most' if it is longer; 0: no limit. */
 void optim_clip(float *g, size_t n, double most);
 
-/* Copy the state from earlier steps: moments and the number of steps. */
+/* Copy the state from earlier steps: moments, outer momentum and the number of steps. */
 void optim_copy(struct optim *to, const struct optim *from);
 
 /*
- * The outer step, with delta = theta_start - theta_local, averaged: it acts
+ * Take the outer step.  delta is the average of start - theta over the devices, and acts
  * like a gradient (DiLoCo, Douillard et al. 2023).
  *
  *   u = momentum u + delta
@@ -90,7 +91,9 @@ void optim_outer(struct optim *o, const struct optim_rule *r, float *theta,
  * O is the mean of the orthogonal steps that all devices took, from their averaged
  * difference, delta = start - end, of the h steps from step `first' on:
  *
- *   O = (delta - (1 - keep) start) / sum of the rates,  keep = product of the decays
+ *   O = (delta - (1 - keep) start) / sum of s sqrt(max(1, rows / cols)) (optim_step)
+ *
+ * where each term of the sum is decayed by the later steps, and keep is the whole decay.
  *
  * Every device has delta and start, so no more bytes are sent.  model->grad is overwritten.
  */

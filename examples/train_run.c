@@ -202,9 +202,9 @@ proximal(struct run *r)
 		r->m->grad[j] += mu * (r->m->theta[j] - r->start[j]);
 }
 
-/* Differences are taken from r->start, the round's first model, which all devices share.  In
- * gossip, where each device has another model, set it to 0 (D-PSGD, Lian et al. 2017,
- * algorithm 1). */
+/* In gossip, set r->start, from which differences are taken, to 0, since each device has
+ * another model (D-PSGD, Lian et al. 2017, algorithm 1).  Otherwise r->start is the round's
+ * first model, which all devices share. */
 static void
 origin(struct run *r)
 {
@@ -295,7 +295,7 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 		out[j] = r->start[j] - r->m->theta[j];
 }
 
-/* FNV-1a (Fowler, Noll and Vo), of whole numbers of 32 bits. */
+/* Add n words of 32 bits to the digest h, as FNV-1a (Fowler, Noll and Vo) adds bytes. */
 static uint64_t
 digest_add(uint64_t h, const void *x, size_t n)
 {
@@ -311,8 +311,8 @@ digest_add(uint64_t h, const void *x, size_t n)
 }
 
 /* Compute the digest of what all devices share when a round begins: the weights, the
- * outer step's memory and, when all take the same steps, the moments and the number
- * of steps. In gossip there is no digest, since each device has a model of its own. */
+ * outer step's momentum and, when all take the same steps, the moments and the interval. In
+ * gossip there is no digest, since each device has a model of its own. */
 static void
 digest(struct run *r)
 {
@@ -468,8 +468,8 @@ one_round(struct run *r, struct ace_error *e)
 
 enum { KEPT = 4, MEASURED };
 
-/* List all arrays that the next round needs, and return their number.  The last one is the
- * sensitivity.  Pending averages are absent, since checkpoints need a delay of 0. */
+/* List all arrays that the next round needs, and return their number.  The last one, with
+ * --moment, is the sensitivity.  Pending averages are absent, since the delay is 0. */
 static size_t
 kept(const struct run *r, float *x[MEASURED])
 {
@@ -568,7 +568,7 @@ catch_up(struct run *r, struct ace_error *e)
 		if (s.kind == ACE_MODEL)
 			kept_says(r, &s);
 		else if (s.kind == ACE_HISTORY)
-			continue;	/* skip moments, which are from another device's text */
+			continue;	/* skip the sensitivity to another device's text */
 		else if ((c = catch_up_round(r, &s, &word, e)) < 0)
 			break;
 	link_release(&in);

@@ -14,7 +14,7 @@ struct sense {
 	const char *const *file;	/* [SENSE_FILES]; if the first is NULL,
 					 * nothing is measured */
 	float *square;		/* f32[n] moving average of the squared gradient */
-	int any;
+	int any;		/* 1: square has a gradient */
 };
 
 /* Begin with averages of 0; s keeps m and file. Return 0, or -4 without memory. */

@@ -21,8 +21,8 @@ struct err;
 #define CONTRACTION_FILE "code"
 #define CONTRACTION_ALPHA "contraction"	/* alpha; 0 if it is negative */
 #define CONTRACTION_SHARE "share"		/* coded bytes / dense bytes */
-#define CONTRACTION_GROWING "growing"	/* number of consecutive shards with alpha <= 0 */
-/* consecutive shards with alpha <= 0 after which the user is warned */
+#define CONTRACTION_GROWING "growing"	/* struct contraction's; absent if 0 */
+/* value of `growing' from which the user is warned */
 enum { CONTRACTION_PATIENCE = 5 };
 
 struct contraction {
@@ -33,13 +33,13 @@ struct contraction {
 #define CONTRACTION_INIT { 0, 0, 0, 0, 0 }
 
 /* Add a group of n values.  energy: the sum of their squares; lost: the sum of squared
- * coding errors (energy if the group was not sent); bytes: the size of its body. */
+ * coding errors (energy if the group was not sent); bytes: the size of its body, or 0. */
 void contraction_group(struct contraction *c, double energy, double lost,
     size_t n, size_t bytes);
 
-/* Save alpha and share of shard sh in the state, and set c->growing to the number of
- * consecutive shards that sent something with alpha <= 0; a step that is repeated counts
- * once. If ||p|| is 0, do nothing. */
+/* Save alpha and share of shard sh in the state. Set c->growing to the number of consecutive
+ * shards up to sh that sent values with alpha <= 0, where a repeated step counts once. If
+ * ||p|| is 0, do nothing. */
 int contraction_save(struct contraction *c, const struct statedir *s,
     const struct shard *sh, struct err *e);
 

@@ -1,7 +1,7 @@
 /*
- * A model-sized array in a state directory: residual, history. Each is a file
- * with a stream of one dense shard without its all-zero groups. The file is read group by
- * group together with the current shard, and replaced by one rename.
+ * A model-sized array in a state directory: residual, history. Its file is a stream whose
+ * first shard has the array, dense but without all-zero groups. The file is read group by
+ * group together with the current shard. A new file gets its name by one rename.
  */
 #ifndef ACE_DENSE_H
 #define ACE_DENSE_H
@@ -26,14 +26,14 @@ struct dense {
 	char stamp[DENSE_STAMP];	/* identifies the file's contents */
 };
 
-/* Open the file as it is now; later commits do not change what is read. The reader
- * stands at the first shard, which must be of the given kind. If the file is absent, this
- * succeeds with d->r NULL and the stamp "none". */
+/* Open the file as it is now; later commits do not change what is read. The reader stands
+ * at the first shard; -ERR_DATA if this is not of the given kind. If the file is absent,
+ * return 0 with d->r NULL and the stamp "none". */
 int dense_open(struct dense *d, const struct statedir *s, const char *name,
     enum shard_kind kind, struct err *e);
 
-/* Check that d has the run and device of shard sh and the model sc. Return -ERR_DATA
- * "mismatch: ..." if not. */
+/* Check that d, unless its file is absent, has the run and device of shard sh and the model
+ * sc. Return -ERR_DATA "mismatch: ..." if not. */
 int dense_check(const struct dense *d, const struct shard *sh,
     const struct schema *sc, struct err *e);
 
@@ -43,10 +43,10 @@ int dense_group(struct dense *d, uint32_t g, const float **x, struct err *e);
 
 void dense_close(struct dense *d);
 
-/* Begin a file that gets its name at writer_end. It contains only run, device, step and
+/* Begin a file that gets its name at writer_end. Its head has only run, device, step and
  * incarnation of sh, so that a sender and a receiver that have the same array have the same
- * bytes and stamp. kv: keys to add, or NULL. dense_begin writes the file to io, which the
- * writer then owns. */
+ * bytes and stamp. kv: keys to add, or NULL. dense_begin writes the file to io, which it
+ * owns, also on failure. Free *w in any case. */
 int dense_create(struct writer **w, const struct statedir *s, const char *name,
     const struct shard *sh, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e);

@@ -44,8 +44,8 @@ struct feedback {
 	const struct schema *schema;
 };
 
-/* Sync the state again: the process that committed it may have been killed before its
- * sync. */
+/* If files are synced, sync the residual again: the process that committed it may have been
+ * killed before its sync. */
 static int
 feedback_durable(const struct feedback *f, const struct residual *q, struct err *e)
 {
@@ -104,7 +104,7 @@ feedback_free(struct feedback *f)
 	alloc_free(f);
 }
 
-/* Write the kind of feedback with its number, if it has one, as in "cache:0.9". */
+/* Write the kind of feedback, with rho for cache, as in "cache:0.9". */
 static void
 feedback_format(const struct feedback *f, char out[64])
 {
@@ -382,8 +382,8 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	return r;
 }
 
-/* Return 1 if the last shard was refused as invalid. Then its step may come again with
- * other annotations, and the refused values are coded again with these. */
+/* Return 1 if the last shard was refused as invalid, but 0 with cache. Its step may then come
+ * again with other annotations, and the refused values are coded again with these. */
 static int
 feedback_refused(const struct feedback *f)
 {

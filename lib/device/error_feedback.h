@@ -7,7 +7,8 @@
  * history.
  *
  * When a receipt says that a shard was rejected, the shard is undone: its decoded values
- * are added to the next target, and with cache the previous history is used again.
+ * are added to the next target, and with cache the previous history is used again, or zeros
+ * if the shard was invalid.
  *
  * A state restored from a backup does not know which shards were sent after the backup, so
  * its residual could deliver values twice.  After a restore or a loss, feedback_restart
@@ -32,8 +33,8 @@ struct feedback_opts {
 	double decay;		/* rho of sync/compensate.h */
 	int gap;		/* 1: accept a step that is not the next one */
 	int raw;		/* 1: keep unbiased codes unbiased (feedback_raw) */
-	/* limit on shards without a receipt; 0: count sent shards as delivered until the
-	 * first receipt */
+	/* limit on shards without a receipt; 0: if no earlier call had a limit, count sent
+	 * shards as delivered until the first receipt */
 	unsigned window;
 	/* seconds to wait for a receipt when `window' shards have none */
 	double wait;
@@ -48,14 +49,15 @@ int feedback_open(struct feedback **out, const char *dir,
     const struct feedback_opts *o, struct err *e);
 void feedback_free(struct feedback *f);
 
-/* Write the pending shards of steps before `before' to w again, oldest first. Call
- * once, before the first shard. */
+/* Write the shards of steps before `before' that still need a receipt to w again, oldest
+ * first. Call once, before the first shard. */
 int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
     struct err *e);
 
 /* Begin the step of shard sh. Return 0: continue with its groups; 1: the step is committed
  * already, call feedback_send; -ERR_REFUSED if a step is missing, if this step is older
- * than the state's, or if an earlier program has added another residual; -ERR_DATA
+ * than the state's, if an earlier program has added another residual, if the state was made
+ * with another feedback, or if no receipt or average came in time; -ERR_DATA
  * "mismatch: ..." for another run, device or model. */
 int feedback_begin(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e);
@@ -63,11 +65,10 @@ int feedback_begin(struct feedback *f, const struct shard *sh,
  * in the residual's file until the group is coded: its residual, of the same size, then
  * overwrites them. */
 struct residual_new *feedback_next(const struct feedback *f);
-/* Return the state directory, for memories that are saved with a step. */
 const struct statedir *feedback_state(const struct feedback *f);
 
-/* Set *c to the code of group g in the previous shard, and return 1; return 0 if the group was
- * not sent. */
+/* Set *c to the code of group g in the previous shard, and return 1; return 0 if that shard
+ * or the group in it is absent. */
 int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e);
 
@@ -96,10 +97,10 @@ struct feedback_code {
 	uint32_t codec;
 	uint8_t param;
 	const struct buf *body;
-	float *dec;		/* f32[n] decoded values; overwritten if sent is 0 */
+	float *dec;		/* f32[n] decoded values; room, if sent is 0 */
 };
-/* Store the error of code c in the residual, and write c to the coded shard.  seen:
- * statistics of a, or NULL.  Overwrites a. */
+/* Store the error of code c in the residual, and write c to the coded shard.  a: the target,
+ * which is overwritten.  seen: its statistics, or NULL. */
 struct kern_stat;
 int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
     const struct kern_stat *seen, const struct feedback_code *c, struct err *e);
@@ -108,7 +109,7 @@ int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
  * to w. */
 int feedback_commit(struct feedback *f, const struct shard *sh, struct writer *w,
     struct err *e);
-/* Write the committed shard of the given step to w. */
+/* Write the committed shard of the given step to w; -ERR_REFUSED if it is not pending. */
 int feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e);
 
 /* What feedback_restart has removed. */
@@ -120,9 +121,9 @@ struct feedback_lost {
 };
 
 /* Remove the residual, the pending shards and the history; the next shard is the first of
- * incarnation n. -ERR_REFUSED if the state has this incarnation or a later one. After any
- * other failure, call it again with the same n. l->what is LOST_BEFORE if the restart was
- * complete already. The caller holds statedir_lock. */
+ * incarnation n. -ERR_REFUSED if the residual is of incarnation n or later, or after a restart
+ * with a larger number. After any other failure, call it again with the same n. l->what is
+ * LOST_BEFORE if a restart with n was complete already. The caller holds statedir_lock. */
 int feedback_restart(const struct statedir *s, uint64_t n,
     struct feedback_lost *l, struct err *e);
 
@@ -155,16 +156,17 @@ int feedback_cache_how(float *rho, const struct shard *sh, const char **base,
 /* The receiver's side. */
 struct feedback_cache;
 /* Open the receiver's directory dir for one device. lock 1: create and lock it, and store
- * reconstructions in it. lock 0: only read it; it need not exist. */
+ * reconstructions in it. lock 0: only read it; it need not exist. Free *out also after a
+ * failure. */
 int feedback_cache_open(struct feedback_cache **out, const char *dir, int lock,
     struct err *e);
 void feedback_cache_free(struct feedback_cache *c);
 /* Return 0 if the shard is not a difference, 1 if it is a difference to zeros or to a
  * history in dir; -ERR_REFUSED if it needs another history. Write the reconstruction to
- * `to', which c then owns, or to a file in dir if `to' is NULL. */
+ * `to', which c owns unless this returns 0, or to a file in dir if `to' is NULL. */
 int feedback_cache_begin(struct feedback_cache *c, const struct shard *sh,
     const struct schema *sc, struct io *to, struct err *e);
-/* Call feedback_history_group if the shard is a difference. */
+/* Reconstruct a group as feedback_history_group does, if the shard is a difference. */
 int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
     float *x, size_t n, struct err *e);
 /* Make the reconstruction the history for the next shard or, with `to', end that file.

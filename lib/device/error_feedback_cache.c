@@ -103,7 +103,8 @@ feedback_cache_how(float *rho, const struct shard *sh, const char **base,
 	return 0;
 }
 
-/* Return 1, with the file open, if the file is the required history. */
+/* Return 1, with the file open, if the file is the required history. Otherwise return 0,
+ * and note the file in c if it is the newest so far. */
 static int
 feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 {
@@ -134,7 +135,7 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 }
 
 /* Open the history to which a shard is a difference. If the shard needs none, h is all
- * zeros; a sender may begin with zeros again at any step. */
+ * zeros; a sender may begin with zeros again at any step from the newest file's on. */
 static int
 feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err *e)
 {

@@ -153,7 +153,7 @@ learned_read(struct learned *h, struct reader *r, struct err *e)
 }
 
 /* Read the file's memories into h[2]: the memory, and the one before its step.  Return
- * their number.  Read the whole file, so that its end is verified. */
+ * their number, 0 for a truncated file.  Read the whole file, to verify its end. */
 static int
 learned_both(struct learned h[2], const struct statedir *s, const char *name,
     struct err *e)
@@ -243,7 +243,6 @@ learned_schema(const struct learned *h, struct schema *sc, struct err *e)
 	return schema_finish(sc, e);
 }
 
-/* Write the memory as a shard. */
 static int
 learned_write(const struct learned *h, struct writer *w, struct err *e)
 {

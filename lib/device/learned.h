@@ -31,7 +31,7 @@ struct learned {
 	/* identity of the shard after which the memory was saved */
 	unsigned char run[SHARD_ID], device[SHARD_ID];
 	uint64_t step;
-	const char *file;	/* file in the state that it was read from */
+	const char *file;	/* name of the file in the state from which it was read */
 };
 #define LEARNED_INIT { TEXT_KV_INIT, NULL, 0, 0, { 0 }, { 0 }, 0, NULL }
 
@@ -44,9 +44,9 @@ int learned_load(struct learned *h, const struct statedir *s, const char *name,
 int learned_before(struct learned *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e);
 
-/* Save h, with the run, device and step of sh unless sh is NULL; h becomes empty.
- * learned_save_again: sh is not NULL; also keep the file as it was before its step, unless it
- * is damaged. */
+/* Save h, with the run, device and step of sh unless sh is NULL; h becomes empty, also on
+ * failure.  learned_save_again: sh is not NULL; also keep the memory as it was before sh's
+ * step, unless the file is damaged. */
 int learned_save(struct learned *h, const struct statedir *s, const char *name,
     const struct shard *sh, struct err *e);
 int learned_save_again(struct learned *h, const struct statedir *s,
@@ -80,13 +80,14 @@ int learned_list(const struct learned *h, const char *key, double *v,
 #define LEARNED_LINK "link"
 #define LEARNED_BANDWIDTH "bandwidth"	/* bit/s */
 
-/* The memory that ace-expand --feedback writes about the last average, for ace-score: rows
- * with a number per group of the schema that the key `model' names. */
+/* The memory that ace-expand --feedback writes about the last average: a row with a number
+ * per group of the schema that the key `model' names, for ace-score.  Its step tells
+ * ace-compress that the average came. */
 #define LEARNED_FEEDBACK "feedback"
 #define LEARNED_ENERGY "energy"	/* mean square */
 #define LEARNED_MODEL "model"
 
-/* The memory that ace-ack --restart writes; feedback reads it if there is no residual. */
+/* The memory that ace-ack --restart writes: the incarnation of a state without residual. */
 #define LEARNED_RESTART "restart"
 #define LEARNED_INCARNATION "incarnation"
 

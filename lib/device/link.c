@@ -143,7 +143,8 @@ link_pace(double *due, double rate, double now, size_t n)
 
 /* ---- frames ---- */
 
-/* Return how many bytes of the current header or frame are still to come. */
+/* Return how many bytes of the current header, or of the payload and its padding, are still
+ * to come. */
 static uint64_t
 link_track_want(const struct link_track *t)
 {
@@ -166,8 +167,8 @@ link_track_keep(struct link_track *t, const unsigned char *p, size_t n)
 	t->have += k;
 }
 
-/* Return how many of the n > 0 bytes belong to the current frame, at least 1; if t is
- * lost, all n. Set *end to the frame's type if it ends with these bytes, else to 0. */
+/* Take bytes of the current header or payload. Return how many of the n > 0, at least 1; if
+ * t was lost, all n. Set *end to the frame's type if it ends with these bytes, else to 0. */
 static size_t
 link_track_bytes(struct link_track *t, const unsigned char *p, size_t n, uint32_t *end)
 {
@@ -284,7 +285,7 @@ link_patience(const struct link *l, double now)
 
 /* ---- the state ---- */
 
-/* Return the number under the key, 0 if there is none. */
+/* Return the seconds under the key; 0 if absent or impossible. */
 static double
 link_number(const struct learned *h, const char *key)
 {

@@ -10,8 +10,9 @@
  *
  * After a pause, buffers take megabytes that the link has not carried yet (TCP's grow
  * meanwhile).  So the first span after a pause is dropped.  Of the newest LINK_SPANS others,
- * those count that began LINK_SETTLE or more after a pause.  If these cover less than half of
- * the time, or less than LINK_ENOUGH, the spans that began nearest to LINK_SETTLE count too.
+ * those count that began LINK_SETTLE or more after a pause.  If these take less than half of
+ * all spans' time, or less than LINK_ENOUGH, the spans that began latest after a pause count,
+ * too, until there is enough.
  *
  * A single span can mislead: a pipe or ssh before the link may wait for a processor while the
  * link drains its buffers, and fill them when it runs.  Then one span seems too slow and
@@ -41,20 +42,20 @@ enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
 #define LINK_SETTLE 2.0
 #define LINK_ENOUGH 5.0
 #define LINK_STARVED 0.05	/* fraction of a span */
-#define LINK_BLOCKED 0.0003	/* seconds; a longer write counts as blocked */
+#define LINK_BLOCKED 0.0003	/* seconds from which a write counts as blocked */
 
 #define LINK_RTT "rtt"		/* keys of the memory `link'; in seconds */
 #define LINK_JITTER "jitter"
 
-/* Find the end and the type of each frame in the bytes of a stream that pass.  Only headers
- * and their checksums are checked; payloads need a reader.  The struct begins as zeros. */
+/* The position in the frames of a stream whose bytes pass.  Headers are verified, payloads
+ * are not.  The struct begins as zeros. */
 enum { LINK_HEAD = FRAME_HEAD_SIZE + SHARD_END_SIZE };
 
 struct link_track {
 	int lost;		/* 1: not a stream, or damaged */
-	uint64_t left;		/* bytes left of the current frame; 0: in a header */
-	size_t have;
-	unsigned char head[LINK_HEAD];	/* first bytes of the frame */
+	uint64_t left;		/* bytes left of the payload and padding; 0: in a header */
+	size_t have;		/* bytes in head */
+	unsigned char head[LINK_HEAD];	/* first bytes of the frame; of DATA, its header */
 	struct frame_head h;	/* header of the current frame */
 };
 
@@ -101,12 +102,14 @@ void link_bytes(struct link *l, const unsigned char *p, size_t n, double now);
 /* link_receipts: look for receipts of passed shards in the state.  Call it when
  * l->pending has grown (a receipt that is present then answers an earlier sending, which
  * gives no round trip), and repeatedly after that.  link_patience: return the seconds to
- * the next look, 1/50 of the time since the newest shard, from 0.002 to 1. */
+ * the next look: 1/50 of the time since the newest shard, from 0.002 to 1; 1 without a
+ * pending shard. */
 int link_receipts(struct link *l, const struct statedir *s, double now, struct err *e);
 double link_patience(const struct link *l, double now);
 
-/* link_load: read round trip and jitter from the state.  link_save: write what is known
- * to the state; other keys stay.  limit: the caller's rate limit in bit/s, 0: none. */
+/* link_load: read round trip and jitter from the state.  link_save: write bandwidth, round
+ * trip and jitter, if known, to the state; other keys stay.  limit: the caller's rate limit
+ * in bit/s, which replaces an unknown or larger bandwidth; 0: none. */
 int link_load(struct link *l, const struct statedir *s, struct err *e);
 int link_save(const struct link *l, const struct statedir *s, double limit,
     struct err *e);

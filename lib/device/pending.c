@@ -196,7 +196,7 @@ pending_last_open(struct pending_last *l, const struct statedir *s,
 	return k;
 }
 
-/* Go to the next record, and set l->done if there is none. */
+/* Read frames until record l->i exists; at the shard's end, set l->done. */
 static int
 pending_last_next(struct pending_last *l, struct err *e)
 {

@@ -26,7 +26,8 @@ struct pending {
 	} p[PENDING_MAX];
 };
 
-/* Read the pending shards from the file; each fate is PENDING_OPEN. */
+/* Read the pending shards from the file, if it exists; each fate is PENDING_OPEN.  -ERR_DATA
+ * if there are more than PENDING_MAX. */
 int pending_scan(struct pending *p, const struct statedir *s, struct err *e);
 /* Set the fates from the receipts q; of: any shard of the run and device.  Ignore
  * receipts with another digest: they are for other bytes, and the shard, which is sent
@@ -38,20 +39,21 @@ void pending_judge(struct pending *p, const struct receipts *q,
 size_t pending_count(const struct pending *p);
 const struct pending_one *pending_find(const struct pending *p, uint64_t step);
 
-/* Check that sh, an average of schema sc, answers a shard that this state sent: it must
- * be of the state's run and model, and of a step that is pending or that has one of the
+/* Check that sh, of schema sc, is an average that answers a shard of this state: it must be
+ * of the state's run and model, and of a step that is pending or that has one of the
  * receipts `heard'. Otherwise return -ERR_DATA with what was found and expected. A state
- * that has sent nothing accepts no average. */
+ * that has sent nothing accepts any shard but an average. */
 int pending_answers(const struct statedir *s, const struct receipts *heard,
     const struct shard *sh, const struct schema *sc, struct err *e);
 
 /* Return 1 if pending_copy would copy any shard. */
 int pending_owed(const struct pending *p, uint64_t before);
-/* Copy the open shards of steps before `before' from q, which stands after its
- * residual, to w. */
+/* Copy the open shards of steps before `before' from q, of which no pending shard was read
+ * yet, to w. */
 int pending_copy(const struct pending *p, struct residual *q, struct writer *w,
     uint64_t before, struct err *e);
-/* Open d on the decoded values of the pending shard of the given step. */
+/* Open d on the decoded values of the pending shard of the given step; -ERR_DATA if it is
+ * absent.  Close d also after a failure. */
 int pending_values(struct dense *d, const struct statedir *s, uint64_t step,
     struct err *e);
 
@@ -69,7 +71,7 @@ struct pending_last {
 };
 
 /* Set *c to the body of group g in the shard of the given step, valid until the next
- * call.  Return 1, or 0 if the shard does not have the group.  Ask for groups in rising
+ * call.  Return 1, or 0 if the shard or its group is absent.  Ask for groups in rising
  * order; l begins as zeros. */
 int pending_last_group(struct pending_last *l, const struct statedir *s,
     uint64_t step, uint32_t g, struct codec_last *c, struct err *e);

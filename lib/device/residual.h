@@ -37,7 +37,6 @@ struct residual_owner {
 	uint32_t incarnation;
 };
 int residual_owner(struct residual_owner *o, const struct statedir *s, struct err *e);
-/* Return 1 if these ids are the owner's. */
 int residual_owns(const struct residual_owner *o, const unsigned char *run,
     const unsigned char *device);
 /* Go to the next pending shard.  Return 1, with q->d.r at its READER_SHARD, or 0 if there
@@ -65,15 +64,13 @@ struct writer *residual_writer(struct residual_new *n);
 /* Return the io of the next residual file, for io_ahead. */
 struct io *residual_io(const struct residual_new *n);
 /* Write to w the part of the coded shard that exists, but not its end.  This needs no
- * commit, because receivers do not accept a shard without its end.
- */
+ * commit, because receivers do not accept a shard without its end. */
 int residual_early(struct residual_new *n, struct writer *w, struct err *e);
 /* End the residual and the coded shard.  Set *w to the writer of the next residual
  * file, for the shards that remain pending. */
 int residual_whole(struct residual_new *n, struct writer **w, struct err *e);
-/* Rename the next file into place, after residual_whole.  Set digest to the coded shard's
- * digest.  The shard's end may be sent only after this call.
- */
+/* After residual_whole, append the coded shard to the next file and rename it into place.
+ * Set digest to the shard's digest.  The shard's end may be sent only after this call. */
 int residual_commit(struct residual_new *n, enum io_sync sync,
     unsigned char digest[SHARD_DIGEST], struct err *e);
 /* Copy the coded shard, or the part that residual_early has not written, from the scratch

@@ -117,8 +117,8 @@ shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
 	return len * fmax(1 / SHARES_FAR, fmin(SHARES_FAR, far));
 }
 
-/* Set the bytes of all groups for the next shard.  Groups that have a plan but were not
- * sent get as many bytes per value as the others, so that they fit the next time. */
+/* Set the bytes of all groups for the next shard.  Groups that have a plan but were not sent
+ * get as many bytes per value as the sent groups, so that they fit the next time. */
 static void
 shares_next(struct shares *s, const struct shard *sh, const struct schema *sc)
 {

@@ -9,11 +9,11 @@
  *
  *   bytes = len (k / k')^e        e: rate_control_steep of sync/rate_control.h
  *
- * Here the group took len bytes at the rate k, and its plan asked for the rate k'
- * (larger is coarser).  Shares follow the plan one step late.  A wrong share costs
- * quality but never exceeds the budget.
+ * Here the group took len bytes at the rate k, and its plan asked for the rate k' (larger is
+ * coarser); the factor is from 1/16 to 16.  Shares follow the plan one step late.  A wrong
+ * share costs quality but never exceeds the budget.
  *
- * The shares are a file of the state (learned.h), saved at each step with cuts.
+ * The shares are a file of the state (learned.h), saved at each step with cuts and a budget.
  */
 #ifndef ACE_SHARES_H
 #define ACE_SHARES_H
@@ -35,8 +35,8 @@ struct shares {
 	int known;			/* 1: the previous shard's shares were read */
 	size_t n;
 	struct share {
-		struct codec_plan plan;	/* plan in the previous shard */
-		double bytes;		/* bytes that this plan takes */
+		struct codec_plan plan;	/* the previous shard's; for shares_save, sh's */
+		double bytes;		/* bytes that this plan would have taken */
 		struct codec_plan coded;	/* plan with which it was coded now */
 		size_t len;		/* coded bytes; 0: not sent */
 		size_t values;		/* number of values; 0 if all are zero */
@@ -51,7 +51,7 @@ int shares_begin(struct shares *s, const struct statedir *st,
     const struct shard *sh, size_t n, struct err *e);
 void shares_release(struct shares *s);
 
-/* Return the share of `room' for groups that took `bytes' in the previous shard. */
+/* Return the share of `room' bytes for groups whose of[].bytes add up to `bytes'. */
 static inline uint64_t
 shares_part(const struct shares *s, double bytes, uint64_t room)
 {
@@ -59,14 +59,12 @@ shares_part(const struct shares *s, double bytes, uint64_t room)
 	    (bytes < s->left ? bytes / s->left : 1)) : 0;
 }
 
-/* Record that group g was coded by plan p in len bytes; len = 0: it was not
- * sent. */
+/* Record that group g was coded by plan p; len and values as in struct share. */
 void shares_coded(struct shares *s, size_t g, const struct codec_plan *p,
     size_t len, size_t values);
 /* Save the shares for the next shard, after shard sh of schema sc, when of[].plan has
  * the plan of sh.  A group of zeros has no plan, but may have values in the next shard:
- * it gets the plan of the group before it, and no bytes.
- */
+ * it gets the plan of the group before it, and no bytes. */
 int shares_save(struct shares *s, const struct statedir *st,
     const struct shard *sh, const struct schema *sc, struct err *e);
 

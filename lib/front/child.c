@@ -127,7 +127,8 @@ child_failed(const struct child *p)
 	return s != 0 && s != 128 + SIGPIPE && !p->stopped;
 }
 
-/* In the child process: make from, to and say its descriptors 0, 1 and 2. */
+/* In the child process, make from and to (unless -1) and say (unless p->own_voice) its
+ * descriptors 0, 1 and 2, and run the program. */
 static void
 child_become(const struct children *c, const struct child *p, int from, int to, int say)
 {
@@ -189,8 +190,8 @@ child_cause(const struct children *c)
 	size_t at = c->first >= 0 ? (size_t)c->first : 0, i;
 	int s;
 
-	/* if the first program succeeded, the second got all its input, so the second is
-	 * the cause */
+	/* if the first program succeeded, the second got all its input: unless the second
+	 * failed to read or write, it is the cause */
 	s = child_status(&c->child[1]);
 	if (c->circle && s != ERR_SYS && child_failed(&c->child[1]) &&
 	    child_status(&c->child[0]) == 0)
@@ -298,7 +299,7 @@ child_lines(struct children *c, const struct child_ear *ear)
 	}
 }
 
-/* Read what the programs say, for at most ms milliseconds. */
+/* Wait at most ms milliseconds for text of the programs, and pass on its whole lines. */
 static void
 child_hear(struct children *c, const struct child_ear *ear, int ms)
 {
@@ -370,7 +371,7 @@ child_run(struct children *c, const struct child_ear *ear)
 	c->first = -1;
 	(void)sigemptyset(&act.sa_mask);
 	for (i = 0; i < 4; i++) {
-		/* restart interrupted writes: stdio would drop the text */
+		/* after SIGCHLD, restart interrupted writes: stdio would drop the text */
 		act.sa_flags = ends[i] == SIGCHLD ? SA_RESTART : 0;
 		(void)sigaction(ends[i], &act, &was[i]);
 	}

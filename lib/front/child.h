@@ -1,9 +1,9 @@
 /*
  * A pipeline of programs that ace-cloud or ace-edge starts, listens to and ends.
  *
- * Each program's standard output is the next one's input.  The programs' lines on
- * standard error are passed one by one to a function of the caller.  The programs are one
- * process group: they end before child_run returns, in every case.
+ * Each program's standard output is the next one's input.  The programs' lines on standard
+ * error are passed one by one to a function of the caller, except with own_voice.  The
+ * programs are one process group: they end before child_run returns, in every case.
  */
 #ifndef ACE_CHILD_H
 #define ACE_CHILD_H
@@ -30,7 +30,7 @@ struct child {
 struct children {
 	struct child child[CHILD_MOST];
 	size_t n;
-	struct err *e;		/* if r is not 0: the error while the pipeline was built */
+	struct err *e;		/* if r is not 0: why the pipeline was not built or started */
 	int r;
 	int circle;		/* 1: the last program's output is the first one's input */
 	int inherit;		/* descriptor for programs with own_voice; 0: none */
@@ -51,8 +51,8 @@ void child_release(struct children *c);
 
 /* child_quote(word, f): write a word quoted for a shell. */
 void child_quote(const char *word, FILE *f);
-/* child_print(c, f): write the pipeline as one would type it in a shell, and release it.
- * Return c->r. */
+/* child_print(c, f): write the pipeline as one would type it in a shell, unless c->r is set.
+ * Release the pipeline and return c->r. */
 int child_print(struct children *c, FILE *f);
 
 /* Receives the programs' messages.  line(arg, line): called for each line, without its
@@ -64,17 +64,17 @@ struct child_ear {
 	void *arg;
 };
 
-/* child_run(c, ear): start the pipeline and wait until all its programs have
- * ended.  Return 0 if all succeeded, 1 if one failed (see c->first and the statuses),
- * c->r if the pipeline could not be started.  After the first failure the others have
- * CHILD_GRACE seconds to end by themselves.  INT, TERM and HUP end the programs and then
- * this process, by the same signal. */
+/* child_run(c, ear): start the pipeline and wait until all its programs have ended.  Return
+ * 0 if none failed (SIGPIPE is no failure), 1 if one did (see c->first and the statuses), c->r
+ * if the pipeline could not be started.  After the first failure the others have CHILD_GRACE
+ * seconds to end by themselves.  INT, TERM and HUP first end the programs; then this process
+ * ends by the same signal. */
 enum { CHILD_GRACE = 10 };
 int child_run(struct children *c, const struct child_ear *ear);
 
-/* child_cause(c): return the program that caused the failure of the pipeline.  A program
- * that only reports that its input or output broke off failed because of its neighbour in
- * the pipeline. */
+/* child_cause(c): return the index of the program that caused the failure of the pipeline.
+ * A program that only reports that its input or output broke off failed because of its
+ * neighbour in the pipeline. */
 size_t child_cause(const struct children *c);
 
 /* child_status(p): return the exit status as a shell does: 128 plus the signal for a

@@ -87,7 +87,7 @@ cloud_answer(const struct place *f, char *out, size_t n)
 		place_text(&f->said, out + k, n - (size_t)k);
 }
 
-/* Parse the answer: a line with the cloud's place (HOST:DIR), then the agreement. */
+/* Parse the answer: CLOUD_FIRST, a line HOST:DIR, and the agreement, which is saved. */
 static int
 cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
     size_t n, struct err *e)

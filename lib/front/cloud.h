@@ -1,5 +1,5 @@
 /*
- * The cloud as a device sees it: its place, its agreement, and the connection for shards.
+ * The cloud as a device sees it: its folder, its agreement, and the connection for shards.
  *
  * "HOST:DIR" and "USER@HOST:DIR" are reached by ssh, "DIR" is a folder of this machine.
  * The cloud resolves DIR.  A script can take the place of ssh: it is run with the words
@@ -32,15 +32,15 @@ void cloud_release(struct cloud *c);
 void cloud_connect(const struct cloud *c, struct children *p, const char *what,
     const char *id);
 
-/* cloud_hello(c, f, where, n, e): send the cloud this device's id (from its folder) and
- * store the agreement that the cloud answers in f->said and in the folder's file `run'.
- * where[n] becomes "HOST:/absolute/DIR", for messages.  -ERR_REFUSED: the cloud does not
- * admit this device, or has another run than this folder.  -ERR_SYS: the cloud was not
- * reached. */
+/* cloud_hello(c, f, where, n, e): send the cloud this device's id, which is made and kept in
+ * its folder f, and store the agreement that the cloud answers in f->said and in f's file
+ * `run'.  where[n] becomes "HOST:/absolute/DIR", for messages.  -ERR_REFUSED: the cloud does
+ * not admit this device, or has another run than this folder.  -ERR_SYS: the cloud was not
+ * reached.  -ERR_DATA: the answer is not an agreement. */
 int cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
     struct err *e);
 
-/* cloud_answer(f, out, n): write the cloud's answer to a hello. */
+/* cloud_answer(f, out, n): write the answer of the cloud with the folder f to a hello. */
 void cloud_answer(const struct place *f, char *out, size_t n);
 
 #endif

@@ -74,7 +74,7 @@ tell_say(struct tell *t, const char *fmt, ...)
 
 /* ---- a round ---- */
 
-/* Write a time, as in "31 s", "12 min", "3 h". */
+/* Write a time, as in "4.2 s", "31 s", "12 min", "3.0 h". */
 static const char *
 tell_time(double secs, char out[NUM_TEXT])
 {
@@ -102,7 +102,8 @@ tell_round(const struct tell *t, uint64_t round, char out[64])
 	    all);
 }
 
-/* Write bytes sent, compared with f32, as in ", 1.6 MB (25x smaller)". */
+/* Write the round's bytes, compared with f32, as in ", sent 1.6 MB in 2.0 s (25x smaller)".
+ * secs < 0: without the time.  Write "" if there are no bytes. */
 static void
 tell_bytes(const struct tell *t, const char *verb, double secs, char out[128])
 {
@@ -129,7 +130,8 @@ tell_begins(struct tell *t, uint64_t round)
 		event_say(&t->to[i], EVENT_BEGINS, round - 1, t->said->rounds);
 }
 
-/* Write the event, and print, that a round has ended: its average has arrived. */
+/* Write a line and an event for a round that has ended: its average came or, on the cloud, was
+ * sent. */
 static void
 tell_average(struct tell *t, uint64_t round)
 {
@@ -460,9 +462,9 @@ tell_name(const struct child *p)
 	return slash != NULL ? slash + 1 : p->word[0];
 }
 
-/* Return 1 if program p wrote the line; if p is the connection to the cloud, also if a
- * program of the cloud did, but not if ssh or socat did: they report a broken pipe
- * when the trainer fails. */
+/* Return 1 if the line begins with the name of program p or, if p is the connection to the
+ * cloud, of a program of ace on the cloud. Other lines of ssh or socat do not count: they
+ * report a broken pipe when the trainer fails. */
 static int
 tell_wrote(const struct children *c, const struct child *p, const char *line)
 {
@@ -476,8 +478,8 @@ tell_wrote(const struct children *c, const struct child *p, const char *line)
 	return p->far && strncmp(line, "ace-", 4) == 0;
 }
 
-/* Rate how likely a line names the cause. The best is a line of the program that failed
- * first, if it reports more than broken input. */
+/* Rate from 0 to 3 how likely a line names the cause: 2 if program p, which is blamed, wrote
+ * it, and 1 more if it reports something else than broken input. */
 static int
 tell_weight(const struct tell *t, const struct children *c, const struct child *p,
     const char *line)
@@ -488,9 +490,9 @@ tell_weight(const struct tell *t, const struct children *c, const struct child *
 	    (strcmp(kind, "truncated") != 0 && strcmp(kind, "upstream") != 0);
 }
 
-/* Find the program to blame: the one that failed first. If that is the trainer,
- * prefer a failed program that gave a reason: the trainer may have failed because its
- * input ended when that program ended. */
+/* Find the program to blame: that of child_cause. If that is the trainer, prefer a failed
+ * program that gave a reason: the trainer may have failed because its input ended when that
+ * program ended. */
 static const struct child *
 tell_culprit(const struct tell *t, const struct children *c)
 {
@@ -510,7 +512,7 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 {
 	const struct child *p = tell_culprit(t, c);
 	const char *prog = tell_name(p), *cause = NULL;
-	int best = 1, w;	/* 0: a line that only reports another failure */
+	int best = 1, w;	/* weight 0: a line that only reports another failure */
 	size_t i;
 
 	for (i = 0; i < t->nheld; i++) {
@@ -535,7 +537,7 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 
 enum { WATCH_TAIL = 1 << 16, WATCH_ROUNDS = 8, WATCH_STATUS = 1 << 22 };
 
-/* Print a line, cut to the terminal and without control characters. */
+/* Print a line without control characters, cut to `wide' columns unless that is 0. */
 static void __attribute__((format(printf, 2, 3)))
 watch_line(int wide, const char *fmt, ...)
 {
@@ -549,7 +551,7 @@ watch_line(int wide, const char *fmt, ...)
 	(void)printf("%.*s\n", wide > 0 ? wide : (int)sizeof(text), text);
 }
 
-/* Update t by an event of the folder; keep the lines of the last rounds. */
+/* Update t by an event of the folder.  Keep the lines of the last WATCH_ROUNDS rounds. */
 static void
 watch_event(struct tell *t, const json_t *ev)
 {

@@ -31,12 +31,13 @@ struct tell {
 				 * updated */
 	int drawn;		/* 1: such a line is on the terminal */
 	double spoke;		/* clock_now when something was last shown */
-	/* the current round, from 1, and when each part of it ended */
+	/* the current round, from 1; when it began (since), its shard was sent (sent) and the
+	 * receipt came (taken) */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
 	uint64_t round, begun;	/* begun: the last round whose beginning was written */
 	uint64_t rounds, done;	/* rounds: number done by this process; done: the last one done */
 	int over;		/* 1: all rounds were done when this process began */
-	double now, began, sent, taken, since;	/* now: time of the current event */
+	double now, began, sent, taken, since;	/* now: of this event; began: of the first round */
 	uint64_t values, bytes;
 	uint64_t participants, excluded;	/* number of devices averaged; left out */
 	char missing[TELL_LINE];	/* devices that are waited for */
@@ -44,25 +45,25 @@ struct tell {
 	struct { char program[24], kind[16]; } error[CHILD_MOST];
 	size_t nerrors;
 	const char *kind;
-	/* lines of programs, held back until it is known whether one failed */
+	/* lines of programs, held back until it is known whether a program failed */
 	struct tell_line { double at; char text[TELL_LINE]; } held[TELL_HELD];
 	size_t nheld;
 };
 
 /* tell_begin(t, c, who, cloud, f): begin; lines are also appended to the folder's file
- * log, and its file round has the next round's number. tell_start(t): programs start. */
+ * log, and its file round has the next round's number. tell_start(t): call it before each
+ * start of the programs; tell_begin calls it for the first. */
 void tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct place *f);
 void tell_start(struct tell *t);
-/* tell_end(t, r, e): end. For the last event, r and e say how the run failed; r 0: it did
- * not. */
+/* tell_end(t, r, e): end. If r < 0, write the event that the run failed with the error e. */
 void tell_end(struct tell *t, int r, const struct err *e);
 
 /* tell_ear(t): return the callbacks for child_run. */
 struct child_ear tell_ear(struct tell *t);
 
-/* tell_say(t, fmt, ...): print a line on standard error, in place of the line that is
- * updated, if any, and in the log.  With -q it prints nothing. */
+/* tell_say(t, fmt, ...): write a line to the log and, without -q, to standard error, in place
+ * of the line that is updated, if any. */
 void tell_say(struct tell *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -70,14 +71,14 @@ void tell_say(struct tell *t, const char *fmt, ...)
 void tell_failed(struct tell *t, const char *cause);
 
 /* tell_cause(t, c, out): copy the sentence that states the cause of a failure, and set
- * t->kind: a word of err_kind_name, or "invalid" for a refused shard.  Return the program
- * that wrote it. */
+ * t->kind: a word of err_kind_name, "invalid" for a refused shard, or "" if unknown.  Return
+ * the program to blame. */
 const struct child *tell_cause(struct tell *t, const struct children *c,
     char out[ERR_LINE]);
 
 /* tell_watch(f, e): print the last rounds of a folder and what its run does now, from its file
- * events; for a cloud, also the devices that ace-status finds in its spool.  The text is as
- * wide and high as the terminal on standard output, if there is one. */
+ * events; for a cloud, also the devices that ace-status finds in its spool.  If standard
+ * output is a terminal, lines are cut to its width, and devices get half of its height. */
 int tell_watch(const struct place *f, struct err *e);
 
 #endif

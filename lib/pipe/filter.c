@@ -124,7 +124,6 @@ filter_release(struct filter *f)
 	schema_release(&f->schema);
 }
 
-/* Set f->schema to the schema of the first shard in path. */
 int
 filter_schema(void *arg, const struct opt *row, const char *path, struct err *e)
 {

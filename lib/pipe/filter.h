@@ -54,8 +54,8 @@ int filter_schema(void *f, const struct opt *row, const char *path, struct err *
  * standard output is a pipe without a reader. */
 int filter_in(struct filter *f, struct reader **r, const char *path, struct err *e);
 int filter_out(const struct filter *f, struct writer **w, struct err *e);
-/* Call filter_in and filter_out. If the input cannot be opened, write an aborted stream
- * to an output pipe, so that the next program need not report the error, too. */
+/* Call filter_in and filter_out. If the input cannot be opened and standard output is a pipe,
+ * write an aborted stream there, so that the next program need not report the error, too. */
 int filter_both(struct filter *f, struct reader **r, struct writer **w,
     const char *path, struct err *e);
 /* Return the descriptor of standard output if shards are written there: once it has no
@@ -76,8 +76,8 @@ int filter_copy_file(const char *path, const struct reader_opts *o,
 int filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w,
     struct err *e);
 
-/* End a filter. r >= 0: write the end of the stream and commit the output. r < 0: write
- * an end marked aborted. Return r, or the first error. */
+/* End a filter. r >= 0: write the end of the stream and commit the output. r < 0, an error:
+ * write an end marked aborted. Return 0, or the first error. */
 int filter_end(struct writer *w, int r, struct err *e);
 
 /* Write an end marked aborted. Only the last program of a pipeline reports that an

@@ -14,7 +14,7 @@ struct json_out {
 	FILE *f;
 	int depth;
 	int used[JSON_OUT_DEPTH + 1];	/* 1: write a comma before the next member */
-	char end[JSON_OUT_DEPTH + 1];	/* the closing bracket */
+	char end[JSON_OUT_DEPTH + 1];	/* closing bracket of each level */
 };
 
 void json_out_init(struct json_out *j, FILE *f);
@@ -28,7 +28,7 @@ void json_out_close(struct json_out *j);
 void json_out_string(struct json_out *j, const char *key, const char *s);
 void json_out_bool(struct json_out *j, const char *key, int v);
 void json_out_u64(struct json_out *j, const char *key, uint64_t v);
-/* Write the shortest decimal that restores the number, or null if it is not finite. */
+/* Write a short decimal that restores the number, or null if it is not finite. */
 void json_out_f64(struct json_out *j, const char *key, double v);
 void json_out_f32(struct json_out *j, const char *key, float v);
 

@@ -23,7 +23,6 @@ struct pick {
 
 /* Return 1 unless all shards are selected. */
 int pick_given(const struct pick *p);
-/* Return 1 if the shard is selected. */
 int pick_wants(const struct pick *p, const struct shard *s);
 /* Return 1 if a tensor of this name is selected; glob NULL: all tensors are. */
 int pick_tensor(const char *glob, const char *name);

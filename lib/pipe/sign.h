@@ -37,8 +37,8 @@ void sign_sum_add(struct sign_sum *s, uint32_t type, const unsigned char *p,
 struct sign_key;		/* secret */
 
 /* Read the Ed25519 key of a PEM file (PKCS #8), as made by `openssl genpkey -algorithm
- * ed25519'. On errors return NULL with, in e, ERR_SYS, ERR_DATA for another kind of file,
- * or ERR_REFUSED for a file that others can read. */
+ * ed25519'. On errors return NULL; e has ERR_DATA for another kind of file, ERR_REFUSED if
+ * other users have any access to the file, else ERR_SYS. */
 struct sign_key *sign_key_read(const char *path, struct err *e);
 void sign_key_free(struct sign_key *k);
 
@@ -58,8 +58,8 @@ void sign_make(const struct sign_key *k, struct sign_sum *s,
     unsigned char out[SIGN_SIZE]);
 
 /* Check that payload p[n] signs the sum with one of this device's keys in r. Return 0;
- * -ERR_DATA if it is malformed or signs other bytes; -ERR_REFUSED if the key is not in
- * r. */
+ * -ERR_DATA if it is malformed or signs other bytes; -ERR_REFUSED if its key is none of
+ * these. */
 int sign_check(const struct sign_ring *r, const char *device,
     struct sign_sum *s, const unsigned char *p, size_t n, struct err *e);
 

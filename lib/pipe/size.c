@@ -34,7 +34,7 @@ size_shard(struct size *z, const struct shard *s, struct err *e)
 	return r;
 }
 
-/* Count a DATA frame, as writer_batch writes it. */
+/* Count the unfinished DATA frame, if any, as writer_batch writes it. */
 static void
 size_batch(struct size *z)
 {

@@ -82,8 +82,8 @@ struct source_walk {
 
 static int source_folder(struct source *s, const char *dir, int depth, struct err *e);
 
-/* Return 1 if path ends with `end'. So a stream with damaged first bytes is recognised by
- * its name. */
+/* Return 1 if path is longer than `end' and ends with it. So a stream with damaged first bytes
+ * is recognised by its name. */
 static int
 source_named(const char *path, const char *end)
 {
@@ -271,7 +271,7 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 		    source_named(s->entry.name, ".aceg") ||
 		    (s->nhead == 4 && bytes_le32(s->head) == FRAME_SYNC))
 			return source_entry(s, io, e);
-		/* if the entry is damaged, report its checksum instead */
+		/* this entry is skipped, but its damage is an error */
 		if ((k = arc_verify(s->arc, e)) < 0)
 			return k;
 	}

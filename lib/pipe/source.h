@@ -3,9 +3,9 @@
  * zstd, ...), or a folder (spool, run, state) or an archive of such files. source_next
  * returns the files one by one. It returns the files of a folder in the order of their
  * names, comparing numbers by value, and the entries of an archive in the archive's order.
- * In folders and archives it skips hidden files, files that are still being received, and
- * files that have neither the name nor the beginning of a stream. It does not follow links
- * inside a folder.
+ * In folders and archives it skips hidden files, the file schema.aceg of a spool, and files
+ * that have neither the name nor the beginning of a stream; in folders also links, and files
+ * that are still being written.
  */
 #ifndef ACE_SOURCE_H
 #define ACE_SOURCE_H
@@ -24,7 +24,7 @@ int source_next(struct source *s, struct io **io, struct err *e);
 /* Return the name of the file that source_next returned last: "spool/1/a.aceg", or
  * "run.tar:1/a.aceg" in an archive. */
 const char *source_name(const struct source *s);
-/* Return 1 for folders and archives. */
+/* Return 1 for folders, archives and compressed files. */
 int source_many(const struct source *s);
 /* Return 1 if a folder has more files; source_next may be called again after an error. */
 int source_left(const struct source *s);

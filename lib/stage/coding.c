@@ -151,7 +151,7 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
 	struct codec_last last;
 	int r = 0;
 
-	/* leave out a group of zeros: the receiver reads an absent group as zeros */
+	/* leave out a group of zeros: without cache, absent groups are read as zeros */
 	if (p->codec == CODEC_NONE || (seen != NULL ? seen->nonzero == 0 &&
 	    seen->nonfinite == 0 : coding_zeros(x, n)))
 		return 0;
@@ -263,8 +263,8 @@ coding_values(const struct coding *q, size_t i, unsigned who, float **x,
 	return r;
 }
 
-/* Code group which[k] in one thread, with the parameter of its plan times e^code.t.
- * All threads share q->values and q->bodies, so lock the pool to use them. */
+/* Code group which[k] in one thread, coarser than its plan by the factor e^code.t.  All
+ * threads share q->values and q->bodies, so lock the pool to use them. */
 static int
 coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 {
@@ -292,9 +292,9 @@ coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 
 /* ---- coded early ---- */
 
-/* Wait for the batch that is being coded, and record its bytes now and in the previous
- * shard.  The ratio of the two sets the rates of the next batch; the weight of older
- * batches halves with each batch.  The result depends on the values alone. */
+/* Wait for the batch that is being coded, and record its bytes, converted to the rates of the
+ * previous shard, and those in that shard.  The ratio of the two sets the rates of the next
+ * batch; the weight of older batches halves with each batch. */
 static int
 coding_wait(struct coding *q, struct err *e)
 {
@@ -345,8 +345,8 @@ coding_settled(struct coding *q, struct err *e)
 	return r < 0 ? r : coding_wait(q, e);
 }
 
-/* If the newest waiting group was in the previous shard at some rate, queue it to be coded
- * early at the same rate. */
+/* In a large model, if the previous shard has the newest waiting group by a codec with a rate,
+ * queue the group to be coded early at about that rate. */
 static int
 coding_early(struct coding *q, struct err *e)
 {
@@ -383,7 +383,6 @@ coding_plan(struct coding *q, size_t i, const struct codec_plan *p)
 		w->code.len = 0;
 }
 
-/* Make room for one more group. */
 static int
 coding_more(struct coding *q, struct err *e)
 {
@@ -500,8 +499,7 @@ coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e
 	return pool_run(q->pool, n, after ? 0 : values, coding_turn, &t, e);
 }
 
-/* Return the bytes of the coded shard, without the padding of its last
- * records. */
+/* Return the bytes of the coded shard, without the padding of its last records. */
 static uint64_t
 coding_size(const struct coding *q)
 {
@@ -557,8 +555,8 @@ coding_leave(struct coding *q, uint64_t budget, struct err *e)
 	return r;
 }
 
-/* Refuse a shard whose head alone exceeds the budget. The message has the number of bits
- * per value that would suffice to send some group. */
+/* Refuse a shard that exceeds the budget even without groups: `least' bytes. The message has
+ * the number of bits per value that would suffice to send some group. */
 static int
 coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err *e)
 {

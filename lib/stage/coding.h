@@ -10,12 +10,12 @@
  * Groups without a plan wait.  If the plan has a budget, sync/rate_control.h chooses the
  * groups' rates, so that the whole coded shard fills it.
  *
- *   coding_next, coding_put for each group; then coding_plan for each, coding_fit;
- *   then for each: coding_get, coding_code
+ *   coding_next, coding_put for each group; then coding_settled, coding_plan for each,
+ *   coding_fit; then for each: coding_get, coding_code, coding_add
  *
- * Plans hardly change from step to step.  So a group that was coded in the state's last
- * shard is coded at the same rate while the next groups are read.  coding_fit codes
- * groups again only if the budget requires it.
+ * Plans hardly change from step to step.  So in a large model a group that the state's last
+ * shard has is coded at about the same rate while the next groups are read.  coding_fit
+ * codes groups again only if the budget requires it.
  */
 #ifndef ACE_CODING_H
 #define ACE_CODING_H
@@ -46,7 +46,7 @@ struct coding_slot {
 	int sent;
 	struct buf body;
 	uint8_t param;
-	float *dec;		/* f32[n]: the decoded body, if it is sent */
+	float *dec;		/* f32[n]: the decoded body, if the group is sent */
 	float *room;		/* f32[2 * most]: acc, dec */
 };
 
@@ -116,15 +116,14 @@ int coding_get(const struct coding *c, size_t i, struct coding_slot *w,
  * coding_plan: set the plan of the i-th waiting group, after coding_settled. */
 int coding_settled(struct coding *c, struct err *e);
 void coding_plan(struct coding *c, size_t i, const struct codec_plan *p);
-/* Remove the first k waiting groups, which must be settled. */
+/* Remove the first k waiting groups, after coding_settled and, if they are in slots,
+ * coding_run. */
 void coding_drop(struct coding *c, size_t k);
 
-/*
- * Code all waiting groups within the budget, of which `base' bytes are already written.
+/* Code all waiting groups within the budget in bytes, of which `base' are already written.
  * If even the coarsest rates do not fit, groups are left out, those with the least energy
- * per byte first. Return -ERR_REFUSED if a shard with
- * only the groups that are sent without loss (schema_exact_group) does not fit.
- */
+ * per byte first. Return -ERR_REFUSED if a shard with only the groups that are sent without
+ * loss (schema_exact_group) does not fit. */
 int coding_fit(struct coding *c, uint64_t base, uint64_t budget, struct err *e);
 
 /* Copy the code of the i-th waiting group, and the plan by which it was coded, into

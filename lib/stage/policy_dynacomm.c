@@ -38,7 +38,7 @@ policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
 	return 0;
 }
 
-/* Add the layer times of this shard to the moving averages.  Return 0 if it has none. */
+/* Add the layer times of this shard to the moving averages.  Return 1, or 0 if it has none. */
 static int
 policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)
 {
@@ -92,8 +92,8 @@ policy_dynacomm_model(const struct policy_dynacomm *c, const struct schema *sc, 
 	return r;
 }
 
-/* Find the best plan, and adopt it if it gains enough.  Return 1 if it was adopted;
- * set *t to the time that the plan in use takes. */
+/* Find the best plan, and adopt it if it gains enough.  Return 1 if it was adopted, else 0;
+ * set *t to the time that the plan in use takes, in ns. */
 static int
 policy_dynacomm_plan(struct policy_dynacomm *c, const struct dynacomm *d, int64_t *t, struct err *e)
 {

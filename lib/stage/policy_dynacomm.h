@@ -39,8 +39,9 @@ int policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
  * Decide the cuts for a link of the given bandwidth (bit/s, < 0: unknown) and for shards
  * of the given share (coded bytes / dense bytes).
  *
- * Return 1 if kv has KEYS_CUTS and KEYS_CUTS_SECONDS; words gives the reason.
- * Return 0 without these keys; words names what is unknown or too long.
+ * Return 1 if kv got KEYS_CUTS and KEYS_CUTS_SECONDS; words gives the reason. Return 0 without
+ * these keys: something is unknown, or a shard takes too long (words says it), or the list
+ * of cuts is too long.
  */
 int policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
     double bandwidth, double share, struct text_kv *kv, char words[256],

@@ -25,8 +25,7 @@ struct err;
 struct stage;
 struct writer;
 
-/* A shard as it comes to a stage.  Its pointers are valid until the next shard
- * begins. */
+/* A shard as it comes to a stage.  Its pointers are valid until the next shard begins. */
 struct stage_shard {
 	const struct shard *shard;
 	const struct schema *schema;
@@ -89,7 +88,7 @@ struct stage {
 	struct stage *next;
 };
 
-/* Create a stage of kind k. */
+/* Create a stage of kind k with options o; on an error *out is NULL. */
 int stage_new(struct stage **out, const struct stage_kind *k, void *o,
     const struct filter *f, struct err *e);
 
@@ -104,8 +103,7 @@ int stage_finish(struct stage *s, struct err *e);
 /* Pass s an annotation that was made here instead of read from the input. */
 int stage_make(struct stage *s, uint32_t type, const unsigned char *p, size_t n,
     struct err *e);
-/* Pass s the values x f32[n] of group g with their statistics; cut: as in
- * stage_data. */
+/* Pass s the values x f32[n] of group g with their statistics; cut: as in struct stage_data. */
 int stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
     const struct kern_stat *stat, int cut, struct err *e);
 
@@ -137,8 +135,7 @@ void stage_free(struct stage *s);
 int stage_pass(struct filter *f, struct stage *s, const char *lines,
     const char *path, struct err *e);
 
-/* Run a program that is one stage of kind k with options o.  Return its exit
- * status. */
+/* Run a program that is one stage of kind k with options o.  Return its exit status. */
 int stage_program(const struct stage_kind *k, void *o, const struct cli *c,
     int argc, char **argv);
 

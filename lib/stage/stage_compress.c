@@ -119,7 +119,6 @@ stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 	    w->param, w->body.p, w->body.n, w->dec, w->n, e);
 }
 
-/* Code the groups that were added, and call stage_compress_settle for each. */
 static int
 stage_compress_work(struct stage_compress *x, struct err *e)
 {
@@ -215,8 +214,8 @@ stage_compress_flush(struct stage_compress *x, struct err *e)
 	return stage_compress_first(x, k, e);
 }
 
-/* Code group g, or queue it if its plan is not known.  v NULL: the input does not have the
- * group, so code only its residual. */
+/* Code group g, or queue it if its plan is not known or other groups wait.  v NULL: the input
+ * does not have the group, so code only its residual. */
 static int
 stage_compress_group(struct stage_compress *x, uint32_t g,
     const struct stage_seen *v, struct err *e)
@@ -272,7 +271,8 @@ enum {
 					 * since the frame itself takes about 100 bytes */
 };
 
-/* Write all waiting groups with the codes that coding_fit has chosen. */
+/* Add all waiting groups with the codes that coding_fit has chosen.  The last ones are written
+ * only by stage_compress_work. */
 static int
 stage_compress_fitted(struct stage_compress *x, struct err *e)
 {
@@ -500,7 +500,7 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* Warn of groups of the plan that were not sent, to fit the budget. */
+/* Warn if groups of the plan were left out to fit the budget. */
 static void
 stage_compress_short(const struct stage_compress *x)
 {
@@ -534,7 +534,7 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 	return stage_compress_fitted(x, e);
 }
 
-/* After all groups are coded, write the end of the shard. */
+/* After all groups are coded, commit the state, if any, and write the end of the shard. */
 static int
 stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
     struct err *e)

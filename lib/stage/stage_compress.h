@@ -5,7 +5,7 @@
  * is written. Before the commit, only segments whose plan is known or estimated
  * (device/shares.h) are written. Error feedback is:
  *
- *   acc = e + g        C = code(acc)        e' = acc - dec(C)
+ *   acc = g + gamma e        C = code(acc)        e' = acc - dec(C)
  *
  * This is always the last stage, because it writes the coded shard itself.
  */

@@ -57,9 +57,9 @@ struct stage_expand {
 	uint64_t last;			/* step of the previous shard, or 0 */
 };
 
-/* Return 1 if the residual is recent enough: from the previous step or, if steps may be
- * missing, from the last shard that was expanded here. ace-compress writes the residual,
- * and ace-expand must wait for it. */
+/* Return 1 if the residual, which ace-compress writes, is recent enough: of the previous step
+ * or, if steps may be missing, of the last shard that was expanded here, or later. Before
+ * the first shard, there need not be a residual. */
 static int
 stage_expand_ready(const struct stage_expand *x, const struct shard *sh)
 {
@@ -209,9 +209,9 @@ stage_expand_bounded(const struct stage_expand *x, uint32_t g, const float *v,
 	return r < 0 ? reader_place(x->sh.in, r, e) : 0;
 }
 
-/* Expand group x->next and pass it on.  v is the received values, or zeros in x->x if
- * none were sent.  Received values are copied only if something is added to them.  cut:
- * a segment ends with this group. */
+/* Expand group x->next and pass it on.  v has the received values, or zeros in x->x if
+ * none were sent.  Received values are copied only with a cache or if a residual is added.
+ * cut: a segment ends with this group. */
 static int
 stage_expand_group(struct stage_expand *x, int sent,
     const struct stage_seen *v, int cut, struct err *e)

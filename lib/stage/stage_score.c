@@ -18,7 +18,7 @@
 #define STAGE_SCORE_FILE "score"	/* name of the memory with the history */
 #define STAGE_SCORE_TOLD "moment"	/* file in the state, written by the trainer */
 #define STAGE_SCORE_ROW "weights"
-#define STAGE_SCORE_LESSON "lesson"	/* key: RUN/STEP of the last aggregate learnt from */
+#define STAGE_SCORE_LESSON "lesson"	/* key: RUN/STEP of the last average learnt from */
 #define STAGE_SCORE_RATE 4		/* learning rate */
 
 enum { STAGE_SCORE_MOST = 65536 };	/* most groups per annotation */
@@ -125,8 +125,8 @@ stage_score_again(struct stage_score *x, struct err *e)
 	return r;
 }
 
-/* Save the history.  The history before this step is kept until the next step, because a
- * process that is killed before the shard is coded or sent gets the shard again. */
+/* Save the history, if there is one.  The history before this step is kept until the next
+ * step, because a process that is killed before the shard is coded or sent gets it again. */
 static int
 stage_score_save(struct stage_score *x, struct err *e)
 {
@@ -162,7 +162,7 @@ stage_score_save(struct stage_score *x, struct err *e)
 	return r;
 }
 
-/* Set name to RUN/STEP of h's aggregate, which identifies a lesson. */
+/* Set name to RUN/STEP of h's average, which identifies a lesson. */
 static void
 stage_score_name(const struct learned *h, char name[56])
 {
@@ -171,7 +171,7 @@ stage_score_name(const struct learned *h, char name[56])
 }
 
 /* Return 1 if h is from a later step than the last lesson, or from another run. A device
- * that reconnects gets old aggregates again. */
+ * that reconnects gets old averages again. */
 static int
 stage_score_news(const struct stage_score *x, const struct learned *h)
 {
@@ -184,8 +184,8 @@ stage_score_news(const struct stage_score *x, const struct learned *h)
 	    strtoull(x->lesson + n + 1, NULL, 10) < h->step;
 }
 
-/* Learn from the feedback about the last aggregate that ace-expand left in the state,
- * unless it was learnt before. */
+/* Learn from the feedback about the last average that ace-expand left in the state, unless
+ * no shard was scored yet or it was learnt before. */
 static int
 stage_score_learn(struct stage_score *x, struct err *e)
 {
@@ -376,8 +376,7 @@ stage_score_put(struct stage_score *x, uint32_t first, uint32_t n, struct err *e
 	return r;
 }
 
-/* Write the annotations of the groups from `first' to first + n - 1; their data
- * follows. */
+/* Write the annotations of the groups from `first' to first + n - 1, before their data. */
 static int
 stage_score_run(struct stage_score *x, uint32_t first, uint32_t n, struct err *e)
 {

@@ -429,8 +429,8 @@ stage_select_body(const struct stage_select *x, uint32_t g,
 	return body >= 0 ? (size_t)body : codec_bound(p, x->survey.stat[g].n);
 }
 
-/* Set level[n][m]: for each group the bytes and error if it is not sent, and with each
- * codec.  floor 1: only dense codecs for norms and biases. */
+/* Set level[n][m]: for each group the bytes and weighted error if it is not sent, and with
+ * each codec.  floor 1: only dense codecs, if one is usable, for norms and biases. */
 static void
 stage_select_choices(struct stage_select *x, int floor, struct select_level *level)
 {

@@ -1,7 +1,4 @@
-/*
- * The share of a shard that its code kept: computed by hand, per group, and as stored in
- * the state.
- */
+/* Compare the contraction that the state stores with values computed by hand. */
 #include "../inside.h"
 #include "../tap.h"
 #include "base/err.h"
@@ -11,7 +8,7 @@ static struct statedir state = STATE_INIT;
 static struct err e = ERR_INIT;
 static struct shard sh;
 
-/* Return the value of a key of the state, or -1. */
+/* Return the number under a key of the memory; -1 if there is none. */
 static double
 said(const char *key)
 {

@@ -71,7 +71,7 @@ remove_file(const struct statedir *s, const char *name)
 	(void)unlink(statedir_path(s, name, path));
 }
 
-/* Make a file with n shards of that kind. */
+/* Write a file with n shards of this kind, of steps from 0 on. */
 static void
 file_of(const struct statedir *s, const char *file, uint32_t kind, size_t n)
 {
@@ -98,7 +98,7 @@ file_of(const struct statedir *s, const char *file, uint32_t kind, size_t n)
 	schema_release(&sc);
 }
 
-/* A file that cannot be a history is refused. */
+/* A file that is not a memory is refused when it is read, and replaced when one is saved. */
 static void
 no_memories(const struct statedir *s)
 {
@@ -131,7 +131,7 @@ no_memories(const struct statedir *s)
 	remove_file(s, "score");
 }
 
-/* Save a history of one number, after a step of edge1. */
+/* Save a memory of one number after a step of edge1; again 1: by learned_save_again. */
 static int
 save(const struct statedir *s, const char *name, float x, uint64_t step,
     int again)
@@ -154,7 +154,7 @@ save(const struct statedir *s, const char *name, float x, uint64_t step,
 
 enum { NOW = 99 };
 
-/* Return the number that the history had before `step', or has NOW; -1 if there was none. */
+/* Return the memory's number before `step', with NOW the present one; -1 if there is none. */
 static float
 before(const struct statedir *s, const char *name, uint64_t step)
 {
@@ -168,7 +168,7 @@ before(const struct statedir *s, const char *name, uint64_t step)
 	return x;
 }
 
-/* Each history has its own file, in which the last one saved replaces the one before. */
+/* Each memory has its own file, in which the last one saved replaces the one before. */
 static void
 apart(const struct statedir *s)
 {
@@ -180,7 +180,7 @@ apart(const struct statedir *s)
 	remove_file(s, "code");
 }
 
-/* The values before a step that is repeated. */
+/* A repeated step finds the value from before its first save. */
 static void
 again(const struct statedir *s)
 {
@@ -213,7 +213,7 @@ another_version(const struct statedir *s)
 	remove_file(s, "score");
 }
 
-/* A flipped bit anywhere in the file is detected, also in the shard before the step. */
+/* A flipped bit is detected, also in the second shard; a truncated file counts as absent. */
 static void
 damage(const struct statedir *s)
 {
@@ -239,7 +239,7 @@ damage(const struct statedir *s)
 		(void)!pwrite(fd, &c, 1, at[i]);
 	}
 	ok(before(s, "code", NOW) == 1, "and right again");
-	/* what a power cut leaves of unsynced data */
+	/* cut the file, as a power cut may do before the data is synced */
 	e = (struct err)ERR_INIT;
 	for (i = 0; i < 3; i++) {
 		ok(ftruncate(fd, i == 2 ? 0 : 900 - 600 * (off_t)i) == 0 &&

@@ -92,8 +92,8 @@ TEST(bandwidth)
 }
 
 /*
- * Simulate a link of this rate behind two buffers: a pipe of 64 KiB that we fill and a
- * connection's buffer of cap bytes. A program moves bytes from one to the other and halts
+ * Simulate a link of rate s->rate behind two buffers: a pipe of 64 KiB that we fill and a
+ * connection's buffer of s->cap bytes. A program moves bytes from one to the other and halts
  * for `wait' seconds, about `often' times per second. Return the bit/s carried in secs
  * seconds.
  */
@@ -320,7 +320,8 @@ answer(const struct link *l, const struct statedir *st, struct err *e)
 }
 
 /* Round trips are smoothed by RFC 6298. The first trip is the mean, half of it the deviation.
- * A later trip moves them by an eighth and a quarter of its difference. */
+ * A later trip moves the mean by an eighth of its distance from the mean, and the deviation
+ * by a quarter of the way to that distance. */
 TEST(trips)
 {
 	static const double took[] = { 0.08, 0.16, 0.04, 0.4 };
@@ -372,7 +373,6 @@ TEST(trips)
 	statedir_close(&st);
 }
 
-/* The time until the next check for a receipt. */
 TEST(patience)
 {
 	struct link l;
@@ -388,7 +388,7 @@ TEST(patience)
 	    "two milliseconds at least, a second at most");
 }
 
-/* Return the value of a key of the state; -1: absent, -2: an error. */
+/* Return the number under a key of the memory `link'; -1: absent, -2: an error. */
 static double
 known(const struct statedir *st, const char *key)
 {

@@ -1,6 +1,6 @@
 /*
- * Budget shares of segments. A share never exceeds what is left, even with an absurd memory.
- * All shares together are nearly the whole budget. The memory records the plan.
+ * Shares of a budget for segments. A share never exceeds what is left, even with an absurd
+ * memory. All shares together are nearly the whole budget. The memory records the plan.
  */
 #include <math.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* JSON by RFC 8259. */
+/* Compare the output with JSON as RFC 8259 defines it. */
 #include <float.h>
 
 #include "pipe/json_out.h"

@@ -21,7 +21,7 @@ name(int i)
 	return path;
 }
 
-/* Make four empty files; only their names are used. */
+/* Make four empty files, which are taken for streams because of their names. */
 static int
 make(void)
 {

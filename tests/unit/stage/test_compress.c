@@ -1,6 +1,4 @@
-/*
- * Plans with a budget: complete or in parts, before or after the values, and wrong ones.
- */
+/* Code by plans with a budget: complete or in parts, before or after the values, or wrong. */
 #include "../tap.h"
 #include "../model.h"
 #include "../../memory.h"
@@ -104,9 +102,10 @@ group(struct stage *s, uint32_t g, struct err *e)
 	return stage_values(s, g, x[g], SIZE, &seen, 1, e);
 }
 
-/* Feed events in order: "0" to "5" a group's values; "p" the plan, "q" and "r" its halves,
- * "Q" the first with another budget, "R" the second with none; "P" a plan with one group
- * too many; "f" a plan with q8, which has no rate, for every second group. */
+/* Feed a shard's events in order: "0" to "5" a group's values; "p" the plan, "q" and "r" its
+ * halves, "Q" the first with another budget, "R" the second with none; "P" a plan with one
+ * group too many; "f" a plan with q8, which has no rate, for every second group. Return the
+ * error; out[*len] is the output. */
 static int
 run(const char *what, size_t *len, struct err *e)
 {
