@@ -1,6 +1,4 @@
-/*
- * The arguments of codec names: "topk:0.01", "topk:1%", "qsgd:7".
- */
+/* The arguments of codec names: "topk:0.01", "topk:1%", "qsgd:7". */
 #ifndef ACE_ARG_H
 #define ACE_ARG_H
 

@@ -1,7 +1,7 @@
 /*
  * The value codecs turn an f32 array into the body of one group's record, and back. Each
- * codec has a file of its own and one row in the table below. The rest of the program
- * asks the functions below about the properties of a codec.
+ * codec has one row in the table below, which one file of this folder defines. The rest of
+ * the program asks the functions below about the properties of a codec.
  */
 #ifndef ACE_CODEC_H
 #define ACE_CODEC_H
@@ -15,7 +15,7 @@ struct err;
 struct kern_stat;
 
 /* The codecs: number, name in enum codec_id (after CODEC_), and the row in the codec's
- * own file (codec_impl.h). Outside its file, only a lossless codec needs another line, in
+ * file (codec_impl.h). Outside its file, only a lossless codec needs another line, in
  * codec_exact. Numbers rise and are never reused (ace-stream(5), VALUE CODECS). 15 is the
  * escape below; 2, 3, 5, 10 and 12 to 14 are reserved. */
 #define CODEC_TABLE(X) \
@@ -38,14 +38,14 @@ enum codec_id {
 	CODEC_MAX,		/* largest number of the table plus 1 */
 	CODEC_ESCAPE = 15,	/* in a directory: the codec's number follows */
 	CODEC_NONE = 255,	/* in a plan: the group is not sent */
-	CODEC_ID_MOST = 65534	/* largest number that a directory can hold */
+	CODEC_ID_MOST = 65534	/* largest number that a directory may hold */
 };
 #undef CODEC_NUMBER
 
 /* How to code one group: an entry of a plan. */
 struct codec_plan {
 	uint32_t codec;		/* enum codec_id */
-	uint8_t param;		/* parameter byte of its record */
+	uint8_t param;		/* the record's byte, unless encoding chooses that one */
 	float arg;		/* argument in the name: a fraction, a step, ... */
 };
 
@@ -93,7 +93,7 @@ codec_values(uint32_t codec, uint8_t param)
 }
 
 /*
- * Properties of a plan's codec; 0 if its number is unknown.
+ * Properties of a plan's codec; 0 if its number is unknown. CODEC_NONE has a fixed size.
  *
  * codec_dense(plan)    every value takes 8 bits or more
  * codec_sparse(plan)   most values, or all small ones, become 0
@@ -112,9 +112,9 @@ int codec_param(const struct codec_plan *plan);
  * trade bytes for error.
  *
  * codec_turn(plan, f): return the plan made coarser by the factor f > 0.  A step is
- * multiplied by f; a fraction or a number of bits is divided by f (a chunk keeps a whole
- * number of values). The result is clamped to what the codec accepts; a plan that has no
- * rate parameter is returned unchanged.
+ * multiplied by f; a fraction is divided by f (a chunk keeps a whole number of values).
+ * The result is clamped to what the codec accepts; a plan that has no rate parameter is
+ * returned unchanged.
  */
 int codec_rate(const struct codec_plan *plan);
 struct codec_plan codec_turn(const struct codec_plan *plan, double f);
@@ -147,7 +147,7 @@ struct codec_plan codec_contracting(const struct codec_plan *plan);
 int codec_encode(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, size_t n, struct buf *out, uint8_t *param, struct err *e);
 
-/* The body of the same group one step before. The encoder of lowrank starts its search
+/* The last body of the same group that was sent. The encoder of lowrank starts its search
  * from this body; readers do not need the body. */
 struct codec_last {
 	uint32_t codec;
@@ -170,8 +170,8 @@ int codec_encode_after(const struct codec_plan *plan,
     size_t n, const struct kern_stat *seen, struct buf *out, uint8_t *param,
     float *y, struct err *e);
 
-/* Decode exactly len bytes to exactly n values. Return 0, or -ERR_DATA with a message
- * that begins with "corrupt" or "unsupported". Values that are not finite are corrupt,
+/* Decode exactly len bytes to exactly n values. Return 0, or -ERR_DATA with "corrupt",
+ * "unsupported" or, unless codec_values, "mismatch". Values that are not finite are corrupt,
  * except in F32, F16 and EXACT, which may have any value. */
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);

@@ -41,8 +41,8 @@ struct codec_out {
 	size_t n;
 };
 
-/* The row. name, bound, encode, and decode or list, are required. A property that is 0
- * does not hold. Each function pointer's comment says what NULL means. */
+/* The row. name, parse, bound, encode, and decode or list, are required. A property that is
+ * 0 does not hold. The comments of the other function pointers say what NULL means. */
 struct codec_impl {
 	const char *name;	/* at most 9 characters */
 
@@ -53,7 +53,7 @@ struct codec_impl {
 	/* write what follows the name, ":0.01" or "", into buf; NULL: "" */
 	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);
 	/* another name for some plans, or NULL, and the parser of its argument. title:
-	 * return the name under which a plan is shown, without its argument */
+	 * return the name under which a plan is shown, without its argument; NULL: name */
 	const char *alias;
 	int (*parse_alias)(const char *arg, struct codec_plan *plan, struct err *e);
 	const char *(*title)(const struct codec_plan *plan);
@@ -80,15 +80,15 @@ struct codec_impl {
 	 * NULL */
 	int (*list)(const struct codec_out *o, struct bytes *b,
 	    struct codec_list *l, struct err *e);
-	/* optional: set y f32[n] to exactly what decode returns for body b, which encode
-	 * made from in, but faster. Return 1 if the caller must decode instead */
+	/* set y f32[n] to exactly what decode returns for body b, which encode made from
+	 * in, but faster. Return 1 if the caller must decode instead. NULL: always decode */
 	int (*again)(const struct codec_in *in, struct bytes *b, float *y,
 	    struct err *e);
 	uint8_t min_param, max_param;	/* other parameters are unsupported */
 	/* 1: unbiased, or contracting if the argument is CODEC_LEAST (codec_contracting) */
 	uint8_t unbiased;
-	uint8_t raw;		/* 1: accepts values that are not finite */
-	/* if not 0, encode chooses the parameter, which is at most `open' */
+	uint8_t raw;		/* 1: decode accepts values that are not finite */
+	/* if not 0, encode chooses the record's parameter; a plan's is at most `open' */
 	uint8_t open;
 	uint8_t after;		/* 1: encode uses the last body */
 	/* 1: encode uses in->seen; max_bits is then taken from it */

@@ -79,7 +79,8 @@ put_bits(struct bits *b, uint32_t v, unsigned n)
 	b->n -= 32;
 }
 
-/* Write n <= 56 bits. Before and after the call fewer than 8 bits may be pending. */
+/* Write the n low bits of v, whose upper bits are 0; with the pending bits at most 64. After
+ * the call fewer than 8 bits are pending. */
 ECQ_BITS_INLINE void
 put_many(struct bits *b, uint64_t v, unsigned n)
 {
@@ -92,7 +93,7 @@ put_many(struct bits *b, uint64_t v, unsigned n)
 }
 
 /* Write the states, and the bits that the states do not hold, so that they end at `end'.
- * Return where they begin, or NULL if that would be before p. */
+ * Return where they begin, or NULL if they may not fit between p and `end'. */
 static inline unsigned char *
 ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
     const unsigned char *p, unsigned char *end)

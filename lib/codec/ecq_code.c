@@ -149,7 +149,7 @@ level(const int16_t *q, size_t n)
 	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
 }
 
-/* Copy PIECES pieces of in->q, which begin at rows, to q: n values in all. */
+/* Copy n values of in->q to q, in PIECES pieces that begin at multiples of stride, if any. */
 static void
 sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 {
@@ -275,7 +275,7 @@ choose(struct work *w, const struct ecq_in *in, struct ecq_side *s)
 	s->top = (uint8_t)(all.top > 0 ? all.top : 1);
 }
 
-/* Write the bits of |q| that the symbol leaves out, and the sign if the symbol is 0. */
+/* Write the plain bits of a value, except for the sign of a symbol that is not 0. */
 ECQ_BITS_INLINE void
 put_rest(struct bits *b, int16_t q, unsigned code, float x, unsigned two)
 {

@@ -77,8 +77,8 @@ ecq_code_value(uint32_t k, unsigned u, float of[2][ECQ_CENTROIDS + 1], float ste
 	    of[u][k < ECQ_CENTROIDS ? k : ECQ_CENTROIDS]) * step;
 }
 
-/* Choose the mode, level and number of states that take the fewest bits for a sample or
- * for all values; in->x is not used. Return 0 or -ERR_SYS. */
+/* Choose the mode and level that take the fewest bits for a sample or for all values, and
+ * the number of states; in->x is not used. Return 0 or -ERR_SYS. */
 int ecq_code_pick(const struct ecq_in *in, struct ecq_side *s, struct err *e);
 
 /* Write the code to p, which has room for limit bytes, and fill s. *len is its size in

@@ -45,7 +45,7 @@ estimate_exp2(double x)
 /* ---- the histogram's density ---- */
 
 /* For each bin the log2 of its density, at the point `at', in octaves above the lower end
- * of bin 0. have: 0 if the bin has too few values. Bin 0 ends at the largest value. */
+ * of bin 0, which ends at the largest value. have: 0 if values or width are too small. */
 struct estimate_bins {
 	double at[STAT_BINS], density[STAT_BINS];
 	char have[STAT_BINS];

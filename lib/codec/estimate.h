@@ -21,7 +21,7 @@ enum { ESTIMATE_PIECES = 8, ESTIMATE_POINTS = STAT_BINS * ESTIMATE_PIECES + 1 };
  * stat.h. */
 struct estimate {
 	double n, nonzero, sumsq, sumabs, max;
-	struct codec_ctx ctx;	/* only its shape (cols) is used */
+	struct codec_ctx ctx;	/* only cols and offset are used */
 	unsigned points;
 	double x[ESTIMATE_POINTS], w[ESTIMATE_POINTS];
 	/* sums of w, w x^2 and w log2(w / x) over the points from i on */
@@ -49,7 +49,7 @@ void estimate_coding(const struct estimate *m, const struct codec_plan *plan,
 double estimate_log2(double x);
 
 /* Estimate the bits that rice_put_positions takes for k uniform positions in a group of
- * m->n: their entropy and at most 0.25 bit per gap. */
+ * m->n: their entropy and 0.25 bit per gap. */
 double estimate_positions(const struct estimate *m, double k);
 
 /* Return the index of the first point below x, m->points if there is none. */

@@ -267,7 +267,7 @@ encode(const struct codec_in *in, struct buf *out, uint8_t *param, struct err *e
 	return 0;
 }
 
-/* Decode f32 that are coded whole. Refuse other bodies: they need old words. */
+/* Decode f32 that are coded whole. Refuse bodies that need old words or have another type. */
 static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {

@@ -43,7 +43,7 @@ size_t exact_bound(unsigned form, size_t n);
 /* Append the body of n little-endian words. old[n]: the reader's words, or NULL if the reader
  * has none. The words are coded whole or given the old words, whichever is shorter; whole is
  * tried only if the other body takes more than a sixteenth of the words' size. Return the
- * number of changed words, n if old is NULL; 0 if nothing was appended; or -ERR_SYS. */
+ * number of changed words, n if old is NULL; 0 if nothing was appended; or an error < 0. */
 int exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
     size_t n, struct buf *out, uint8_t *param, struct err *e);
 

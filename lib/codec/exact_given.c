@@ -153,12 +153,12 @@ cost(size_t n, size_t c)
 }
 
 /* Return the binary logarithm of the block size, or 0 if marking the blocks without a
- * change saves no bits. list: the c changes. */
+ * change saves too few bits (WORTH). list: the c changes. */
 static unsigned
 choose_blocks(const uint32_t *list, size_t c, size_t n)
 {
 	uint64_t least = cost(n, c) - ((uint64_t)WORTH << 16), bits;
-	/* joined[k]: changes in the block of 2^k words of their predecessor, not in its half */
+	/* joined[k]: changes whose smallest block with their predecessor has 2^k words */
 	size_t joined[33] = { 0 };
 	size_t used = c, i;
 	unsigned k, best = 0;

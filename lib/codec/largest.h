@@ -1,6 +1,6 @@
 /*
- * Choose which values of a group to keep, as rising positions. Among equal magnitudes
- * the lower position comes first; zeros are never kept.
+ * Choose which values of a group to keep, as rising positions. Of equal magnitudes those
+ * at lower positions are kept; zeros are never kept.
  */
 #ifndef ACE_LARGEST_H
 #define ACE_LARGEST_H

@@ -1,9 +1,9 @@
 /*
  * F32, F16: the values one after another.
  *
- * The difference x - code(x) is exact in f32. For |x| up to the largest finite value, the
+ * The difference x - code(x) is exact in f32. For |x| up to f16's largest value, 65504, the
  * difference is a multiple of the last place of x and at most half a place of f16. For
- * larger |x| the code is not infinity but the largest finite value, cut to a multiple of
+ * larger |x| the code is not infinity but f16's largest value, cut to a multiple of
  * x's last place. So the difference is less than 2^24 such places and also exact; the
  * residual keeps it. (F16 codes |x| >= 2^39 as 0 and does not suit such values.)
  */

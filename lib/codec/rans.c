@@ -215,7 +215,7 @@ rans_get(struct bytes *b, unsigned char *s, size_t n)
 	x[1] = y;
 	x[2] = z;
 	x[3] = u;
-	for (; i < n; i++) {			/* words may be missing */
+	for (; i < n; i++) {			/* the code may end early */
 		q = p < end ? p : none;
 		s[i] = rans_get_symbol(&x[i % RANS_STATES], &slot, &q);
 		if (p == end && q != none)

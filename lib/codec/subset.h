@@ -35,8 +35,8 @@ struct subset_put {
 /* Write rank[c], rising and below n. The reader knows c and n. o->next has room for
  * SUBSET_TOKENS tokens per distance. */
 void subset_put(struct subset_put *o, const uint32_t *rank, size_t c, size_t n);
-/* Write the code so that it ends at `end'. Return where it begins, or NULL if that would
- * be before p. Set *states to 1 or RANS_STATES. */
+/* Write the code so that it ends at `end'. Return where it begins, or NULL if it may not fit
+ * between p and `end'. Set *states to 1 or RANS_STATES. */
 unsigned char *subset_put_end(const struct subset_put *o, unsigned char *p,
     unsigned char *end, unsigned *states);
 

@@ -77,10 +77,10 @@ bound(const struct codec_plan *plan, size_t n)
 	return HEADER + 1 + 4 * n + ROOM;
 }
 
-/* Estimate TCQ from ecq at the same error, less a tenth of its bits, but at most a sixth
- * of a bit per value. At 1.4 bits per value, ecq's step is 1.4 times TCQ's. The factor is
- * larger at many bits, and where nearly all values use quantiser 0, whose levels are two
- * steps apart (fitted to the values of tests/unit/codec/test_estimate.c). */
+/* Estimate TCQ from ecq at the same error, less a tenth of its bits, at most 0.16 bits per
+ * value, and less if most values are 0. At 1.4 bits per value, ecq's step is 1.4
+ * times TCQ's. The factor is larger at many bits, and where nearly all values use quantiser
+ * 0, whose levels are two steps apart (fitted to tests/unit/codec/test_estimate.c). */
 static void
 estimated(const struct codec_plan *plan, const struct estimate *m,
     int64_t *bytes, double *error)

@@ -7,8 +7,8 @@
  * The kept values are f16 or, with a suffix, one of the forms below.  f16 has a shared
  * exponent, so that it does not overflow and gradients below 6e-8 keep their bits.
  *
- *   q2   a sign and 2 magnitudes a, a r
- *   mag  a sign, one magnitude a
+ *   q2   a sign and one of the magnitudes a and a * r
+ *   mag  a sign and the magnitude a
  *
  *   body := varint k, and unless k = 0:  head  positions and codes (below)
  *   head := f16: int8 e, x = h * 2^e;  q2: bf16 a  bf16 r;  mag: bf16 a

@@ -61,8 +61,8 @@ rate_find(struct trip *t, uint32_t codec, double bits, double nmse, struct rate 
 	return 0;
 }
 
-/* Fill t->x with a matrix of rows of `cols' values.  by[0] and by[1] say how far apart the
- * scales of rows and of columns are.  The random numbers have the keys key to key + 2. */
+/* Fill t->x with a matrix of rows of `cols' values.  by[0] and by[1]: standard deviations of
+ * the logarithms of the rows' and columns' scales.  The random numbers use key to key + 2. */
 static inline void
 rate_matrix(struct trip *t, uint32_t cols, uint32_t key, const double by[2])
 {

@@ -114,7 +114,7 @@ nmse(const float *x, const float *y, size_t n)
 	return s > 0 ? d / s : d;
 }
 
-/* Return whether the codec keeps each value as a float, exact or rounded. */
+/* Return 1 if the difference of a value and its decoded value must be exact in f32. */
 static int
 is_exact(uint32_t codec)
 {
@@ -300,7 +300,7 @@ test_damage(const char *spec)
 		good &= codec_encode(&p, &ctx, x, n, &b, &param, NULL) == 0;
 		for (seed = 0; seed < 1500; seed += every)
 			good &= decode_damaged(&p, param, &b, seed, y, n);
-		/* a valid body with another number of values or another parameter */
+		/* damaged bodies with every parameter */
 		for (k = 0; k < 256; k += every)
 			good &= decode_damaged(&p, (uint8_t)k, &b, k, y, n);
 		free(x);

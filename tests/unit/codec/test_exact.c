@@ -26,7 +26,7 @@ random64(uint32_t seed, uint32_t i)
 	return (uint64_t)r[0] << 32 | r[1];
 }
 
-/* Set old to words like weights if the form is a float, else to random bits. */
+/* Set old and new to n words: normal values as f32, bf16 or f64; random bits otherwise. */
 static void
 weights(unsigned form, size_t n, double sigma)
 {

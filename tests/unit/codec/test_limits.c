@@ -170,7 +170,7 @@ TEST(test_values)
 	ok(value(CODEC_LOWRANK, 1, "\1\0\x80\xbf\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 	    "\0\x7f\0\0", 22, 16) == -0x1.fffffep127f, "lowrank: what is "
 	    "beyond f32 is its largest value, below 0 too");
-	/* q2 with a = 1/2 and r = 2; the code is the magnitude a r with the sign set */
+	/* q2 with a = 1/2 and r = 2; the code is the magnitude a * r with the sign set */
 	ok(value(CODEC_TOPK, 2, "\1\0\x3f\0\x40\x31", 6, 8) == -1,
 	    "topk: a times r, a sign");
 	ok(value(CODEC_TOPK, 2, "\1\0\x7f\0\x7f\x21", 6, 8) ==
@@ -269,7 +269,7 @@ TEST(test_steps)
 	steps_of(CODEC_TCQ, "tcq:0.5");
 }
 
-/* A codec keeps at least one value. */
+/* topk keeps at least one value. */
 TEST(test_at_least)
 {
 	size_t i;

@@ -5,8 +5,8 @@
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* Set x[n] to a sum of `rank' outer products, in rows of cols values; x[0] is in column
- * `first'. */
+/* Set x[n] to a sum of `rank' outer products, each `fall' times the one before, in rows of
+ * cols values; x[0] is in column `first'. */
 static void
 product(size_t n, size_t cols, size_t first, unsigned rank, double fall)
 {

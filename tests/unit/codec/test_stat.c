@@ -6,7 +6,7 @@
 int
 main(void)
 {
-	/* by hand: octaves of 4 are [4,8), [2,4), ... */
+	/* the largest value is in bin 0, [4,8); bin 1 is [2,4), and so on */
 	static const float x[] = {
 		4, -7.9f, 3.9f, 2, 1, 0, -0.0f, 0x1p-27f, 0x1p-28f, 0x1p-29f,
 		1e-40f

@@ -1,7 +1,4 @@
-/*
- * topk and chunk: which values are kept, their cost compared with the entropy, and
- * invalid bodies.
- */
+/* topk and chunk: which values are kept, their bytes beside the entropy, and their error. */
 #include "codec/levels.h"
 #include "codec/largest.h"
 #include "kern/kern.h"

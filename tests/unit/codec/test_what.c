@@ -252,7 +252,7 @@ test_feedback(const char *spec)
 		kept = fmin(kept, 1 - lost / all);
 		most = fmax(most, lost / grad);
 	}
-	/* |e| <= sqrt(1 - a) (|g| + |e|) */
+	/* the residual e has |e| <= sqrt(1 - kept) (|g| + |e|), g: the gradient */
 	ok(k == 50 && kept > 0 && sqrt(most) * (1 - sqrt(1 - kept)) <=
 	    1.0001 * sqrt(1 - kept), "%s: under feedback %.3g of the gradient "
 	    "is left at most, %.3g kept at least", spec, sqrt(most), kept);
