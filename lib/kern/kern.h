@@ -1,7 +1,7 @@
 /*
- * The kernels (inner loops): one table of functions per kind of processor.  kern_ref.c,
- * in plain C, defines what each function computes; every other table gives the same bits,
- * so that streams are identical on every machine.
+ * The kernels (inner loops): one table of functions per kind of processor.  The table ref, in
+ * plain C (kern_ref.c, kern_ecq.c, kern_tcq.c), defines what each function computes; every
+ * other table gives the same bits, so that streams are identical on every machine.
  *
  * Sums use 16 lanes: lane[i % 16] += term(i), in f64 where stated; then the lanes are
  * folded by halves (lane[j] += lane[j + 8], 4, 2, 1).

@@ -75,7 +75,7 @@ top8(__m256i v)
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 2")
 
-/* Always compare with this many symbols: a mispredicted branch would cost more. */
+/* Tell this many symbols apart without branches: a mispredicted one would cost more. */
 enum { SURE = 4 };
 
 /* Compute the spans of the symbols of context c. */
@@ -418,8 +418,8 @@ mask_of(__m256i k)
 	    _mm256_castsi256_si128(k), _mm256_extracti128_si256(k, 1)));
 }
 
-/* Return the bits of the lanes neg, of 16 bits, that are in the mask some, one for each bit
- * of some. */
+/* Return one bit for each lane in the mask `some', from the lowest lane on: 1 where neg, of
+ * 16 bits per lane, is not 0. */
 INLINE uint32_t
 signs(__m256i neg, unsigned some)
 {

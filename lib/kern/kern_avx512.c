@@ -75,7 +75,7 @@ counted(__m512i l, __m512i s)
 	    _mm512_set1_epi32(KERN_ECQ_CAP));
 }
 
-/* Compute the levels of a full chunk. Return 1 if all are equal. */
+/* Set *l to the levels of a full chunk. Return 1 if the chunk has one level, *one. */
 INLINE int
 levels(const struct kern_ecq_expect *e, int *one, __m512i *l)
 {
@@ -134,7 +134,7 @@ above(struct found *f, __m512i slot, __m512i t)
 	return k;
 }
 
-/* Always compare with SURE symbols: a mispredicted branch would cost more. */
+/* Tell this many symbols apart without branches: a mispredicted one would cost more. */
 enum { SURE = 4 };
 
 /* A chunk before it is decoded. */

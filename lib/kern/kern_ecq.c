@@ -5,7 +5,7 @@
 #include "kern/kern_ecq.h"
 #include "kern/kern_ecq_impl.h"
 
-enum { TRUST = 256 };		/* weight of a context's initial counts, in symbols */
+enum { TRUST = 256 };		/* sum of a context's initial counts */
 
 /* For geometric values; assumes that low means are underestimates. */
 const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS] = {
@@ -153,7 +153,7 @@ kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *spa
  * first = x + x / f * (2^15 - f) + first, after writing a word if x is too large. x / f is
  * the integer part of x * v / 2^47, v = floor(2^47 / f) + 1: x is below 2^17 f and f below
  * 2^15, so the product is below 2^64, and x * v / 2^47 exceeds x / f by less than 1 / f
- * (Granlund and Montgomery 1994). v does not depend on x; f64 holds 2^47 / f exactly enough. */
+ * (Granlund and Montgomery 1994). Rounding 2^47 / f to f64 does not change its floor. */
 static inline __attribute__((always_inline)) uint32_t
 put_one(uint32_t x, uint32_t span, unsigned char **w)
 {

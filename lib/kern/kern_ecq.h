@@ -7,7 +7,7 @@
  * the lanes of a chunk are independent.  Each level below 22 has a table of frequencies; the
  * others share two.  Tables change between chunks.  Rounding is the same on every machine.
  *
- * A magnitude a of level l is the symbol s = a >> shift(l), at most top, coded with the table
+ * A magnitude a of level l is the symbol s = a >> shift(l), at most 15, coded with the table
  * of context(l).
  */
 #ifndef ACE_KERN_ECQ_H
@@ -21,7 +21,7 @@ enum {
 	KERN_ECQ_LANES = 16,
 	KERN_ECQ_SYMBOLS = 16,
 	KERN_ECQ_ESCAPE = 15,	/* the last symbol, after which extra bits follow */
-	KERN_ECQ_CONTEXTS = 24,	/* levels that have their own table */
+	KERN_ECQ_CONTEXTS = 24,	/* tables; levels from 22 on share two of them */
 	KERN_ECQ_LEVELS = 43,	/* half octaves of a mean, from 2^-10 */
 	KERN_ECQ_WIDTH = 32,	/* KERN_ECQ_CONTEXTS, rounded up for vectors */
 	KERN_ECQ_SHORTEST = 64,	/* with fewer columns, row starts are not special */
@@ -112,7 +112,7 @@ kern_ecq_level(int eighth)
 
 /* If all columns of the chunk have the same level, set *gain to it and return 1. Otherwise
  * return 0 and set *gain so that the level of a column is a quarter of (the bits of its mean
- * as f32, >> 20) + *gain. */
+ * plus e->base as f32, >> 20) + *gain. */
 static inline int
 kern_ecq_gain(const struct kern_ecq_expect *e, int *gain)
 {
@@ -131,7 +131,7 @@ kern_ecq_gain(const struct kern_ecq_expect *e, int *gain)
 }
 
 /* Update the means after k values.  sum: the sum of their magnitudes; expected: the sum
- * that their columns' means had predicted. */
+ * that their columns' means had predicted, in units of 2^-12. */
 static inline void
 kern_ecq_follow(struct kern_ecq_expect *e, uint32_t sum, uint32_t expected, size_t k)
 {
@@ -174,8 +174,8 @@ kern_ecq_halve(struct kern_ecq *m, int32_t sum[KERN_ECQ_WIDTH])
 
 /* Compute new tables of frequencies from the counts.  The function is in the header so that
  * it is vectorised for each instruction set: sums and quotients are below 2^31, which vectors
- * convert in one instruction, and quotients are exact.  It is called rarely, so it is not
- * inline. */
+ * convert in one instruction, and f64 gives their exact integer parts.  It is called rarely,
+ * so it is not inline. */
 static __attribute__((noinline, unused)) void
 kern_ecq_change(struct kern_ecq *m)
 {
@@ -275,7 +275,7 @@ void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
 /* Return 1 if n values in rows of `cols' columns have enough rows for mode ABOVE, else 0. */
 int kern_ecq_rows(size_t cols, size_t n);
 
-/* Initialise the tables for symbols from 0 to top, 1 to 15. */
+/* Initialise the tables for symbols from 0 to top, which is from 1 to 15. */
 void kern_ecq_tables(struct kern_ecq *m, unsigned top);
 
 /* kern_ecq_levels: compute the levels of the next chunk. kern_ecq_done: update e with the
@@ -300,7 +300,6 @@ unsigned char *kern_ecq_put(uint32_t *state, unsigned states,
 int kern_ecq_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);
 void kern_ecq_marks(const uint16_t *code, const int16_t *q, size_t n,
     uint32_t *mark, unsigned escape);
-/* TCQ also uses this function */
 void kern_ecq_low(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_LANES],
     unsigned two, uint64_t low[4], uint64_t bits[4]);
 void kern_ecq_values(float *x, const uint16_t *code, const uint32_t *mark,

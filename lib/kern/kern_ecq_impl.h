@@ -15,7 +15,7 @@ enum { LANES = KERN_ECQ_LANES };
 
 #define ALL for (j = 0; j < LANES; j++)
 
-/* Compute the levels of a chunk. Return 1 if all are equal. */
+/* Compute the levels of a chunk. Return 1 if the model gives the chunk a single level. */
 static inline int
 loop_levels(const struct kern_ecq_expect *e, int32_t l[LANES])
 {

@@ -24,11 +24,11 @@ enum {
 	KERN_TCQ_AHEAD = 451,		/* a cell begins so many units below its step */
 	KERN_TCQ_LAST = 32,		/* all four ways are alike from this step on */
 	KERN_TCQ_CELLS = 40,
-	KERN_TCQ_FAR = 65528,		/* no level reaches this step */
+	KERN_TCQ_FAR = 65528,		/* from this cell on, values are kept as f32 */
 	/* Limits on costs, in 2^-10 of a squared step: so small that a path from another
 	 * first state than 0 is never the cheapest. */
 	KERN_TCQ_MOST = 4095,		/* most cost of a symbol */
-	KERN_TCQ_NEVER = 21000
+	KERN_TCQ_NEVER = 21000		/* cost of k = KERN_QMAX - 1 */
 };
 
 struct kern_tcq {
@@ -100,7 +100,7 @@ struct kern_tcq_walk {
 	float inv;		/* KERN_TCQ_FINE / step */
 	/* per cell the cost of each way's symbol, the cost of 0 for each u, and padding */
 	uint16_t cost[KERN_ECQ_CONTEXTS + 1][KERN_TCQ_CELLS][8];
-	/* [u][j]: distance of the centre of k = j + 1 above 2 k - u */
+	/* [u][j]: distance of the centre of k = j + 1 above 2 k - u, in 1 / 512 step */
 	int16_t center[2][KERN_TCQ_CENTERS];
 	/* per chunk: for each state a bit per lane, 1 if its path comes from the lower of
 	 * its two predecessors; then for each u whether the even level is 0 */

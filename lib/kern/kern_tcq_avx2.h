@@ -264,7 +264,8 @@ tcq_forward(const struct kern_tcq_walk *w, size_t chunks, struct kern_tcq_ends *
 		_mm256_storeu_si256((void *)ends->cost[n], was[n]);
 }
 
-/* Trace back through the whole chunks of one half, from these states. */
+/* Trace the paths of half of the lanes, which end in the states n, back through the whole
+ * chunks, and set their levels in q. */
 static inline void
 tcq_back(const struct kern_tcq_walk *w, size_t chunks, unsigned half,
     __m256i n, int16_t *q)

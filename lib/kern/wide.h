@@ -1,6 +1,6 @@
 /*
- * The kernels of kern.h for vectors of WIDE_BYTES: each table but ref includes this file
- * once.  They use vector types of the compiler; for what these cannot express, or what gcc
+ * The kernels of kern.h for vectors of WIDE_BYTES; kern_avx2.c and kern_neon.c include this
+ * file.  They use vector types of the compiler; for what these cannot express, or what gcc
  * compiles badly, the including file defines:
  *
  *   WIDE_LOW(v) _HIGH(v)     the halves of a wide_f32, in f64

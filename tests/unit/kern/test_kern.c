@@ -234,7 +234,7 @@ test_blocks(const struct kern *k, const struct kern *ref, struct arena *m)
 	ok(f, "%s: split gives ref's bytes, and join all bits", k->name);
 }
 
-/* One block computed by hand. */
+/* Compare planes and blocks with bytes that were computed by hand. */
 static void
 test_blocks_known(const struct kern *k)
 {

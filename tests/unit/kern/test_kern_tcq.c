@@ -42,7 +42,7 @@ same(const void *a, const void *b, size_t n)
 	return n == 0 || memcmp(a, b, n) == 0;
 }
 
-/* Fill x: most values below 8 steps, some zeros, and a few beyond the last level. */
+/* Fill x: most magnitudes below 16 steps of 1/2, some zeros, a few beyond the last level. */
 static void
 fill(float *x, size_t n, uint32_t from)
 {
@@ -217,8 +217,8 @@ test_way(const struct kern *k, const struct way *way)
 
 /* ---- the path of least cost ---- */
 
-/* The cost of k with quantiser u, if costs depend only on its parity and on whether it is
- * 0. */
+/* Return the cost of k with quantiser u, if costs depend only on k's parity and on whether
+ * k is 0. */
 static double
 price(const struct kern_tcq_walk *w, float x, unsigned u, unsigned k)
 {
@@ -227,7 +227,7 @@ price(const struct kern_tcq_walk *w, float x, unsigned u, unsigned k)
 	return d * d * 1024 + w->cost[0][0][k == 0 ? 4 + u : 2 * u + k % 2];
 }
 
-/* The least cost of values i, i + 16, ... from a state on. */
+/* Return the least cost of values i, i + 16, ..., coded from this state on. */
 static double
 least(const struct kern_tcq_walk *w, size_t i, unsigned state)
 {
