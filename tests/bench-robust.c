@@ -307,7 +307,7 @@ rules[RULES] = {
 	{ "alone", ROBUST_CENTER, 3, 0, 0 }, { "pairs", ROBUST_CENTER, 3, 1, 0 } };
 
 /* Run a rule for all steps.  The rule knows f, except with pairs, which leave fewer than
- * 2f + 1 shards; the radius is a median there, too. */
+ * 2f + 1 shards: there f is 0.  (With any f the radius is a median.) */
 static void
 cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 {

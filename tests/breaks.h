@@ -133,7 +133,7 @@ pay8(struct forge *s, unsigned long arg)
 #define PAY8(frame, byte, value) pay8, \
 	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (value)
 
-/* Change one byte of a payload after all checksums were computed. */
+/* Change one byte of a payload, but keep the sums in TAIL that were computed before. */
 static inline void
 sealed8(struct forge *s, unsigned long arg)
 {
@@ -146,7 +146,7 @@ sealed8(struct forge *s, unsigned long arg)
 	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (value)
 
 static inline void
-pay64(struct forge *s, unsigned long arg)	/* the lowest bits are ones */
+pay64(struct forge *s, unsigned long arg)	/* frame, byte, shift: value 2^shift - 1 */
 {
 	struct forge_frame *f = &s->f[arg >> 24];
 
@@ -223,7 +223,7 @@ between(struct forge *s, unsigned long type)
 	(void)forge_insert(s, SHRD, (uint32_t)type, "?", 1);
 }
 
-/* at 0: insert a receipt inside the shard; else before it, and change SHRD's byte `at'. */
+/* at 0: insert a receipt inside the shard; else before it, and set the receipt's byte `at'. */
 static inline void
 receipt(struct forge *s, unsigned long at)
 {
@@ -295,7 +295,7 @@ plan(struct forge *s, unsigned long which)
 		(void)forge_insert(s, DATA, FRAME_PLAN, b, sizeof(b));
 }
 
-/* Insert an annotation of each type except MODL, and one of an unknown type. */
+/* Insert an annotation of each type except MODL, and three of unknown types. */
 static inline void
 annotated(struct forge *s, unsigned long arg)
 {
@@ -322,8 +322,8 @@ annotated(struct forge *s, unsigned long arg)
 	(void)forge_insert(s, s->n - 2, FRAME_SIGN, b, 104);
 }
 
-/* Insert an annotation that breaks a rule of ace-stream(5). Filters that do not use it pass
- * it on; verification finds the error. */
+/* Insert annotations or set fields of SHRD that break a rule of ace-stream(5). Filters that
+ * do not use them pass them on; verification finds the error. */
 enum noted {
 	NOTED_SCORE_NAN, NOTED_STATS, NOTED_STATS_INFINITE,
 	NOTED_STATS_VALUES, NOTED_STATS_OCTAVES, NOTED_MEMBERS_ORDER, NOTED_MEMBERS_TWICE,
@@ -619,7 +619,7 @@ schema(struct forge *s, unsigned long which)
 	forge_payload(&s->f[SCHM], b, 32 + 40 + 8 * dims + len);
 }
 
-/* Make n tensors of one value each; two have the same name. */
+/* Make n tensors of one value each; if n is 2, both have the same name. */
 static inline void
 schema_many(struct forge *s, unsigned long n)
 {
@@ -738,7 +738,7 @@ body(struct forge *s, unsigned long which)
 	forge_payload(&s->f[DATA], b, 16u + l->n);
 }
 
-/* Set fields that readers ignore, as a later minor version may. */
+/* Set fields that readers ignore, as a later minor version may, and the number of shards. */
 static inline void
 later(struct forge *s, unsigned long arg)
 {

@@ -257,7 +257,7 @@ write(int fd, const void *p, size_t n)
 	return k;
 }
 
-/* Count this call as a write for ACE_KILL; it does not fail. */
+/* This call counts as a write for ACE_KILL and CLIP_KILL; no failure is injected. */
 ssize_t
 pwrite(int fd, const void *p, size_t n, off_t at)
 {

@@ -4,7 +4,7 @@
  *
  *   emulate fixed SHARE DELAY RATE SEED    train with a fixed plan; print
  * 	share delay rate seed steps bits contraction (the steps to the target,
- * 	or 0; bits and contraction are means per message)
+ * 	or 0; bits and contraction are means per message, bits scaled by SIZE)
  *   emulate ahead SHARE DELAY RATE SEED    the same, but each device applies its
  * 	own update immediately and the average corrects it later; with share 1
  * 	this is DGA (Zhu et al., NeurIPS 2021)
@@ -128,7 +128,8 @@ speak(struct run *r, size_t k, double share, float *dec, float *mean)
 	r->alpha += (d->energy > 0 ? 1 - d->lost / d->energy : 1) / (double)DEVICES;
 }
 
-/* Interpolate when the target was reached, between two measurements of the loss. */
+/* Measure the loss every EVERY steps. Below TARGET, set r->at to the step of the crossing,
+ * interpolated between two measurements; if the loss diverges, set r->step to STEPS. */
 static void
 judge(struct run *r, const float *w)
 {

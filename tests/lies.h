@@ -33,7 +33,7 @@ static const struct lie {
 	[LIE_ECQ] = { 9, 0, 31, { 0, 0x80, 0x3f, 0, 0, 64 + 20, 3, LIE_FF8,
 	    LIE_FF8, LIE_FF8 } },
 	[LIE_ECQ_PLAIN] = { 9, 0, 30, { 0, 0x80, 0x3f, 0, 0, 20, 3 } },
-	/* a row without a value above the threshold */
+	/* mode ABOVE, for which one row is too few */
 	[LIE_ECQ_ROWS] = { 9, 0, 10, { 0, 0x80, 0x3f, 0, 0, 128 + 20, 3 } },
 	/* 2^201 */
 	[LIE_LOWRANK] = { 11, 1, 18, { 201 } },

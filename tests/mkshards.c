@@ -161,7 +161,7 @@ fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x, s
 		x[o->bad - base] = o->kind == NOTNUM ? NAN : INFINITY;
 }
 
-/* Set a field of the head from the text of -H. */
+/* Set a field of the shard's head (SHRD) from the text of -H. */
 static void
 head(struct shard *s, const char *what)
 {

@@ -16,7 +16,7 @@ set_nonblock(int fd)
 	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* Copy one small piece from a to b. Return 0 at the end of a. */
+/* Copy one small piece from a to b. Return 0 at the end of a or if b fails, -1 if a fails. */
 static ssize_t
 piece(int a, int b)
 {

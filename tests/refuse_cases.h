@@ -1,6 +1,6 @@
 /*
- * Further cases for tests/refuse: each codec and each rule, which tests/fault, with a process
- * each, would test too slowly.
+ * Further cases for tests/refuse: most codecs, some rules, and others. tests/fault starts a
+ * process for each failure, so these would take it too long.
  */
 #ifndef TESTS_REFUSE_CASES_H
 #define TESTS_REFUSE_CASES_H
