@@ -163,7 +163,7 @@ way() {
 }
 
 # dense ROUNDS: make the streams of the edges, one step per round, and of the cloud, to
-# measure their sizes.  The edges get no aggregates, and all read the first edge's text, since
+# measure their sizes.  The edges get no averages, and all read the first edge's text, since
 # the cloud does not average models that differ.
 dense() {
 	local k short='' given=$given
@@ -249,7 +249,7 @@ seconds() {
 }
 
 # curve: print the log of a run, with the bytes and the network's time up to each line.
-# A round ends when the slowest edge has its aggregate:
+# A round ends when the slowest edge has its average:
 #
 #	max over edges of  (steps * STEP_MS * batch / 8 + RTT +
 #	    bits up and down / rate + seconds of the edge's programs)

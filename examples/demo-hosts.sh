@@ -176,7 +176,7 @@ crash() {
 	rm -f "$1/sshd.pid"
 } 2>/dev/null
 
-# reached N: succeed if the cloud has sent the aggregate of round N
+# reached N: succeed if the cloud has made the average of step N, counted from 0
 reached() { [ -e "cloud/run/spool/$1/aggregate.aceg" ]; }
 
 # until_reached N: wait for round N, or until the run makes no more progress

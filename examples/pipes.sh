@@ -182,7 +182,7 @@ dense_cloud() {
 	good "${PIPESTATUS[@]}"
 }
 
-# coded_back K OPTIONS...: decode the aggregates for edge K with ace-expand OPTIONS
+# coded_back K OPTIONS...: decode the averages for edge K with ace-expand OPTIONS
 coded_back() {
 	count "$dir/got$1" <"$dir/down$1" | timed "expand$1" ace-expand "${@:2}" \
 	    >"$dir/apply$1"

@@ -84,7 +84,7 @@ shard_put(struct ace_writer *w, const struct ace_shard *s, const float *x,
 	return ace_write_end(w, e);
 }
 
-/* Read the shard whose header was read last into x f32[m->n]; groups not sent stay as in x. */
+/* Read the values of the shard whose header was read last into x f32[m->n]. */
 static int
 shard_get(struct ace_reader *r, const char *file, const struct model *m,
     const size_t *order, float *x, struct ace_error *e)

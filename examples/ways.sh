@@ -147,7 +147,7 @@ relay() {
 	good "${PIPESTATUS[@]}"
 }
 
-# gathered: print the cloud's aggregate of the streams of all edges or relays.  The function
+# gathered: print the average of the streams of all edges or relays.  The function named in
 # relay_code, which gets a state directory, codes for a relay.
 gathered() {
 	local r p jobs=()
@@ -426,7 +426,7 @@ ace_edge() {
 	good "${PIPESTATUS[@]}"
 }
 
-# With --form paper, the weights are learnt from the aggregates.
+# With --form paper, the weights are learnt from the averages.
 ace_back() {
 	[ "$form" != paper ] || set -- "$1" --feedback "$dir/state$1"
 	coded_back "$@"

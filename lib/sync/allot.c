@@ -41,7 +41,7 @@ allot_shared(const struct allot_work *w, size_t g, double step)
 }
 
 /* Return the estimated bytes of group g coded by p, and set *dist to its weighted error.
- * Both are infinite if p cannot code the group. */
+ * Both are infinite if p cannot code the group or its error is unknown. */
 static double
 allot_estimate(const struct allot_work *w, size_t g, const struct estimate *m,
     const struct codec_plan *p, double *dist)
@@ -178,7 +178,8 @@ allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lo
 	return took;
 }
 
-/* Plan all groups and sum their estimates.  Return 1 if the set of exceptions changed. */
+/* Plan all groups and sum their estimates.  Return 1 if the exceptions or their codecs
+ * changed. */
 static int
 allot_round(struct allot_work *w)
 {

@@ -25,10 +25,9 @@
 
 struct err;
 
-/* Norms and biases stay dense while all of them together take at most this
- * share of the budget; beyond it they are planned like other groups.  In
- * both cases their weight is multiplied by ALLOT_DENSE_WEIGHT.  We chose both numbers;
- * they are not measured. */
+/* Norms and biases stay dense while all of them together, as q8, take at most this share of
+ * the budget; beyond it they are planned like other groups.  In both cases their weight is
+ * multiplied by ALLOT_DENSE_WEIGHT.  We chose both numbers; they are not measured. */
 #define ALLOT_DENSE_SHARE 0.02
 #define ALLOT_DENSE_WEIGHT 4.0
 
@@ -57,8 +56,8 @@ struct allot {
 	int floor;			/* 1: norms and biases stay dense */
 };
 
-/* Fill in the plan and the totals.  If the budget is too small for any
- * group, the plan sends none.  Return 0 or -ERR_SYS. */
+/* Fill in the results.  If the budget is too small for any group, the plan sends none.
+ * Return 0 or -ERR_SYS. */
 int allot_plan(struct allot *a, struct err *e);
 
 #endif

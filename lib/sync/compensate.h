@@ -5,7 +5,7 @@
  *
  *   a = g + gamma e        e' = a - r
  *             (ACE-Sync, equation 7; gamma < 1: SparseLoCo's decay)
- *   ef        r = dec
+ *   ef        r = dec if sent, else 0
  *   cache     r = dec if sent, else rho h,  h' = r
  *             (ACE-Sync's reconstruction of what was not sent from cached
  *             history; the form is ours)
@@ -29,7 +29,7 @@ struct compensate_from {
 	size_t nback;
 };
 
-/* Set a f32[n] to the target. */
+/* Set a f32[n] to the target, g + gamma e and the sum of `back'. */
 void compensate_target(const struct kern *k, float gamma,
     const struct compensate_from *from, size_t n, float *a);
 

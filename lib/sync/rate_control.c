@@ -28,7 +28,7 @@ enum {
 #define RATE_CONTROL_BAND 0.012
 #define RATE_CONTROL_WIDEST 0.002
 #define RATE_CONTROL_LEAST 0.0002
-#define RATE_CONTROL_WIDE 0.0045	/* share accepted at the end: sizes may jump */
+#define RATE_CONTROL_WIDE 0.0045	/* the same share after all rounds: sizes may jump */
 /* Limits on differences of t (rate_control.h). */
 #define RATE_CONTROL_APART 0.035	/* between a group and r->all */
 #define RATE_CONTROL_FAR 1.4	/* the largest single change of t, once all are coded */
@@ -250,8 +250,9 @@ rate_control_beside(const struct rate_control *r)
 	    RATE_CONTROL_APART / 2);
 }
 
-/* Queue the next uncoded groups for coding: first an eighth of them, then half of the rest.
- * If all are coded, queue those that are too far from r->all. */
+/* Queue the next uncoded groups for coding: first an eighth of them by weight, then half of
+ * the rest.  If all are coded, queue those that are too far from r->all.  Return 0 if none
+ * was queued. */
 static int
 rate_control_pass(struct rate_control *r)
 {
@@ -369,7 +370,7 @@ rate_control_move(const struct rate_control *r, const struct rate_control_group 
 }
 
 /* Queue for coding again the smallest group that can change by `need' bytes, or else several
- * groups that together can. Return 0 if all groups cannot change by half of `need'. */
+ * groups that together can. Return 0 if all together cannot change by half of `need'. */
 static int
 rate_control_settle(struct rate_control *r, double need)
 {

@@ -4,21 +4,19 @@
  * rules are ours.
  *
  * The estimates of bandwidth, computation and the cost of compression are geometric
- * means; a sample's weight halves every REPLAN_HALF samples.  Two samples in a row that
- * are off by a factor of 1.5 or more to one side are a change: the estimate jumps to
- * them.  The cost of compression moves only half way, in logarithms, and its nominal value
- * counts as the first sample, since one shard says little about it.
+ * means; a sample's weight halves every REPLAN_HALF samples.  A sample that is off by a
+ * factor of 1.5 or more is ignored, but two in a row to one side are a change: the estimate
+ * jumps to the second.  The cost of compression moves only half way, in logarithms, and its
+ * nominal value counts as the first sample, since one shard says little about it.
  *
- * Latency is the least of REPLAN_WINDOW samples, because the excess is queueing
- * (as in BBR, Cardwell et al. 2016).  Two samples in a row are taken for a new
- * route, and replace all others, if both exceed the largest of the others by half
- * and by more than the spread of the others.  Values that the user gives are used
- * unchanged.
+ * Latency is the least of the last REPLAN_WINDOW samples, because the excess is queueing (as
+ * in BBR, Cardwell et al. 2016).  Two samples in a row are taken for a new route, and replace
+ * all others, if both exceed the largest of the others by half and by more than the spread of
+ * the others.  Values that the user gives are used unchanged.
  *
- * A plan is computed again after REPLAN_EVERY samples, or when an estimate has
- * moved by the share REPLAN_MOVED.  The new plan is used if it is predicted to save
- * the share REPLAN_GAIN of the time, or a third of that share where only the budget
- * changes.
+ * A plan is computed again after REPLAN_EVERY samples, or when an estimate has moved by the
+ * share REPLAN_MOVED.  The new plan is used if it is predicted to save the share REPLAN_GAIN
+ * of the time, or a third of that share where only the budget changes.
  */
 #ifndef ACE_REPLAN_H
 #define ACE_REPLAN_H

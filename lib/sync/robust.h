@@ -87,7 +87,7 @@ struct robust_step {
 	const float **x;	/* [k] scratch: each contribution's values of a group */
 	float *element;		/* scratch of robust_combine */
 	double *sorted;		/* [k] scratch */
-	double median;		/* out: the median norm, bad devices included */
+	double median;		/* out: the lower median of all finite norms */
 	int none;		/* out: 1 if the limits leave no contribution */
 	size_t f;		/* out: the rule's F, or less if the limits leave too few
 				 * contributions */

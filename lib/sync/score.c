@@ -226,7 +226,7 @@ score_step(float *w, const double *g, unsigned n, double rate)
 	}
 }
 
-/* Set the mean and the deviation of log benefit over the groups that were sent. */
+/* Set the mean and the deviation of log benefit over the groups with a benefit above 0. */
 static int
 score_labels(const struct score *s, const float *benefit, double *mean,
     double *dev, struct err *e)

@@ -99,8 +99,8 @@ void score_free(struct score *s);
  * no history, m' = x. */
 void score_observe(struct score *s, size_t g, const struct stat_group *stat);
 
-/* Set the means and deviations of log m1 and log Var from the groups' current
- * averages. */
+/* At the end of a shard, set the means and deviations of log m1 and log Var from the groups'
+ * averages, and count the shard. */
 void score_scale(struct score *s);
 
 /* Return the importance of group g, in (0,1].  Form SCORE_PAPER takes it from the group's
@@ -124,7 +124,7 @@ int score_tell(struct score *s, const float *energy, struct err *e);
  * the labels than the I of the first weights, so random lessons do no harm. We also tried
  * logistic regression on labels 0 and 1, below and above the median; it was worse.
  *
- * benefit  f32[n]  >= 0: what sending group i was worth, per bit; 0: not sent
+ * benefit  f32[n]  >= 0: the mean square of group i in the average
  * Weights stop at +-8.  -ERR_DATA if a benefit is negative or not finite: then nothing is
  * learnt.
  */

@@ -79,8 +79,8 @@ select_double(uint64_t bits)
 	return v;
 }
 
-/* Repeatedly make the single change that lowers the distortion most within the budget,
- * until no change does. */
+/* Repeatedly make the single change that lowers the distortion most within the budget, until
+ * no change does or SELECT_WORK levels were tried. */
 static void
 select_fill(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res)

@@ -45,10 +45,10 @@ struct select_result {
  * level   [n][m], row by row; every group has at least one usable level
  * choice  u8[n]   out: the level of each group
  *
- * The search keeps at most 4000 partial answers, so the choice is optimal for small n
- * but may not be for large n.
+ * The search keeps at most 4000 partial answers, so for large n the choice may not be optimal.
  * Return 0; 1 when even the cheapest levels exceed the budget (then choice has the
- * cheapest ones, and res->bytes is their size); or -ERR_SYS.
+ * cheapest ones, and res->bytes is their size); -ERR_USAGE without a usable level in some
+ * group or if m > SELECT_LEVELS; or -ERR_SYS.
  * It takes about 64 n m operations, plus the search.
  */
 int select_budget(const struct select_level *level, size_t n, size_t m,
@@ -71,8 +71,8 @@ size_t select_price(const struct select_level *level, size_t m, double lambda);
  *
  * score f32[n], >= 0; stat [n], with n = 0 for unknown groups; size u32[n] or NULL;
  * p in [0,1]; chosen u8[n], 0 or 1.
- * p = 0 chooses no group, p = 1 every group with a score above 0.  Return 0 or
- * -ERR_SYS.
+ * p = 0 chooses no group, p = 1 every group with a score above 0, and with `size' also the
+ * others that the share needs.  Return 0 or -ERR_SYS.
  */
 int select_share(const float *score, const struct stat_group *stat,
     const uint32_t *size, size_t n, double p, uint8_t *chosen, struct err *e);

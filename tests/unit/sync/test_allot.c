@@ -24,7 +24,7 @@ no_ctx(void *arg, uint32_t g, struct codec_ctx *ctx)
 	*ctx = (struct codec_ctx){ 1, 1, g, 64, 0 };
 }
 
-/* Fill n values of group g, about normal. */
+/* Set the statistics of group g to those of n values, about normal. */
 static void
 group(uint32_t g, size_t n, double sigma)
 {
@@ -198,7 +198,7 @@ TEST(test_fiftieth)
 	ok(!a.floor, "those that take more do not");
 }
 
-/* Return the estimated error and bytes of group g with a plan. */
+/* Return the estimated weighted error of group g with a plan, and set *bytes. */
 static double
 told(const struct allot *a, uint32_t g, const struct codec_plan *p,
     double *bytes)
@@ -215,8 +215,8 @@ told(const struct allot *a, uint32_t g, const struct codec_plan *p,
 	return (double)a->weight[g] * error;
 }
 
-/* Groups of 6 to 33 values, and of zeros and one value on the verge of being sent: an
- * exception must gain 6 % and 8 bytes, and no group is left out. */
+/* With groups of few values, and groups of zeros but for one value that is just large enough
+ * to be sent, an exception must gain 6 % and 8 bytes, and no group is left out. */
 TEST(test_margin)
 {
 	static float x[SIZE];

@@ -169,7 +169,7 @@ TEST(test_groups)
 	    "no devices are refused");
 }
 
-/* Average linkage by its definition. */
+/* Group by average linkage, by its definition; return the number of groups. */
 static size_t
 slow_linkage(const double *dist, size_t n, double theta, size_t *g)
 {

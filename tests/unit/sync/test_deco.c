@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "sync/deco.h"
 
-/* 350 million f32; the numbers follow from the formulas in sync/deco.h. */
+/* Plans for 350 million f32 values; the numbers follow from the formulas in sync/deco.h. */
 static const struct {
 	double compute, mbit, ms, serial;
 	struct deco_plan bubbles, best;
@@ -93,7 +93,7 @@ drawn(uint32_t u, double lo, double hi)
 	return lo * pow(hi / lo, rng_unit(u));
 }
 
-/* Return the least value over a grid of delta (log) and every tau. */
+/* Return the least deco_steps * deco_time over a logarithmic grid of delta and every tau. */
 static double
 grid(const struct deco *d)
 {
@@ -148,7 +148,7 @@ TEST(test_grid)
 	ok(nan == 0, "no NaN");
 }
 
-/* A link with all numbers at their limits; all others have one invalid number. */
+/* The first link is valid; each of the others has one invalid number. */
 TEST(test_limits)
 {
 	static const struct {

@@ -197,7 +197,7 @@ TEST(test_beside)
 	ok(most < 1.12, "in 100 shards by a factor of %.3f at most", most);
 }
 
-/* Code group i at e^t of its plan before the search. */
+/* Before the search, code group i by its plan times e^t. */
 static void
 give(size_t i, double t)
 {
@@ -207,8 +207,9 @@ give(size_t i, double t)
 	make(&l, i);
 }
 
-/* Start from the results of an earlier search over similar values, off by `off' each.  The
- * plan's steps are too fine by e^fine; if fine > 0, each fifth group is not given. */
+/* Make a shard whose groups have codes, at t that are wrong by up to `off', as from an earlier
+ * search over similar values, which coded *fresh values.  The plan's steps are too fine by
+ * e^fine; if fine > 0, each fifth group has no code. */
 static struct rate_control
 given(double off, double fine, double *fresh)
 {

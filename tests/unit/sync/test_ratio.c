@@ -1,4 +1,4 @@
-/* The ratio as a function of bandwidth and time. */
+/* Test the ratio as a function of bandwidth and time, and the interval. */
 #include "../test.h"
 #include "sync/ratio.h"
 

@@ -70,7 +70,7 @@ TEST(test_change)
 	ok(n == 1 && t.bandwidth.v > 199e6, "two samples back are a change, too");
 }
 
-/* The least latency of the last 16 samples; the 17th replaces the first. */
+/* The latency is the least of the last 16 samples; the 17th replaces the first. */
 TEST(least)
 {
 	struct replan t = REPLAN_INIT;
@@ -230,7 +230,7 @@ worse(const struct deco *d, struct deco_plan p, double more)
 	return hi;
 }
 
-/* When a plan is recomputed, and when it is used. */
+/* Test when a plan is computed again, and when it is used. */
 TEST(test_taken)
 {
 	static const struct { double more; int other, taken; } gain[] = {

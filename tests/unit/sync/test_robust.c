@@ -121,7 +121,7 @@ sparse(void)
 	ok(taken("median:senders", 9, 0), "median:senders accepts sparse shards");
 }
 
-/* Apply a rule to one element of k values. */
+/* Apply a rule to one element of k devices; NaN: the device sent nothing. */
 static double
 element(const char *s, int senders, const float *v, size_t k)
 {

@@ -1,6 +1,4 @@
-/*
- * Weighted sums compared with long double; overflow is refused.
- */
+/* Compare weighted sums with long double; overflow is refused. */
 #include "base/err.h"
 #include "sync/robust.h"
 

@@ -143,7 +143,7 @@ TEST(history)
 	score_free(b);
 }
 
-/* Importance from the trainer's second moments: their share of the largest, to a power. */
+/* The importance is the trainer's second moment over the largest one, to a power. */
 TEST(told)
 {
 	struct err e;
@@ -193,7 +193,7 @@ TEST(averages)
 
 enum { GROUPS = 5 };
 
-/* z-scores of a column, by their definition */
+/* Compute the z-scores of a column by their definition. */
 static void
 standard(const double x[GROUPS], double z[GROUPS])
 {
@@ -208,7 +208,7 @@ standard(const double x[GROUPS], double z[GROUPS])
 		z[i] = (x[i] - mean) / sqrt(var);
 }
 
-/* Five groups whose columns all have different orders; z and p are their features by
+/* Make five groups whose columns all have different orders; set z and p to their features in
  * equations (3) and (4). */
 static struct score *
 mixed(double z[2][GROUPS], double p[3][GROUPS])
@@ -283,7 +283,7 @@ TEST(equations)
 	score_free(s);
 }
 
-/* Learning as score.h defines it: four gradient steps of w and u on the mean of
+/* Learn as score.h defines it: take four gradient steps of w and u on the mean of
  * (y - I)^2 / 2. */
 static void
 lesson(double w[3], double u[4], double z[2][GROUPS],

@@ -148,7 +148,7 @@ TEST(small_problems)
 				sum += l[i].bytes > 0 ? l[i].bytes : 0;
 			budget = (int64_t)(rnd() * (double)(sum + 1) /
 			    (double)m) - (trial % 100 == 0);
-			for (i = 0; i < n; i++)	/* a group without any level */
+			for (i = 0; i < n; i++)	/* give each group a usable level */
 				l[i * m].bytes = llabs(l[i * m].bytes);
 			for (i = 0; i < n; i++)
 				if (!(l[i * m].dist <= SELECT_DIST))
