@@ -126,6 +126,18 @@ values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e)
 }
 
 int
+values_overflow(const struct schema *sc, uint32_t g, size_t i, struct err *e)
+{
+	struct schema_span span;
+
+	schema_span(sc, g, &span);
+	return err_set(e, ERR_REFUSED, "limit: in tensor '%s' the value at index %llu and its "
+	    "residual together exceed f32, 3.4e38: send smaller values, or begin without the "
+	    "residual (ace-ack --restart)", sc->t[span.tensor].name,
+	    (unsigned long long)(span.offset + i));
+}
+
+int
 values_bounded(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct err *e)
 {

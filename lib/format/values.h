@@ -39,6 +39,10 @@ int values_view(const struct reader *r, const struct record *rec, float *buf,
  * names the tensor and the position. */
 int values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e);
 
+/* Return -ERR_REFUSED because value i of group g and its residual together exceed f32; the
+ * message names the tensor and the position. */
+int values_overflow(const struct schema *sc, uint32_t g, size_t i, struct err *e);
+
 /* Return -ERR_DATA if one of the n values x of tensor t, from its index `first' on, is
  * not finite or is larger than VALUES_MOST in magnitude. */
 struct kern;

@@ -185,20 +185,18 @@ list_notes(const struct list *l)
 static void
 list_end(struct list *l, const struct walk *w, const struct schema *sc)
 {
-	const struct shard_end *end = &l->row.end;
 	struct report *p = l->p;
 	struct json_out *j = &p->s.json;
 	double n = (double)w->total.elements;
-	char hex[33];
 	size_t i;
 
 	report_tensor(&l->row, NULL, &w->total);
-	l->row.framed = w->framed;
 	if (p->s.form == RENDER_JSON) {
 		json_out_close(j);
 		json_out_open(j, "total", '{');
 		report_put(p, REPORT_TALLY, &l->row, 0);
 		json_out_close(j);
+		json_out_u64(j, "framed_bytes", w->framed);
 		report_put(p, REPORT_TAIL, &l->row, REPORT_ENDED);
 		list_notes(l);
 		json_out_open(j, "members", '[');
@@ -215,14 +213,9 @@ list_end(struct list *l, const struct walk *w, const struct schema *sc)
 	    n > 0 ? 8 * (double)w->framed / n : 0);
 	list_notes(l);
 	changes_put(&l->changes, p, sc);
-	if (!p->verbose)
-		return;
-	shard_hex(end->digest, hex);
-	(void)fprintf(p->s.f, "%-13s %llu nonzero, %llu dropped, sum %.9g, sum "
-	    "of squares %.9g, max_abs %.9g\n%-13s %s\n", "end",
-	    (unsigned long long)end->sums.nonzero,
-	    (unsigned long long)end->sums.dropped, end->sums.sum,
-	    end->sums.sumsq, (double)end->sums.max_abs, "digest", hex);
+	p->s.in = REPORT_TAIL;
+	if (p->verbose)
+		render_lines(&p->s, report_fields, &l->row, REPORT_ENDED);
 }
 
 static int

@@ -434,7 +434,6 @@ const struct render_field report_fields[] = {
 	FIELD("run_id", ID, shard.run, MORE | HEAD),
 	FIELD("device_id", ID, shard.device, MORE | HEAD),
 	FIELD("incarnation", U32, shard.incarnation, MORE | HEAD),
-	FIELD("framed_bytes", U64, framed, TAIL),
 	FIELD("dropped", U64, end.sums.dropped, TAIL),
 	FIELD("sum", F64, end.sums.sum, TAIL),
 	FIELD("sum_of_squares", F64, end.sums.sumsq, TAIL),

@@ -64,7 +64,6 @@ struct report_row {
 	struct shard_end end;
 	unsigned char schema[16];
 	uint32_t group_size;
-	uint64_t framed;	/* bytes of all frames */
 	uint64_t bytes;		/* bytes of the shard, in reports with one line per shard */
 	double bits, norm;
 	double bandwidth, interval;	/* from the shard's policy: bit/s; steps */

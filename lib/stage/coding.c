@@ -149,6 +149,7 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
 	struct codec_plan plan = *p;
 	struct codec_ctx ctx;
 	struct codec_last last;
+	size_t bad;
 	int r = 0;
 
 	/* leave out a group of zeros: without cache, absent groups are read as zeros */
@@ -164,8 +165,12 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
 		plan = codec_contracting(p);
 	r = codec_encode_after(&plan, &ctx, r > 0 ? &last : NULL, x, n, seen, body,
 	    param, y, e);
-	return r == -ERR_DATA ? err_after(e, r, " with the residual, in group %lu of shard "
-	    "'%.80s/%llu'", (unsigned long)g, shard_device(q->shard),
+	if (r == -ERR_DATA && (bad = kern_first_nonfinite(x, n)) < n) {
+		err_clear(e);
+		return values_overflow(q->schema, g, bad, e);
+	}
+	return r == -ERR_DATA ? err_after(e, r, ", in group %lu of shard '%.80s/%llu'",
+	    (unsigned long)g, shard_device(q->shard),
 	    (unsigned long long)q->shard->step) : r < 0 ? r : 1;
 }
 

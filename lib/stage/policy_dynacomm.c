@@ -155,8 +155,9 @@ policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
 	int r, changed;
 
 	(void)num_text(bandwidth, "bit/s", rate);
-	(void)snprintf(words, 256, "cuts: %s not known yet", !(bandwidth > 0) ?
-	    "bandwidth" : "times of the layers");
+	(void)snprintf(words, 256, "cuts: %s", c->heard != NULL ? "bandwidth not known yet" :
+	    "none are chosen: the shard has no times of its layers (annotation tIMe) before "
+	    "its values: see ace-policy(1)");
 	if (sc->n == 0 || (r = policy_dynacomm_learn(c, sc->n, e)) == 0)
 		return 0;
 	if (r < 0 || !(bandwidth > 0) || c->n != sc->n)

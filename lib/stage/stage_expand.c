@@ -241,6 +241,9 @@ stage_expand_group(struct stage_expand *x, int sent,
 	}
 	if (to.x == x->x)
 		x->kern->stat(to.x, n, &to.stat);
+	if (res != NULL && to.stat.nonfinite > v->stat.nonfinite)
+		return reader_place(x->sh.in, values_overflow(x->sh.schema, g,
+		    kern_first_nonfinite(to.x, n), e), e);
 	stage_expand_worth(x, g, n, &to.stat);
 	shard_sums_put(&x->sums, &to.stat);
 	return stage_values(x->s.next, g, to.x, n, &to.stat, cut, e);

@@ -25,9 +25,10 @@
 #define POLICY_DECO_STATE "deco"	/* the estimates for DeCo-SGD */
 
 /* The keys that are written, each with the decision that it belongs to.  If a decision is
- * made here, its keys are removed from an older policy. */
+ * made here, its keys are removed from an older policy, also those that continue with a
+ * point, such as KEYS_INTERVAL_OF and a device's name. */
 enum policy_when { ALWAYS, INTERVAL, DECO, CUTS };
-enum { RATIO, BUDGET, RATE, DELAY, BANDWIDTH, LATENCY, COMPUTE, KC, DIVERGENCE, STEPS,
+enum { RATIO, BUDGET, BANDWIDTH, DELAY, LATENCY, COMPUTE, KC, DIVERGENCE, STEPS,
 	FORCE, NUMBERS };
 static const struct policy_key {
 	const char *name;
@@ -36,16 +37,15 @@ static const struct policy_key {
 } policy_key[] = {
 	[RATIO] = { KEYS_RATIO, ALWAYS, 0 },
 	[BUDGET] = { KEYS_BUDGET, ALWAYS, 1 },
-	[RATE] = { KEYS_BANDWIDTH, ALWAYS, 1 },
+	[BANDWIDTH] = { KEYS_BANDWIDTH, ALWAYS, 1 },
 	[DELAY] = { KEYS_DELAY, DECO, 0 },
-	[BANDWIDTH] = { KEYS_BANDWIDTH, DECO, 0 },
 	[LATENCY] = { KEYS_LATENCY, DECO, 0 },
 	[COMPUTE] = { KEYS_COMPUTE, DECO, 0 },
 	[KC] = { KEYS_KC, DECO, 0 },
 	[DIVERGENCE] = { KEYS_DIVERGENCE, INTERVAL, 0 },
 	[STEPS] = { KEYS_INTERVAL, INTERVAL, 1 },
 	[FORCE] = { KEYS_FORCE, INTERVAL, 1 },
-	[NUMBERS] = { KEYS_CUTS, CUTS, 0 }, { KEYS_CUTS_SECONDS, CUTS, 0 }
+	[NUMBERS] = { KEYS_CUTS, CUTS, 0 }
 };
 
 struct stage_policy {
@@ -54,6 +54,7 @@ struct stage_policy {
 	struct stage_shard sh;		/* the current shard */
 	struct statedir state;
 	int waits;			/* 1: the shard's times may still come */
+	int untimed;			/* 1: a shard without times was reported */
 	int loaded;			/* 1: the memory was read from the state */
 	uint64_t asked;			/* interval that a diverging device asks for, or 0 */
 	float *x;			/* f32[cap]: scratch for one group */
@@ -75,11 +76,12 @@ static const struct opt policy_steps[] = {
 static int
 policy_set_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 {
+	const struct interval *q = &((struct stage_policy_opts *)arg)->interval;
 	const int n = opt_items(policy_steps, arg, val, "--interval", e);
 
-	return n < 0 ? n : n != 2 ? 0 :
+	return n < 0 ? n : n != 2 && q->min <= q->max ? 0 :
 	    err_set(e, ERR_USAGE, "--interval '%s': expected FIRST or "
-	    "FIRST,MIN,MAX", val);
+	    "FIRST,MIN,MAX, with MIN at most MAX", val);
 }
 
 static const struct opt policy_ratios[] = {
@@ -178,18 +180,6 @@ const struct opt stage_policy_rows[] = {
 	OPT_END
 };
 
-static int
-policy_check(const struct stage_policy_opts *o, struct err *e)
-{
-	if (o->interval.min > o->interval.max)
-		return err_set(e, ERR_USAGE, "--interval: MIN %.0f is above MAX %.0f",
-		    (double)o->interval.min, (double)o->interval.max);
-	if (o->stale.on && (o->factor.warmup > 0 || o->deadline >= 0))
-		return err_set(e, ERR_USAGE, "--deco excludes --deadline and a "
-		    "WARMUP of --ratio: leave them out");
-	return 0;
-}
-
 /* ---- how much to compress a shard, by equation (5) ---- */
 
 /* Decide the ratio and the budget, and update o.pace.  A deadline limits the budget to
@@ -207,9 +197,9 @@ policy_ratio(struct stage_policy *p, double rate)
 
 	p->key[RATIO] = ratio_paced(&o->pace, base, p->sh.shard->step);
 	p->key[BUDGET] = (double)ratio_budget(p->sh.schema->total, p->key[RATIO]);
-	if (rate >= 0)
-		p->key[RATE] = rate;
-	late = o->deadline >= 0 && rate >= 0 && most < p->key[BUDGET];
+	if (known >= 0)
+		p->key[BANDWIDTH] = known;
+	late = o->deadline >= 0 && known >= 0 && most < p->key[BUDGET];
 	if (late) {
 		p->key[BUDGET] = floor(most);
 		p->key[RATIO] = 4 * total / fmax(p->key[BUDGET], 1);
@@ -282,7 +272,7 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 /* ---- DeCo-SGD: the budget and the delay, from the times in the shards and the
  * measurements of ace-meter and ace-compress ---- */
 
-/* Read the measurements of this shard, and those of the last one from the state. */
+/* Read what m lacks: measurements of this shard, and those of the last one from the state. */
 static int
 policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
     struct err *e)
@@ -291,11 +281,9 @@ policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
 		{ LEARNED_LINK, LINK_RTT, &m->latency },
 		{ CONTRACTION_FILE, CONTRACTION_ALPHA, &m->alpha },
 		{ CONTRACTION_FILE, CONTRACTION_SHARE, &m->share } };
-	const struct policy_deco *s = &p->o.stale;
 	size_t i;
 	int r = 0;
 
-	m->compute = s->compute;
 	if (m->compute < 0)
 		r = keys_real(&p->sh.shard->kv, SHARD_KEY_COMPUTE, &m->compute,
 		    shard_device(p->sh.shard), e);
@@ -303,12 +291,9 @@ policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
 	if (m->compute < DECO_LEAST)
 		m->compute = -1;
 	for (i = 0; i < 3 && r >= 0 && p->o.dir != NULL; i++)
-		r = learned_number(&p->state, number[i].file, number[i].key,
-		    number[i].v, e);
-	if (s->latency >= 0)
-		m->latency = s->latency;
-	m->given |= (s->latency >= 0 ? REPLAN_LATENCY : 0) |
-	    (s->compute >= 0 ? REPLAN_COMPUTE : 0);
+		if (*number[i].v < 0)	/* not given */
+			r = learned_number(&p->state, number[i].file, number[i].key,
+			    number[i].v, e);
 	return r < 0 ? r : 0;
 }
 
@@ -317,8 +302,11 @@ policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
 static int
 policy_deco(struct stage_policy *p, double rate, struct err *e)
 {
-	struct replan_sample m = { rate, -1, -1, -1, -1,
-	    p->o.bandwidth >= 0 ? REPLAN_BANDWIDTH : 0 };
+	const struct policy_deco *s = &p->o.stale;
+	struct replan_sample m = { rate, s->latency, s->compute, -1, -1,
+	    (p->o.bandwidth >= 0 ? REPLAN_BANDWIDTH : 0) |
+	    (s->latency >= 0 ? REPLAN_LATENCY : 0) |
+	    (s->compute >= 0 ? REPLAN_COMPUTE : 0) };
 	struct replan *t = &p->o.stale.plan;
 	const double values = (double)p->sh.schema->total;
 	struct deco d = DECO_INIT;
@@ -360,16 +348,15 @@ static int
 policy_memory(struct stage_policy *p, struct learned *h, struct err *e)
 {
 	struct replan *t = &p->o.stale.plan;
-	const char *bad = NULL;
-	int r = 0;
+	const char *bad;
+	int r = learned_list(h, POLICY_RATE, &p->o.pace.rate, 1, e);
 
-	if (p->o.stale.on && (r = learned_list(h, POLICY_DECO_STATE, (double *)t,
-	    REPLAN_NUMBERS, e)) > 0 && replan_check(t) < 0)
-		bad = POLICY_DECO_STATE;
-	if (r >= 0 && bad == NULL && (r = learned_list(h, POLICY_RATE,
-	    &p->o.pace.rate, 1, e)) > 0 && !isfinite(p->o.pace.rate))
-		bad = POLICY_RATE;
-	return bad == NULL ? (r < 0 ? r : 0) : err_set(e, ERR_DATA,
+	if (r < 0 || (p->o.stale.on && (r = learned_list(h, POLICY_DECO_STATE, (double *)t,
+	    REPLAN_NUMBERS, e)) < 0))
+		return r;
+	bad = replan_check(t) < 0 ? POLICY_DECO_STATE :
+	    !isfinite(p->o.pace.rate) ? POLICY_RATE : NULL;
+	return bad == NULL ? 0 : err_set(e, ERR_DATA,
 	    "corrupt: key %s in '%s/%s' is out of range: remove that file", bad,
 	    p->o.dir, h->file);
 }
@@ -411,41 +398,24 @@ policy_save(struct stage_policy *p, struct err *e)
 	return r;
 }
 
-/* Get the last measured rate of the link; return 1, or 0 if it is unknown.  It is read
- * for every shard, since ace-meter may be measuring in the same pipe. */
-static int
-policy_rate(struct stage_policy *p, double *v, struct err *e)
-{
-	if (p->o.bandwidth >= 0) {
-		*v = p->o.bandwidth;
-		return 1;
-	}
-	if (p->o.dir == NULL)
-		return 0;
-	return learned_number(&p->state, LEARNED_LINK, LEARNED_BANDWIDTH, v, e);
-}
-
 /* Decide the cuts (DynaComm). The shard is expected to be as large, relative to its dense
  * size, as the last coded shard in the state, or else to have the decided ratio. */
 static int
 policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err *e)
 {
+	const int timed = p->o.cuts.heard != NULL;
 	char where[160], words[256];
-	double share = 1, v;
-	int r = keys_real(kv, KEYS_RATIO, &v, "the policy", e);
+	double share = 0;
+	int r = p->o.dir == NULL ? 0 : learned_number(&p->state, CONTRACTION_FILE,
+	    CONTRACTION_SHARE, &share, e);
 
-	if (r > 0)
-		share = 1 / fmax(v, 1);
-	if (r < 0 || (r = p->o.dir == NULL ? 0 : learned_number(&p->state,
-	    CONTRACTION_FILE, CONTRACTION_SHARE, &v, e)) < 0)
+	if (r < 0 || (r = policy_dynacomm_decide(&p->o.cuts, p->sh.schema, rate,
+	    share > 0 ? share : 1 / fmax(p->key[RATIO], 1), kv, words, e)) < 0)
 		return r;
-	if (r > 0 && v > 0)
-		share = v;
-	r = policy_dynacomm_decide(&p->o.cuts, p->sh.schema, rate, share, kv,
-	    words, e);
-	if (r >= 0)
-		SAY(p, "%s: %s", reader_where(p->sh.in, where), words);
-	return r < 0 ? r : 0;
+	cli_say(p->o.f->cli, timed || p->untimed, "%s: %s",
+	    reader_where(p->sh.in, where), words);
+	p->untimed |= !timed;
+	return 0;
 }
 
 /* Write the keys of kv as an annotation. */
@@ -491,13 +461,15 @@ policy_nothing(struct stage_policy *p)
 static int
 policy_decide(struct stage_policy *p, struct err *e)
 {
-	double rate = -1;
-	int r;
+	double rate = p->o.bandwidth;
+	int r = 0;
 
 	p->waits = 0;
 	policy_nothing(p);
-	if ((r = policy_rate(p, &rate, e)) < 0 ||
-	    (r = p->o.stale.on ? policy_deco(p, rate, e) : 0) < 0)
+	/* read the rate for every shard, since ace-meter may be measuring in the same pipe */
+	if (rate < 0 && p->o.dir != NULL)
+		r = learned_number(&p->state, LEARNED_LINK, LEARNED_BANDWIDTH, &rate, e);
+	if (r < 0 || (r = p->o.stale.on ? policy_deco(p, rate, e) : 0) < 0)
 		return r;
 	if (r == 0)
 		policy_ratio(p, rate);
@@ -578,26 +550,35 @@ policy_asked(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 	return 0;
 }
 
+/* Return 1 if the key is decided here. */
+static int
+policy_decides(const struct stage_policy *p, const char *key)
+{
+	const int on[] = { 1, p->o.interval.target > 0, p->o.stale.on,
+	    p->o.cuts.dt >= 0 };
+	const size_t n = strcspn(key, ".");
+	int i = 0;
+
+	while (i <= NUMBERS && !(on[policy_key[i].when] && strlen(policy_key[i].name) == n &&
+	    strncmp(key, policy_key[i].name, n) == 0))
+		i++;
+	return i <= NUMBERS;
+}
+
 /* Pass on an older policy without the keys that are decided here. */
 static int
 policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 {
-	const int on[] = { 1, p->o.interval.target > 0, p->o.stale.on,
-	    p->o.cuts.dt >= 0 };
 	struct text_kv kv = TEXT_KV_INIT;
 	size_t i;
 	int r = keys_read(&kv, n->p, n->n, e);
 
 	if (r < 0)
 		r = reader_place(p->sh.in, r, e);
-	if (r == 0 && on[INTERVAL])
+	if (r == 0 && p->o.interval.target > 0)
 		r = policy_asked(p, &kv, e);
-	for (i = 0; i < sizeof(policy_key) / sizeof(*policy_key) && r == 0; i++)
-		if (on[policy_key[i].when])
-			r = text_set(&kv, policy_key[i].name, NULL, e);
-	for (i = kv.n; i-- > 0 && on[INTERVAL] && r == 0; )	/* each device's interval */
-		if (strncmp(kv.p[i].key, KEYS_INTERVAL_OF,
-		    strlen(KEYS_INTERVAL_OF)) == 0)
+	for (i = kv.n; i-- > 0 && r == 0; )
+		if (policy_decides(p, kv.p[i].key))
 			r = text_set(&kv, kv.p[i].key, NULL, e);
 	if (r == 0 && kv.n > 0)
 		r = policy_put(p, &kv, e);
@@ -609,11 +590,10 @@ static int
 stage_policy_note(struct stage *st, const struct stage_note *n, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)st;
-	int r = 0;
+	int r;
 
-	if (p->o.cuts.dt >= 0 && n->type == FRAME_TIME)
-		r = policy_dynacomm_hear(&p->o.cuts, n->p, n->n, p->sh.schema->n, e);
-	if (r < 0)
+	if (p->o.cuts.dt >= 0 && n->type == FRAME_TIME &&
+	    (r = policy_dynacomm_hear(&p->o.cuts, n->p, n->n, p->sh.schema->n, e)) < 0)
 		return reader_place(p->sh.in, r, e);
 	if (n->type == FRAME_SIGN)
 		return 0;	/* drop the signature: it does not cover our annotation */
@@ -637,12 +617,12 @@ static int
 stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)s;
-	int r;
 
 	p->state = (struct statedir)STATE_INIT;
-	if ((r = policy_check(opts, e)) < 0)
-		return r;
 	p->o = *(struct stage_policy_opts *)opts;
+	if (p->o.stale.on && (p->o.factor.warmup > 0 || p->o.deadline >= 0))
+		return err_set(e, ERR_USAGE, "--deco excludes --deadline and a "
+		    "WARMUP of --ratio: leave them out");
 	p->o.f = f;
 	p->o.pace.warmup = p->o.factor.warmup;
 	if (p->o.interval.target > 0)

@@ -34,10 +34,9 @@ struct allot_work {
 static struct codec_plan
 allot_shared(const struct allot_work *w, size_t g, double step)
 {
-	struct codec_plan p = { w->a->shared, 0, 0 };
+	const struct codec_plan one = { w->a->shared, 0, 1 };
 
-	p.arg = (float)(step / sqrt(w->weight[g]));
-	return p;
+	return codec_turn(&one, step / sqrt(w->weight[g]));
 }
 
 /* Return the estimated bytes of group g coded by p, and set *dist to its weighted error.

@@ -33,7 +33,9 @@ fields() {
 	told key color=red
 	grep -qE '^annotation    [a-zA-Z]+, 1 frames, [0-9]+ bytes$' out
 	# the values are 90, 91, ... 196
-	told end '107 nonzero, 9 dropped, sum 15301, sum of squares 2290121, max_abs 196'
+	for end in dropped:9 sum:15301 'sum of squares:2290121' 'max abs:196' nonzero:107; do
+		told "${end%:*}" "${end#*:}"
+	done
 	sum=$(sed -n 's/^framed  *\([0-9]*\) bytes, .*/\1/p' out)
 	grep -qx "framed        $sum bytes, $(perl -e 'printf "%.4f", 8 * $ARGV[0] / 107' "$sum") bits/value" out
 	exits 0 ace-inspect --format json in

@@ -284,6 +284,19 @@ shares() {
 	says "400 bytes is too small for any group: an empty shard is sent, and the residual keeps all$"
 }
 
+@test "values and residuals near the largest f32 are coded, or refused by tensor and index" {
+	perl -e 'print pack("f<*", (3e38, -3e38) x 2048)' >w
+	for s in 0 1; do ace-import --name w -d edge1 -s $s -g 1024 -f raw w >$s; done
+	# no step is long enough for 700 bytes
+	notes 'groups of the plan that are not sent: 4, and without -S they are lost' ace-step -b 700 0
+	makes first ace-step -q -S st --bits 16 0
+	cp -r st was
+	for how in 'ace-step --bits 16' 'ace-compress -c f16'; do
+		refuses 5 "limit: in tensor 'w' the value at index [0-9]* and its residual" $how -S st 1
+		diff -r st was
+	done
+}
+
 @test "a step reads the residual once, writes it once, and syncs it once" {
 	[ -z "$ACE_SANITIZED" ] || skip "the sanitizer must be first"
 	mkshards -n 1M -g 65536 -N 2 >two

@@ -462,7 +462,7 @@ by_name() {
 	same a b
 	for k in 0 50; do
 		train -H 10 --steps 10 --warmup 0 --prox $k $small text |
-		    ace-inspect -v | sed -n 's/.*sum of squares \([^,]*\),.*/\1/p'
+		    ace-inspect -v | sed -n 's/^sum of squares *//p'
 	done >moved
 	awk '{ x[NR] = $1 } END { exit !(NR == 2 && x[2] > 0 && x[2] < 0.5 * x[1]) }' moved
 	refuses 2 "--prox needs --interval" train --prox 1 $small text
