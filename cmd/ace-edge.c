@@ -61,8 +61,8 @@ name_of_host(char name[PLACE_NAME + 1], struct err *e)
 	return 0;
 }
 
-/* Build the pipeline of a device: from the trainer through the filters and the
- * connection back to the trainer. */
+/* Build the pipeline of a device, which begins and ends at the trainer if there is a command
+ * for one, otherwise at standard input and output. */
 static void
 pipeline(struct edge *x, struct children *c)
 {

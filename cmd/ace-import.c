@@ -62,7 +62,7 @@ format_within(const char *path, struct err *e)
 	    "suffix: give -f FORMAT%s", path, magic_say(p, n, "", words));
 }
 
-/* Return the format: the option's, or by name or contents; safetensors for standard input. */
+/* Return the format by the option, the suffix or the contents; safetensors for "-". */
 static int
 format_of(const struct opts *o, const char *path, struct err *e)
 {

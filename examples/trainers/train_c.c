@@ -56,7 +56,7 @@ main(void)
 	if ((f = fopen(path, "rb")) != NULL &&
 	    (fread(&m, sizeof(m), 1, f) != 1 || fclose(f) != 0))
 		die(path);
-	/* safetensors files, one for each round, in both directions */
+	/* write and read one safetensors file per round */
 	snprintf(line, sizeof(line), "exec ace-import --many -k delta -d %s -s %llu",
 	    name, (unsigned long long)m.round);
 	if ((out = popen(line, "w")) == NULL ||
@@ -77,7 +77,7 @@ main(void)
 		if (fwrite(&n, 8, 1, out) != 1 || fwrite(head, n, 1, out) != 1 ||
 		    fwrite(sent, sizeof(sent), 1, out) != 1 || fflush(out) != 0)
 			die("cannot write to ace-import");
-		/* skip the head: the file has one array */
+		/* skip the head, which is known: the file has one array */
 		if (fread(&n, 8, 1, back) != 1)
 			return 1;
 		while (n-- > 0)

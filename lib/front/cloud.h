@@ -23,7 +23,7 @@ struct cloud {
 };
 #define CLOUD_INIT { NULL, NULL, NULL, NULL }
 
-/* cloud_at(c, text, e): parse "[[USER@]HOST:]DIR". */
+/* cloud_at(c, text, e): parse "[[USER@]HOST:]DIR"; -ERR_USAGE or -ERR_SYS.  Release c anyway. */
 int cloud_at(struct cloud *c, const char *text, struct err *e);
 void cloud_release(struct cloud *c);
 

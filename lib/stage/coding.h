@@ -100,8 +100,8 @@ int coding_run(struct coding *c, int (*settle)(void *arg,
 
 /* ---- groups that wait ---- */
 
-/* coding_next: *a is room for the n values of the next group.  Set it, if possible, to the
- * place where the values will wait; otherwise coding_put copies the values there.
+/* coding_next: *a points to room for the n values of the next group.  If possible, set it to
+ * the place where the values will wait; otherwise coding_put copies the values to that place.
  * coding_put: let group g wait, with a f32[n] to code.  absent: the input does not have the
  * group.  seen: the statistics of a, or NULL.
  * coding_get: set acc of slot w to the values of the i-th waiting group, copied

@@ -67,7 +67,7 @@ enum stage_values { STAGE_CHANGES, STAGE_READS, STAGE_IGNORES };
  * stage's function is called instead. */
 struct stage_kind {
 	size_t size;		/* bytes of its struct, which begins with a stage */
-	enum stage_values values;	/* of a new stage; `make' may change them */
+	enum stage_values values;	/* of a new stage; its `make' may change them */
 	/* make: initialise a zeroed stage.  Its options o and the program's f must
 	 * outlive it.  `free' is called even if make fails. */
 	int (*make)(struct stage *s, void *o, const struct filter *f, struct err *e);

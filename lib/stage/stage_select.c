@@ -24,7 +24,7 @@ enum {
 	STAGE_SELECT_SPARE = 1024
 };
 
-/* Parse codecs separated by commas.  "ecq" or "tcq" without a step: with any step. */
+/* Parse codecs separated by commas; "ecq" or "tcq" without a step may take any step. */
 static int
 stage_select_levels(void *arg, const struct opt *row, const char *list, struct err *e)
 {

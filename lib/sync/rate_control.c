@@ -294,8 +294,8 @@ rate_control_swap(struct rate_control_group *g)
 	g->other = c;
 }
 
-/* Return how many more bytes a group's other code takes than its chosen code.  Return 0 if
- * there is no other code or its t is too far from r->all. */
+/* Return how many more bytes a group's other code takes than its chosen code.  Return 0 if there
+ * is no other code or, before all groups are coded again, if its t is too far from r->all. */
 static double
 rate_control_gain(const struct rate_control *r, const struct rate_control_group *g)
 {

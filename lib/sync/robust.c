@@ -172,8 +172,8 @@ robust_limits(const struct robust_rule *q, struct robust_step *t)
 		o[i].scale = 1;
 		o[i].fate = o[i].nonfinite ? ROBUST_NONFINITE : ROBUST_COUNTS;
 	}
-	/* the norms of bad devices are included: each moves the median by one place only.  Take
-	 * the smaller of the middle two, since a step that is too short does less harm */
+	/* the finite norms of bad devices are included: each moves the median by at most one place.
+	 * Take the smaller of the middle two, since a step that is too short does less harm */
 	t->median = robust_middle(t, 0);
 	for (i = 0; i < k; i++) {
 		double norm = sqrt(o[i].norm2);

@@ -12,7 +12,7 @@
  *                 smallest (Yin et al., ICML 2018, definition 2), 2F < K
  *   median        per element (ibid., definition 1); for even K the mean of
  *                 the two middle values
- *   center        with c the aggregate of the previous step, c + the mean of
+ *   center        with c the average of the previous step, c + the mean of
  *                 (g - c) min(1, tau / ||g - c||): centered clipping
  *                 (Karimireddy, He and Jaggi, ICML 2021, algorithm 2, one
  *                 iteration a step); then the same clipping by the device's

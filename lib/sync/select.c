@@ -517,7 +517,7 @@ select_share(const float *score, const struct stat_group *stat,
 		chosen[i] = 0;
 	}
 	qsort(v, n, sizeof(*v), select_rank_cmp);
-	for (i = 0; i < n; i++)		/* same order as in the next loop: exact for p = 1 */
+	for (i = 0; i < n; i++)		/* in the next loop's order: equal to its sum of all */
 		total += size != NULL ? size[v[i].group] : (double)v[i].score;
 	/* p = 1 also chooses groups whose scores are too small to change the sum */
 	for (i = 0; i < n && (sum < p * total ||

@@ -95,7 +95,7 @@ struct brute {
 	int wrong;
 };
 
-/* Return whether a, k cuts, has a longer segment than b where they first differ. */
+/* Return whether a has a longer segment than b where their k cuts first differ. */
 static int
 longer(const size_t *a, const size_t *b, size_t k)
 {

@@ -189,8 +189,8 @@ table(const struct select_level *l, size_t n, size_t m, size_t budget)
 
 #define NEAR 5e-4	/* relative distance to the best at which the search may end */
 
-/* Problems that the search cannot finish: the answer must be near the best. Distortions are
- * nearly a function of the rates, which is the hardest case. */
+/* Solve problems that the search cannot finish: the answer must be near the best. Distortions
+ * are nearly a function of the rates, which is the hardest case. */
 TEST(larger_problems)
 {
 	enum { N = 90, M = 4, TRIALS = 150 };
@@ -228,7 +228,7 @@ TEST(larger_problems)
 
 static const struct stat_group quiet[SMALL_N];	/* all 0: no statistics */
 
-/* Equation (2) by its definition: no smaller set reaches the share. */
+/* Test the definition of equation (2): no smaller set reaches the share. */
 TEST(small_shares)
 {
 	float s[SMALL_N];
