@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "device/residual.h"
 #include "kern/kern.h"
 #include "pipe/pick.h"
 #include "pipe/program.h"
@@ -84,13 +85,17 @@ is_many(char **path, size_t n)
 	return many;
 }
 
-/* Report the error of a file and remember the worst one. */
+/* Report the error of a file and remember the worst one.  For a residual, say what to do. */
 static void
 say(const struct opts *o, struct err *own, int r, const char *name, int *worst)
 {
+	const char *slash = name != NULL ? strrchr(name, '/') : NULL;
+
 	if (r >= 0)
 		return;
 	*worst = r < *worst ? r : *worst;
+	if (r == -ERR_DATA && slash != NULL && strcmp(slash + 1, RESIDUAL_FILE) == 0)
+		(void)err_after(own, r, " (ace-ack --restart begins with an empty residual)");
 	(void)err_file(own, r, name);
 	if (own->code != ERR_OK && !own->quiet)
 		(void)fprintf(stderr, "%s: %s\n", o->f->cli->prog, ERR_MSG(own));

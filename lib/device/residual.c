@@ -8,7 +8,6 @@
 #include "kern/kern.h"
 #include "pipe/filter.h"
 
-#define RESIDUAL_FILE "residual"
 #define RESIDUAL_SPARE "spare"
 
 /* ---- looking ---- */

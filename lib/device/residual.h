@@ -21,6 +21,8 @@
 
 struct err;
 
+#define RESIDUAL_FILE "residual"	/* its name in the state directory */
+
 /* ---- looking ---- */
 
 struct residual {

@@ -53,8 +53,8 @@ struct safetensors_spans {
 static int
 safetensors_bad(const struct safetensors_text *t, const char *why, struct err *e)
 {
-	return err_data(e, t->base + t->at, "corrupt: %s '%s': %s",
-	    t->o != NULL ? "header of" : "index", t->s->name, why);
+	return err_file(e, err_data(e, t->base + t->at, "corrupt: %s: %s",
+	    t->o != NULL ? "header" : "index", why), t->s->name);
 }
 
 /* If less than half of the window is left, read more of the header. */

@@ -52,9 +52,7 @@ struct aggregate {
 				 * mean and differs between contributions */
 	int said;		/* 1: such a tensor was reported before, in any step */
 	struct buf body;	/* coded form of a group that is mostly zeros */
-	/* for a spool: */
-	uint64_t step;		/* the current step */
-	size_t blame;		/* index + 1 of the shard that caused a failure; 0: none */
+	uint64_t step;		/* for a spool: the current step */
 };
 
 /* ---- the head of the aggregate ---- */
@@ -484,35 +482,27 @@ aggregate_next(struct aggregate *x, struct err *e)
 
 /* ---- a spool ---- */
 
-/* Aggregate the shards of one step, each in a file of its own. */
-static int
-aggregate_paths(struct aggregate *x, char **paths, size_t n, struct err *e)
+static void
+aggregate_shut(struct aggregate *x)
 {
-	int r = gather_many(&x->g, x->step, paths, n, &x->o->f->in, e);
-
-	if (r == 0 && (r = aggregate_next(x, e)) > 0)
-		r = 0;
-	if (x->g != NULL)
-		x->blame = x->g->blame;
 	gather_free(x->g);
 	x->g = NULL;
-	return r;
 }
 
-/* Call aggregate_paths with a temporary file as output, so that a failure leaves no
- * partial shard in the real output. */
+/* Aggregate the shards of one step, each in a file of its own.  The output is a temporary
+ * file first, so that a failure leaves no partial shard in the real output. */
 static int
 aggregate_try(struct aggregate *x, char **paths, size_t n, struct err *e)
 {
 	struct writer *out = x->out;
 	int fd, r;
 
-	x->blame = 0;
+	aggregate_shut(x);
 	x->out = NULL;
 	if ((r = temp_open(&fd, e)) == 0) {
 		if ((r = writer_fd(&x->out, fd, x->o->f->tool, e)) == 0 &&
-		    (r = aggregate_paths(x, paths, n, e)) == 0 &&
-		    (r = writer_finish(x->out, e)) == 0)
+		    (r = gather_many(&x->g, x->step, paths, n, &x->o->f->in, e)) == 0 &&
+		    (r = aggregate_next(x, e)) > 0 && (r = writer_finish(x->out, e)) == 0)
 			r = filter_copy_fd(fd, &x->o->f->in, out, e);
 		(void)close(fd);
 	}
@@ -529,19 +519,20 @@ aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 	enum receipt_verdict verdict;
 	struct err bad = ERR_INIT;
 	const struct array_names *paths;
-	size_t n, at, count;
+	size_t n, at, count, blame;
 	int r = closing_next(steps, &x->step, &paths, e);
 
 	while (r == 0 && (n = paths->n) != 0 &&
 	    (r = aggregate_try(x, paths->p, n, &bad)) != 0) {
 		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.center.bad)
 			return err_move(e, &bad);
-		at = x->blame != 0 ? x->blame - 1 : 0;
-		count = x->blame != 0 ? 1 : n;
-		verdict = x->blame == 0 && r == -ERR_REFUSED && !x->c.step.none ?
+		blame = x->g->blame;
+		at = blame != 0 ? blame - 1 : 0;
+		count = blame != 0 ? 1 : n;
+		verdict = blame == 0 && r == -ERR_REFUSED && !x->c.step.none ?
 		    RECEIPT_DUPLICATE : RECEIPT_INVALID;
 		/* the reader found damage, which happened after the shard was accepted */
-		if (x->blame != 0 && bad.has_byte) {
+		if (blame != 0 && bad.has_byte) {
 			verdict = RECEIPT_LATE;
 			(void)err_file(&bad, r, paths->p[at]);
 		}
@@ -552,6 +543,7 @@ aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 		r = closing_exclude(steps, at, count, verdict, ERR_MSG(&bad), e);
 		err_clear(&bad);
 	}
+	aggregate_shut(x);
 	if (r == 0 && paths->n == 0)
 		cli_say(x->o->f->cli, 0, "step %llu has no average: each of its shards is "
 		    "excluded or waits for the next average", (unsigned long long)x->step);
@@ -613,7 +605,7 @@ aggregate_run(const struct aggregate_opts *o, char **paths,
 		    aggregate_files(&x, paths, n, e);
 		r = filter_end(x.out, r, e);
 	}
-	gather_free(x.g);
+	aggregate_shut(&x);
 	writer_free(x.out);
 	aggregate_release(&x);
 	return r;

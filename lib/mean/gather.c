@@ -306,7 +306,7 @@ gather_drop(struct gather *g, struct err *e)
 	g->end = 0;
 	schema_release(&g->schema);
 	g->schema = (struct schema)SCHEMA_INIT;
-	return g->fd >= 0 && ftruncate(g->fd, 0) < 0 ? err_sys(e, TEMP_UNNAMED) : 0;
+	return g->fd >= 0 && ftruncate(g->fd, 0) < 0 ? err_sys(e, "cannot empty the " TEMP_UNNAMED) : 0;
 }
 
 void
@@ -489,25 +489,37 @@ gather_order(const void *a, const void *b)
 	return k != 0 ? k : x->step > y->step ? -1 : x->step < y->step;
 }
 
+/* Return the name of the input of a shard, for messages. */
+static const char *
+gather_name(const struct gather *g, const struct gather_shard *s)
+{
+	const char *path = g->input[s->input].path;
+
+	return path != NULL ? path : "<stdin>";
+}
+
 /* Check that a shard and the one before it have the same run and differ in device or step.
  * Except in a spool, check that they have the same step. */
 static int
 gather_agree(const struct gather *g, const struct gather_shard *one, struct err *e)
 {
 	const struct shard *s = &one[-1].head, *t = &one->head;
+	const char *from = gather_name(g, &one[-1]), *to = gather_name(g, one);
 	const unsigned long long step = s->step;
 
 	if (memcmp(s->run, t->run, SHARD_ID) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shards are of different "
-		    "runs: '%s' of '%s' and '%s' of '%s'", shard_run(s),
-		    shard_device(s), shard_run(t), shard_device(t));
+		    "runs: '%s' of '%s' and '%s' of '%s', in '%.80s' and '%.80s': give "
+		    "shards of one run", shard_run(s), shard_device(s), shard_run(t),
+		    shard_device(t), from, to);
 	if (!g->once && s->step != t->step)
 		return err_set(e, ERR_DATA, "mismatch: the shards are of different "
-		    "steps: %llu of '%s' and %llu of '%s'", step, shard_device(s),
-		    (unsigned long long)t->step, shard_device(t));
+		    "steps: %llu of '%s' and %llu of '%s', in '%.80s' and '%.80s': give "
+		    "shards of one step", step, shard_device(s),
+		    (unsigned long long)t->step, shard_device(t), from, to);
 	if (s->step == t->step && memcmp(s->device, t->device, SHARD_ID) == 0)
 		return err_set(e, ERR_REFUSED, "found two shards of '%s' for step %llu, "
-		    "expected one", shard_device(s), step);
+		    "in '%.80s' and '%.80s': leave out one", shard_device(s), step, from, to);
 	return 0;
 }
 
@@ -611,7 +623,7 @@ gather_one(const struct gather *g, struct gather_shard *s, uint32_t group, int l
 		return k;
 	if (hash_64(p->body.p, rec->len) != rec->hash)
 		return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was read: "
-		    "try again when nothing writes it", in->path);
+		    "try again when nothing writes it", gather_name(g, s));
 	own = (struct record){ rec->group, rec->codec, rec->param, p->body.p, rec->len };
 	schema_span(&g->schema, group, &span);
 	values_ctx(&g->schema, &s->head, group, &ctx);
@@ -701,84 +713,55 @@ gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e)
 
 /* ---- names ---- */
 
-/* A name, and the contribution that lists it. */
+/* A name, and the contribution that lists it.  own: 1: it is the name of the contribution's
+ * device. */
 struct gather_name {
 	const char *name;
 	size_t i;
+	int own;
 };
 
+/* Sort by name, and put the device of that name first. */
 static int
 gather_by_name(const void *a, const void *b)
 {
 	const struct gather_name *x = a, *y = b;
 	const int k = strcmp(x->name, y->name);
 
-	return k != 0 ? k : x->i < y->i ? -1 : x->i > y->i;
-}
-
-/* Names that a contribution shares with others. */
-struct gather_shared {
-	size_t all;		/* number of shared names */
-	size_t others;		/* number of names that are another contribution's device */
-	const char *name;	/* the first shared name */
-};
-
-/* Set s for each contribution, from the sorted names p[n]. */
-static void
-gather_share(const struct gather *g, const struct gather_name *p, size_t n,
-    struct gather_shared *s)
-{
-	size_t from, to, k, i, owner;
-
-	for (from = 0; from < n; from = to) {
-		owner = g->n;
-		for (to = from; to < n && strcmp(p[to].name, p[from].name) == 0; to++)
-			if (strcmp(shard_device(&g->in[p[to].i].s->head), p[to].name) == 0)
-				owner = p[to].i;
-		for (k = from; k < to && to - from > 1; k++) {
-			i = p[k].i;
-			if (s[i].all++ == 0)
-				s[i].name = p[k].name;
-			s[i].others += owner != g->n && owner != i;
-		}
-	}
-}
-
-/* Return 1 if contribution a is to blame rather than b, an earlier one.  Blame the one that
- * lists the device of another shard in this step; otherwise the one that shares more names,
- * since any device could list all others; otherwise the one that lists fewer names; otherwise
- * the later one. */
-static int
-gather_worse(const struct gather *g, const struct gather_shared *s, size_t a, size_t b)
-{
-	if ((s[a].others != 0) != (s[b].others != 0))
-		return s[a].others != 0;
-	if (s[a].all != s[b].all)
-		return s[a].all > s[b].all;
-	return s[a].all != 0 && g->in[a].s->members.n <= g->in[b].s->members.n;
+	return k != 0 ? k : x->own != y->own ? y->own - x->own :
+	    x->i < y->i ? -1 : x->i > y->i;
 }
 
 /* Set the error for a name that is in two contributions and would count twice.  p[n] are
- * the sorted names. */
+ * the sorted names.  Blame the contribution that lists the device of another shard in this
+ * step; otherwise the one that shares more names, since any device could list all others;
+ * otherwise the one that lists fewer names; otherwise the later one. */
 static int
 gather_twice_in(struct gather *g, const struct gather_name *p, size_t n, struct err *e)
 {
-	struct gather_shared *s = alloc_get(g->n, sizeof(*s), e);
-	size_t i, worst = 0;
+	const uint64_t foreign = (uint64_t)1 << 63;	/* it lists another's device */
+	uint64_t *shared = alloc_get(g->n, sizeof(*shared), e);
+	size_t from, to, i, worst = 0;
 	int k;
 
-	if (s == NULL)
+	if (shared == NULL)
 		return -ERR_SYS;
-	gather_share(g, p, n, s);
+	for (from = 0; from < n; from = to) {
+		for (to = from + 1; to < n && strcmp(p[to].name, p[from].name) == 0; to++)
+			shared[p[to].i] = (shared[p[to].i] + 1) | (p[from].own ? foreign : 0);
+		shared[p[from].i] += to - from > 1;
+	}
 	for (i = 1; i < g->n; i++)
-		if (gather_worse(g, s, i, worst))
+		if (shared[i] > shared[worst] || (shared[i] == shared[worst] &&
+		    shared[i] != 0 && g->in[i].s->members.n <= g->in[worst].s->members.n))
 			worst = i;
-	while (p->i == worst || strcmp(p->name, s[worst].name) != 0)
+	while (strcmp(p[0].name, p[1].name) != 0 || (p[0].i != worst && p[1].i != worst))
 		p++;
+	i = p[0].i == worst ? p[1].i : p[0].i;
 	k = gather_blame(g, worst, err_set(e, ERR_REFUSED, "'%.80s' would count "
 	    "twice, in the shards of '%.80s' and of '%.80s'", p->name,
-	    shard_device(&g->in[p->i].s->head), shard_device(&g->in[worst].s->head)));
-	alloc_free(s);
+	    shard_device(&g->in[i].s->head), shard_device(&g->in[worst].s->head)));
+	alloc_free(shared);
 	return k;
 }
 
@@ -787,18 +770,20 @@ gather_members(struct gather *g, struct array_names *l, struct err *e)
 {
 	struct gather_name *p = NULL;
 	const struct gather_in *in;
+	const char *device, *name;
 	size_t i, k, n = 0, cap = 0;
 	int r = 0;
 
 	for (i = 0; i < g->n && r == 0; i++) {
 		in = &g->in[i];
+		device = shard_device(&in->s->head);
 		k = 0;
 		do {
 			if (in->left ||
 			    (r = alloc_grow(&p, &cap, n + 1, sizeof(*p), e)) < 0)
 				break;
-			p[n++] = (struct gather_name){ in->s->members.n != 0 ?
-			    in->s->members.p[k] : shard_device(&in->s->head), i };
+			name = in->s->members.n != 0 ? in->s->members.p[k] : device;
+			p[n++] = (struct gather_name){ name, i, strcmp(name, device) == 0 };
 		} while (++k < in->s->members.n);
 	}
 	if (r == 0 && n > 1)

@@ -328,7 +328,6 @@ find_files(struct model *m, struct index *x, struct err *e)
 		if (model_stat(AT(index), 0, &st) == 0) {
 			file_looks(&m->index, &st);
 			r = safetensors_index(index, index_add, x, e);
-			r = r < 0 ? err_file(e, r, index) : 0;
 		} else
 			r = file_add(m, 0, MODEL_SINGLE, alloc_path(m->path,
 			    MODEL_SINGLE, e), e);

@@ -180,7 +180,7 @@ ones() {
 	says "^ace-aggregate: mismatch: the shards are of different runs: '(test|other)' of '[ab]' and '(test|other)' of '[ab]'"
 	mkshards -d b -s 1 >b
 	exits 3 ace-aggregate a b
-	says "^ace-aggregate: mismatch: the shards are of different steps: [01] of '[ab]' and [01] of '[ab]'"
+	says "^ace-aggregate: mismatch: the shards are of different steps: [01] of '[ab]' and [01] of '[ab]', in '[ab]' and '[ab]': give shards of one step"
 	mkshards -d b -t embed:24,8 -t layer.bias:16 -t layer.weight:8,16 >b
 	exits 3 ace-aggregate a b
 	says "^ace-aggregate: mismatch: '[ab]' and '[ab]' have different tensors: tensor 1 is 'layer"
