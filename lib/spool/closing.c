@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -252,7 +251,7 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 {
 	struct receipt_list *l = &r->list;
 	struct closed d;
-	int fd, k = spool_lock(&r->in, LOCK_EX, &fd, e);
+	int fd, k = spool_lock(&r->in, &fd, e);
 
 	if (k < 0)
 		return k;
@@ -436,7 +435,7 @@ closing_exclude(struct closing *r, size_t i, size_t count,
 
 	closing_refuse(r, i, count, verdict, why);
 	closing_short(r);
-	if ((k = spool_lock(&r->in, LOCK_EX, &fd, e)) < 0)
+	if ((k = spool_lock(&r->in, &fd, e)) < 0)
 		return k;
 	/* if another process has closed a later step, its manifest stays */
 	if ((k = manifest_closed(&r->in, &d, e)) == 0 && !d.made && d.closed == r->step)

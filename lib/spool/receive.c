@@ -1,7 +1,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -458,7 +457,7 @@ receive_publish_shard(const struct spool *s, struct reader *in, struct err *e)
 	spool_path(s, &sh->step, SPOOL_AVERAGE, path);
 	if ((r = writer_file(&w, path, "ace-recv", e)) == 0 &&
 	    (r = filter_copy(in, w, e)) == 0 &&
-	    (r = spool_lock(s, LOCK_EX, &fd, e)) == 0 &&
+	    (r = spool_lock(s, &fd, e)) == 0 &&
 	    (r = receive_published(sh, path, reader_end_of_shard(in)->digest,
 	    e)) == 0)
 		r = writer_end(w, s->sync, e);

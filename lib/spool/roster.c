@@ -1,5 +1,4 @@
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -156,7 +155,7 @@ roster_change(const struct spool *s, const char *device, int joins, struct err *
 		    "expected 1 to %d bytes, no outer blank, no control character", device,
 		    SHARD_NAME);
 	if ((k = spool_begin(s, NULL, e)) < 0 ||
-	    (k = spool_lock(s, LOCK_EX, &fd, e)) < 0)
+	    (k = spool_lock(s, &fd, e)) < 0)
 		return k;
 	if ((k = roster_read(&t, s, e)) == 0)
 		k = roster_seen(&t, s, e);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -278,12 +279,15 @@ spool_durable(const struct spool *s, const uint64_t *step, struct err *e)
 	char path[SPOOL_PATH];
 	int r;
 
-	if (s->sync != IO_SYNC_FULL)
+	if (s->sync != IO_SYNC_FULL ||
+	    (r = io_sync_path(spool_path(s, step, ".", path), e)) == 0)
 		return 0;
-	/* a step that is over may have no directory any more */
-	if ((r = spool_has(s, step, "", e)) <= 0)
-		return r;
-	return io_sync_path(spool_path(s, step, ".", path), e);
+	/* the directory of a step that is over may be removed at any time */
+	if (spool_has(s, step, "", NULL) == 0) {
+		err_clear(e);
+		r = 0;
+	}
+	return r;
 }
 
 int
@@ -307,11 +311,11 @@ spool_temp(const struct spool *s, const struct shard *sh, const char *end,
 }
 
 int
-spool_lock(const struct spool *s, int how, int *fd, struct err *e)
+spool_lock(const struct spool *s, int *fd, struct err *e)
 {
 	char path[SPOOL_PATH];
 
-	return fd_lock(spool_path(s, NULL, ".lock", path), how, fd, e);
+	return fd_lock(spool_path(s, NULL, ".lock", path), LOCK_EX, fd, e);
 }
 
 uint64_t

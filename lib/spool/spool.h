@@ -2,8 +2,8 @@
  * The directory of a spool: the shards of one run by step, one file for each, and what
  * was decided about them.
  *
- *   DIR/.lock                    shared to add a shard; exclusive to close a step, and
- *                                for verdicts that change later ones
+ *   DIR/.lock                    locked (flock) while a verdict is found, a step is closed,
+ *                                an average is stored or the list of devices changes
  *   DIR/schema.aceg              the run's name and model: those of the first shard
  *                                accepted
  *   DIR/closed                   the manifest of the newest closed step, see
@@ -139,9 +139,8 @@ int spool_temp(const struct spool *s, const struct shard *sh, const char *end,
 /* spool_clock(): return the time in Unix nanoseconds, or SOURCE_DATE_EPOCH if it is set,
  * so that output is reproducible. */
 uint64_t spool_clock(void);
-/* spool_lock(s, how, fd, e): take the spool's lock as LOCK_SH or LOCK_EX; close(*fd)
- * releases it. */
-int spool_lock(const struct spool *s, int how, int *fd, struct err *e);
+/* spool_lock(s, fd, e): take the spool's lock; close(*fd) releases it. */
+int spool_lock(const struct spool *s, int *fd, struct err *e);
 
 /* ---- small files ---- */
 

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/at.h"
@@ -20,12 +19,6 @@
  * room.  Then no other shard with this name is accepted. */
 enum { VERDICT_TRIES = 16 };
 
-enum verdict_says {
-	VERDICT_NO,		/* not accepted: the receipt says why */
-	VERDICT_YES,
-	VERDICT_ALONE		/* retry with the exclusive lock */
-};
-
 struct verdict {
 	const struct spool *s;
 	const struct shard *sh;
@@ -36,16 +29,13 @@ struct verdict {
 	struct receipt *r;
 	struct closed d;
 	int model;		/* 1: the shard is known to be of the run's model */
-	int alone;		/* 1: the run's lock is exclusive */
 };
 
-/* Give the temporary file its final name.  Return 1, or 0 if a file has that name. */
+/* Give the temporary file its final name. */
 static int
 verdict_link(const struct verdict *x, struct err *e)
 {
 	if (linkat(AT(x->temp), AT(x->path), 0) == 0)
-		return 1;
-	if (errno == EEXIST)
 		return 0;
 	if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS)
 		return err_set(e, ERR_SYS, "cannot make a hard link '%s': %s: "
@@ -96,20 +86,9 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 	return k;
 }
 
-/* Remove the file of an accepted shard that was damaged in the spool, so that this shard
- * can take its place. Return 0 or VERDICT_ALONE. */
-static int
-verdict_damaged(const struct verdict *x, struct err *e)
-{
-	err_clear(e);
-	if (!x->alone)
-		return VERDICT_ALONE;
-	return unlinkat(AT(x->path), 0) < 0 && errno != ENOENT ?
-	    err_sys(e, "'%s'", x->path) : 0;
-}
-
-/* Look for an earlier verdict on this name. Return VERDICT_YES with the verdict in r; 0:
- * no earlier verdict; or VERDICT_ALONE. */
+/* Look for an earlier verdict on this name.  Return 1 with the verdict in r, or 0 if there is
+ * none.  Remove the file of an accepted shard that was damaged in the spool, so that this
+ * shard can take its place. */
 static int
 verdict_known(const struct verdict *x, struct err *e)
 {
@@ -118,8 +97,11 @@ verdict_known(const struct verdict *x, struct err *e)
 
 	if (k != 0)
 		return k;
-	if ((k = spool_shard(x->path, &had, NULL, e)) == -ERR_DATA)
-		return verdict_damaged(x, e);
+	if ((k = spool_shard(x->path, &had, NULL, e)) == -ERR_DATA) {
+		err_clear(e);
+		return unlinkat(AT(x->path), 0) < 0 && errno != ENOENT ?
+		    err_sys(e, "'%s'", x->path) : 0;
+	}
 	if (k <= 0)
 		return k;
 	x->r->verdict = memcmp(had.digest, x->r->digest, SHARD_DIGEST) == 0 ?
@@ -182,8 +164,7 @@ verdict_closed(const struct verdict *x, struct err *e)
 	receipt_list_release(&l);
 	if (r->verdict == RECEIPT_LATE && (k = verdict_before(x, 1, e)) == 0)
 		k = verdict_stranger(x, e);
-	/* the process that closed the step may have died before the name was durable */
-	return k < 0 ? k : spool_durable(x->s, NULL, e);
+	return k < 0 ? k : 0;
 }
 
 static int
@@ -234,39 +215,35 @@ verdict_run(const struct spool *s, const struct shard *sh, const struct schema *
 	    differs ? VERDICT_OTHER : VERDICT_SAME;
 }
 
-/* Compare the shard's model with the run's, which is that of the first shard.  Return an
- * enum verdict_says; VERDICT_ALONE: the run has no model yet; this shard will set it. */
-static int
-verdict_model(const struct verdict *x, struct err *e)
-{
-	char path[SPOOL_PATH], why[256];
-	int k = verdict_run(x->s, x->sh, x->sc, why, e);
-
-	if (k == VERDICT_NEW && !x->alone)
-		return VERDICT_ALONE;
-	if (k == VERDICT_NEW)
-		k = verdict_schema_new(spool_path(x->s, NULL, SPOOL_SCHEMA, path), x->sc,
-		    x->sh, e);
-	if (k != VERDICT_OTHER)
-		return k < 0 ? k : VERDICT_YES;
-	limits_refuse(x->r, "mismatch: run '%.32s' is of another model: %.80s",
-	    spool_run_of(x->sh), why);
-	return VERDICT_NO;
-}
-
 int
 verdict_head(const struct spool *s, const struct shard *sh,
     const struct schema *sc, struct receipt *r, struct err *e)
 {
-	const struct verdict x = { .s = s, .sh = sh, .sc = sc, .r = r };
-	int k = verdict_model(&x, e);
+	char why[256];
+	int k = verdict_run(s, sh, sc, why, e);
 
-	return k < 0 ? k : k == VERDICT_YES;
+	if (k == VERDICT_OTHER)
+		limits_refuse(r, "mismatch: run '%.32s' is of another model: %.80s",
+		    spool_run_of(sh), why);
+	return k < 0 ? k : k == VERDICT_SAME;
 }
 
-/* Refuse a shard of an older incarnation of the device (a restored backup).  Return an
- * enum verdict_says; VERDICT_ALONE: the incarnation is newer than the known one and must
- * be stored. */
+/* If the run has no model yet, make the shard's model that of the run; if another shard has
+ * set another model since verdict_head, refuse the shard. */
+static int
+verdict_model(const struct verdict *x, struct err *e)
+{
+	char path[SPOOL_PATH];
+	int k = x->model ? 1 : verdict_head(x->s, x->sh, x->sc, x->r, e);
+
+	if (k == 0 && x->r->verdict == RECEIPT_ACCEPTED)
+		k = verdict_schema_new(spool_path(x->s, NULL, SPOOL_SCHEMA, path), x->sc,
+		    x->sh, e);
+	return k < 0 ? k : 0;
+}
+
+/* Set the verdict `fenced' for a shard of an older incarnation of the device (a restored
+ * backup); store a newer incarnation. */
 static int
 verdict_fence(const struct verdict *x, struct err *e)
 {
@@ -283,72 +260,54 @@ verdict_fence(const struct verdict *x, struct err *e)
 		(void)snprintf(x->r->reason, sizeof(x->r->reason), "incarnation "
 		    "%lu is older than %llu, the newest", (unsigned long)sh->incarnation,
 		    (unsigned long long)newest);
-		return VERDICT_NO;
+		return 0;
 	}
-	if (sh->incarnation == newest)
-		return VERDICT_YES;
-	if (!x->alone)
-		return VERDICT_ALONE;
-	k = spool_set_number(path, sh->incarnation, x->s->sync, e);
-	return k < 0 ? k : VERDICT_YES;
+	return sh->incarnation == newest ? 0 :
+	    spool_set_number(path, sh->incarnation, x->s->sync, e);
 }
 
-/* Decide on the shard.  Return 0 with the verdict on disk, unless it is `fenced'; or
- * VERDICT_ALONE to retry with the exclusive lock, since this decision changes later ones. */
+/* Decide on a shard of an open step. */
 static int
-verdict_one(struct verdict *x, struct err *e)
+verdict_open(struct verdict *x, struct err *e)
 {
+	const uint64_t *const last = x->d.has_last ? &x->d.last : NULL;
 	int k;
 
-	if ((k = manifest_closed(x->s, &x->d, e)) < 0)
-		return k;
-	if (x->d.any && x->sh->step <= x->d.closed)
-		return verdict_closed(x, e);
 	/* if the first shards of two runs come at the same time, the spool belongs to
 	 * the run that gets the lock first */
-	if (x->r->verdict == RECEIPT_ACCEPTED && !x->model &&
-	    ((k = verdict_model(x, e)) < 0 || k == VERDICT_ALONE))
+	if (x->r->verdict == RECEIPT_ACCEPTED && (k = verdict_model(x, e)) < 0)
 		return k;
-	if ((k = verdict_known(x, e)) == 0) {
-		if (x->r->verdict != RECEIPT_ACCEPTED)
-			return x->alone ? verdict_refuse(x, e) : VERDICT_ALONE;
-		if ((k = verdict_fence(x, e)) < 0 || k == VERDICT_ALONE)
-			return k;
-		if (k == VERDICT_NO)
-			return 0;	/* fenced: this verdict is not stored */
-		/* only the accepted shard with this name keeps its history */
-		if (x->m->cache != NULL && !x->alone)
-			return VERDICT_ALONE;
-		if ((k = history_keep(x->m, x->s, x->sh, x->d.has_last ?
-		    &x->d.last : NULL, e)) < 0 ||
-		    (k = limits_took(x->s, x->sh, &x->d, e)) < 0)
-			return k;
-		/* if another process made that file first, decide by what it
-		 * wrote */
-		if ((k = verdict_link(x, e)) == 0)
-			k = verdict_known(x, e);
-	}
-	return k < 0 || k == VERDICT_ALONE ? k :
-	    spool_durable(x->s, &x->sh->step, e);
+	if ((k = verdict_known(x, e)) != 0)
+		return k < 0 ? k : 0;
+	if (x->r->verdict != RECEIPT_ACCEPTED)
+		return verdict_refuse(x, e);
+	/* the verdict `fenced' is not stored */
+	if ((k = verdict_fence(x, e)) < 0 || x->r->verdict != RECEIPT_ACCEPTED)
+		return k;
+	/* only the accepted shard with this name keeps its history */
+	if ((k = history_keep(x->m, x->s, x->sh, last, e)) < 0 ||
+	    (k = limits_took(x->s, x->sh, &x->d, e)) < 0)
+		return k;
+	return verdict_link(x, e);
 }
 
-/* Call verdict_one with the run's shared lock, and if that is not enough with the
- * exclusive one. */
+/* Decide on the shard while the lock prevents closing and other decisions.  Then make the
+ * decision durable, so that devices do not wait for each other's syncs.  This also syncs a
+ * name that another process made before it died. */
 static int
 verdict_locked(struct verdict *x, struct err *e)
 {
-	const struct receipt asked = *x->r;
-	int fd, k = VERDICT_ALONE;
+	int fd, closed = 0, k = spool_lock(x->s, &fd, e);
 
-	for (x->alone = 0; x->alone <= 1 && k == VERDICT_ALONE; x->alone++) {
-		*x->r = asked;
-		if ((k = spool_lock(x->s, x->alone ? LOCK_EX : LOCK_SH, &fd,
-		    e)) < 0)
-			return k;
-		k = verdict_one(x, e);
-		(void)close(fd);
+	if (k < 0)
+		return k;
+	if ((k = manifest_closed(x->s, &x->d, e)) == 0) {
+		closed = x->d.any && x->sh->step <= x->d.closed;
+		k = closed ? verdict_closed(x, e) : verdict_open(x, e);
 	}
-	return k;
+	(void)close(fd);
+	return k < 0 || x->r->verdict == RECEIPT_FENCED ? k :
+	    spool_durable(x->s, closed ? NULL : &x->sh->step, e);
 }
 
 int
