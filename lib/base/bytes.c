@@ -46,7 +46,7 @@ bytes_unseen(const unsigned char *s, size_t n)
 	if (n == 0)
 		return 0;
 	c = s[0];
-	if (c >= 0xc0 && c < 0xf8) {
+	if (c >= 0xc2 && c < 0xf5) {
 		k = bytes_utf8(s[0]);
 		c &= 0x7fu >> k;
 	} else if (c >= 0x80) {
@@ -59,6 +59,10 @@ bytes_unseen(const unsigned char *s, size_t n)
 			return 1;
 		c = c << 6 | (s[i] & 0x3f);
 	}
+	/* too long a form, a surrogate, or above the last character */
+	if ((k == 3 && (c < 0x800 || c >> 11 == 0x1b)) ||
+	    (k == 4 && (c < 0x10000 || c > 0x10ffff)))
+		return 1;
 	for (i = 0; i < sizeof(unseen) / sizeof(unseen[0]); i++)
 		if (c >= unseen[i].lo && c <= unseen[i].hi)
 			return k;

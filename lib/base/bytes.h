@@ -14,8 +14,8 @@
  * 0. Control characters are those that a terminal obeys, that are invisible, or that
  * reverse the text: U+0000 to U+001F, U+007F to U+009F, U+2028, U+2029, U+FFF9 to U+FFFB,
  * and Default_Ignorable_Code_Point of Unicode except U+200C and U+200D, which join
- * letters. A byte that begins no complete UTF-8 sequence is a control character of length 1,
- * since a terminal may take it for a C1 control character. */
+ * letters. A byte that does not begin a valid UTF-8 sequence (RFC 3629) is a control
+ * character of length 1, since a terminal may take it for a C1 control character. */
 size_t bytes_unseen(const unsigned char *s, size_t n);
 
 /* Return the length of the UTF-8 character whose first byte is c. */

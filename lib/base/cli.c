@@ -18,10 +18,7 @@
 #include "base/temp.h"
 #include "base/version.h"
 
-enum {
-	CLI_MAX = 128,		/* limit on rows of options */
-	CLI_PATHS = 256		/* paths of options that the sandbox allows */
-};
+enum { CLI_MAX = 128 };		/* limit on rows of options */
 
 /* The parser's state: the options of a program or command, and those given so far. */
 struct cli_line {
@@ -33,7 +30,7 @@ struct cli_line {
 	struct {
 		const char *path;
 		enum sandbox_how how;
-	} path[CLI_PATHS];
+	} *path;		/* the paths in options' values, at most two per word */
 };
 
 /* Return the option with this name of n bytes or, if name is NULL, with this letter; NULL
@@ -252,7 +249,7 @@ cli_path(struct cli_line *l, enum opt_right right, const char *path)
 		cli_path(l, OPT_WRITE, path);
 		right = OPT_READ;
 	}
-	if (right == OPT_NONE || l->paths == CLI_PATHS)
+	if (right == OPT_NONE)
 		return;
 	l->path[l->paths].path = path;
 	l->path[l->paths++].how = how[right];
@@ -469,8 +466,10 @@ cli_parse(struct cli *c, int argc, char **argv, struct err *e)
 	const struct opt *own = c->command != NULL ? c->command->opt : c->opt;
 	struct cli_line l = { .c = c };
 	size_t i;
-	int r = 0;
+	int r;
 
+	l.path = alloc_get((size_t)argc, 2 * sizeof(*l.path), e);
+	r = l.path != NULL ? 0 : -ERR_SYS;
 	c->line = &l;
 	cli_standard();
 	(void)signal(SIGXFSZ, cli_too_large);
@@ -484,10 +483,12 @@ cli_parse(struct cli *c, int argc, char **argv, struct err *e)
 	if (r == 0)
 		r = cli_lonely(&l, e);
 	c->line = NULL;
-	if (r != 0)
-		return r;
-	memlimit_look();
-	return cli_confine(&l, argv + c->first, argc - c->first, e);
+	if (r == 0) {
+		memlimit_look();
+		r = cli_confine(&l, argv + c->first, argc - c->first, e);
+	}
+	alloc_free(l.path);
+	return r;
 }
 
 int

@@ -117,6 +117,17 @@ safetensors_want(struct safetensors_text *t, char want, struct err *e)
 	return 0;
 }
 
+/* Refuse text after the last object. */
+static int
+safetensors_end(struct safetensors_text *t, struct err *e)
+{
+	char c;
+	int r = safetensors_peek(t, &c, e);
+
+	return r < 0 || (t->at == t->have && t->left == 0) ? r :
+	    safetensors_bad(t, "text follows the last entry", e);
+}
+
 /* Parse one JSON value that begins with `first', of at most max bytes. */
 static int
 safetensors_json(struct safetensors_text *t, char first, size_t max,
@@ -335,7 +346,6 @@ safetensors_walk(struct safetensors_text *t, struct safetensors_spans *spans,
 {
 	json_t *key, *entry;
 	int first = 1, metas = 0, r = safetensors_want(t, '{', e);
-	char c;
 
 	while (r == 0 && (r = safetensors_key(t, first, &key, e)) == 0 && key != NULL) {
 		entry = NULL;
@@ -350,10 +360,7 @@ safetensors_walk(struct safetensors_text *t, struct safetensors_spans *spans,
 		json_decref(entry);
 		first = 0;
 	}
-	if (r == 0 && (r = safetensors_peek(t, &c, e)) == 0 &&
-	    (t->at != t->have || t->left != 0))
-		r = safetensors_bad(t, "text follows the last entry", e);
-	return r;
+	return r == 0 ? safetensors_end(t, e) : r;
 }
 
 /* ---- order ---- */
@@ -494,7 +501,9 @@ safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn, void *arg,
 		json_decref(value);
 		first = 0;
 	}
-	return r == 0 && maps == 0 ? safetensors_bad(t, "\"weight_map\" is absent", e) : r;
+	if (r == 0 && maps == 0)
+		return safetensors_bad(t, "\"weight_map\" is absent", e);
+	return r == 0 ? safetensors_end(t, e) : r;
 }
 
 int

@@ -7,41 +7,14 @@
 #include "base/err.h"
 #include "format/text.h"
 
-/* Return the length of the UTF-8 sequence at s, or 0 if it is invalid. */
-static size_t
-text_utf8(const unsigned char *s, size_t n)
-{
-	size_t len, i;
-	unsigned long c;
-
-	if (s[0] < 0x80)
-		return 1;
-	len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
-	if (len == 0 || len > n || s[0] > 0xf4)
-		return 0;
-	c = s[0] & (0x7fu >> len);
-	for (i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	if ((len == 3 && c < 0x800) || (len == 4 && c < 0x10000) ||
-	    c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return 0;
-	return len;
-}
-
 int
 text_clean(const char *s, size_t n)
 {
-	size_t i = 0, k;
+	size_t i;
 
-	while (i < n) {
-		k = text_utf8((const unsigned char *)s + i, n - i);
-		if (k == 0 || bytes_unseen((const unsigned char *)s + i, n - i) != 0)
+	for (i = 0; i < n; i += bytes_utf8((unsigned char)s[i]))
+		if (bytes_unseen((const unsigned char *)s + i, n - i) != 0)
 			return 0;
-		i += k;
-	}
 	return 1;
 }
 

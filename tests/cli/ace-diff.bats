@@ -144,9 +144,10 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	exits 0 ace-diff a d
 	for f in ../a /etc/passwd sub/x .. ''; do
 		f=$f perl -pe 's|"model-00001-of-00002.safetensors"|"$ENV{f}"|' <was >$i
-		exits 3 ace-diff a d
-		says "corrupt: 'd/model.safetensors.index.json' names file"
+		refuses 3 "corrupt: 'd/model.safetensors.index.json' names file" ace-diff a d
 	done
+	{ cat was && echo '{}'; } >$i
+	refuses 3 "corrupt: index 'd/model.*': text follows the last entry" ace-diff a d
 	sed 's/layer.99.empty/layer.99.other/' was >$i
 	refuses 3 "corrupt: tensor 'layer.99" ace-diff a d
 	sed 's/00001-of-00002/00002-of-00002/' was >$i
@@ -158,8 +159,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	refuses 3 "corrupt: tensor 'layer" ace-diff a d
 	cp was $i
 	rm d/model-00002-of-00002.safetensors
-	exits 3 ace-diff a d
-	says "names file 'model-00002-of-00002.safetensors': No such file"
+	refuses 3 "names file 'model-00002-of-00002.safetensors': No such file" ace-diff a d
 	for text in '' '{' '{}' '[]' '{"weight_map":{}}' '{"weight_map":[]}' \
 	    '{"weight_map":{"a":1}}' '{"weight_map":{"a":"b"},"weight_map":{}}'; do
 		echo "$text" >$i
