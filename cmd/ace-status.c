@@ -69,6 +69,8 @@ head(struct status *x, const struct render_field *t, int wide)
 	render_head(&x->s, t);
 }
 
+/* Write the number of receipts per verdict, with `duplicate' as `accepted'.  Neither a spool
+ * nor a state keeps receipts with the verdicts equivocation and fenced. */
 static void
 put_verdicts(struct render *x, const char *name, const void *at)
 {
@@ -78,7 +80,7 @@ put_verdicts(struct render *x, const char *name, const void *at)
 
 	if (x->in == JSON)
 		json_out_open(&x->json, name, '{');
-	for (i = 0; i < RECEIPT_NVERDICT; i++) {
+	for (i = RECEIPT_ACCEPTED; i <= RECEIPT_INVALID; i++) {
 		if (i == RECEIPT_DUPLICATE)
 			continue;
 		n = v[i] + (i == RECEIPT_ACCEPTED ? v[RECEIPT_DUPLICATE] : 0);

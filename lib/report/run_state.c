@@ -349,8 +349,7 @@ run_state_derive(struct run_state *s, double now)
 		d->is = run_state_where(s, d, missing);
 		d->ago = fmax(now - d->at, 0);
 		d->accepted = d->verdict[RECEIPT_ACCEPTED];
-		d->refused = d->verdict[RECEIPT_INVALID] + d->verdict[RECEIPT_FENCED] +
-		    d->verdict[RECEIPT_EQUIVOCATION] + d->verdict[RECEIPT_LATE];
+		d->refused = d->verdict[RECEIPT_INVALID] + d->verdict[RECEIPT_LATE];
 		d->have = (d->any ? STATUS_SEEN : 0u) |
 		    (d->bytes != 0 ? STATUS_SENT : 0u);
 	}
