@@ -120,7 +120,7 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
  */
 struct closing_watch {
 	uint64_t step;
-	size_t n;		/* number of its shards; 0: no open step has shards */
+	struct array_names files;	/* its shards; none: no open step has shards */
 	uint64_t first;		/* the first open step that has shards */
 	int dated;		/* 1: `since' is set */
 	double since;		/* when the step had a quorum, by clock_now */
@@ -137,15 +137,17 @@ closing_look(struct closing *r, const struct closed *d, struct closing_watch *w,
 	size_t i;
 	int k = steps_list(&l, &r->in, "", d->any ? d->closed + 1 : 0, e);
 
-	w->n = 0;
+	array_release(&w->files);
 	r->open = l.n;
-	for (i = 0; i < l.n && k == 0 && w->n < r->o->quorum; i++) {
+	for (i = 0; i < l.n && k == 0 && w->files.n < r->o->quorum; i++) {
 		k = steps_files(&files, &r->in, l.step[i], e);
-		if (w->n == 0)
+		if (w->files.n == 0)
 			w->first = l.step[i];
-		if (w->n == 0 || files.n >= r->o->quorum) {
+		if (w->files.n == 0 || files.n >= r->o->quorum) {
+			array_release(&w->files);
 			w->step = l.step[i];
-			w->n = files.n;
+			w->files = files;
+			files = (struct array_names)ARRAY_NAMES_INIT;
 		}
 		array_release(&files);
 	}
@@ -274,36 +276,34 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 
 /* ---- waiting for a step ---- */
 
-/* Set *since to the time, by clock_now, at which the step had a quorum of shards. */
+/* Set w->since. */
 static int
-closing_since(const struct closing *r, uint64_t step, double *since, struct err *e)
+closing_since(const struct closing *r, struct closing_watch *w, struct err *e)
 {
-	struct array_names files = ARRAY_NAMES_INIT;
 	struct timespec now = { 0, 0 };
-	double *came = NULL, age = 0;
+	double *came = alloc_get(w->files.n, sizeof(*came), e), age = 0;
 	char path[SPOOL_PATH];
 	struct stat st;
 	size_t i, n = 0;
-	int k = steps_files(&files, &r->in, step, e);
 
-	if (k == 0 && (came = alloc_get(files.n + 1, sizeof(*came), e)) == NULL)
-		k = -ERR_SYS;
-	for (i = 0; i < files.n && k == 0; i++) {
-		spool_path(&r->in, &step, files.p[i], path);
+	if (came == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < w->files.n; i++) {
+		spool_path(&r->in, &w->step, w->files.p[i], path);
 		if (fstatat(AT(path), &st, 0) == 0)
 			came[n++] = (double)st.st_mtim.tv_sec +
 			    (double)st.st_mtim.tv_nsec * 1e-9;
 	}
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (k == 0 && n >= r->o->quorum) {
+	if (n >= r->o->quorum) {
 		qsort(came, n, sizeof(*came), compare_f64);
 		age = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 -
 		    came[r->o->quorum - 1];
 	}
-	*since = clock_now() - (age > 0 ? age : 0);
-	array_release(&files);
+	w->since = clock_now() - (age > 0 ? age : 0);
+	w->dated = 1;
 	alloc_free(came);
-	return k;
+	return 0;
 }
 
 /* Return 1 if this step is over, else 0.  The deadline runs from the time at which the
@@ -318,19 +318,16 @@ closing_ripe(const struct closing *r, struct closing_watch *w, struct err *e)
 	size_t expect = o->expect;
 	int k;
 
-	if (w->n < o->quorum)
+	if (w->files.n < o->quorum)
 		return 0;
-	if (limited && !w->dated) {
-		if ((k = closing_since(r, w->step, &w->since, e)) < 0)
-			return k;
-		w->dated = 1;
-	}
-	if ((k = roster_missing(&missing, &r->in, w->step, NULL, e)) > 0)
-		expect = w->n + missing.n;
+	if (limited && !w->dated && (k = closing_since(r, w, e)) < 0)
+		return k;
+	if ((k = roster_missing(&missing, &r->in, &w->files, NULL, e)) > 0)
+		expect = w->files.n + missing.n;
 	array_release(&missing);
 	if (k < 0)
 		return k;
-	if (expect != 0 ? w->n >= expect : !limited)
+	if (expect != 0 ? w->files.n >= expect : !limited)
 		return 1;
 	return limited && clock_now() - w->since >= o->deadline;
 }
@@ -375,7 +372,7 @@ closing_try(struct closing *r, struct closing_watch *w, struct err *e)
 static int
 closing_wait(struct closing *r, struct err *e)
 {
-	struct closing_watch w = { .n = 0 };
+	struct closing_watch w = { .files = ARRAY_NAMES_INIT };
 	struct wait pause = wait_begin(-1, r->o->out);
 	size_t i;
 	int k;
@@ -383,14 +380,15 @@ closing_wait(struct closing *r, struct err *e)
 	waiting_begin(r->in.wait);
 	do {
 		if ((k = closing_try(r, &w, e)) != CLOSING_AGAIN)
-			return k;
+			break;
 		if (waiting_due(r->in.wait))
-			waiting_step(&r->in, w.n != 0 ? w.step : r->step,
-			    w.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
+			waiting_step(&r->in, w.files.n != 0 ? w.step : r->step,
+			    w.files.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
 		for (i = 0; i < r->open / CLOSING_LOOKS && k >= 0; i++)
 			k = wait_more(&pause, e);
 	} while (k >= 0 && (k = wait_more(&pause, e)) >= 0 &&
 	    (k = statedir_there(&r->in.state, e)) == 0);
+	array_release(&w.files);
 	return k;
 }
 

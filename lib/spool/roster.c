@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,12 +67,11 @@ roster_lines(struct array_names *t, char *s, const char *path, struct err *e)
 int
 roster_read(struct array_names *t, const struct spool *s, struct err *e)
 {
-	char path[SPOOL_PATH], *text = NULL;
-	int k = spool_there(spool_path(s, NULL, ROSTER_FILE, path), e);
+	char path[SPOOL_PATH], *text = alloc_get(ROSTER_BYTES + 1, 1, e);
+	int k = text == NULL ? -ERR_SYS : io_text(spool_path(s, NULL, ROSTER_FILE, path),
+	    text, ROSTER_BYTES + 1, e);
 
-	if (k > 0 && (text = alloc_get(ROSTER_BYTES + 1, 1, e)) == NULL)
-		k = -ERR_SYS;
-	if (k > 0 && (k = io_text(path, text, ROSTER_BYTES + 1, e)) > 0) {
+	if (k > 0) {
 		if (strlen(text) == ROSTER_BYTES)
 			k = err_set(e, ERR_DATA, "limit: '%s' has 1 MiB or more: remove "
 			    "lines of old devices", path);
@@ -85,21 +85,32 @@ roster_read(struct array_names *t, const struct spool *s, struct err *e)
 
 /* ---- a step ---- */
 
+/* Compare a name with the one that `at' points to. */
+static int
+roster_order(const void *name, const void *at)
+{
+	return strcmp(name, *(char *const *)at);
+}
+
 int
-roster_missing(struct array_names *out, const struct spool *s, uint64_t step,
+roster_missing(struct array_names *out, const struct spool *s, struct array_names *here,
     const uint64_t *last, struct err *e)
 {
 	struct array_names t = ARRAY_NAMES_INIT;
-	char path[SPOOL_PATH];
+	char file[SPOOL_FILE];
 	size_t i;
 	int listed = roster_read(&t, s, e), k = listed < 0 ? listed : 0;
 
 	if (listed == 0 && last != NULL)
 		k = steps_devices(&t, s, *last, e);
 	roster_sort(&t);
+	if (t.n != 0)
+		array_sort(here);
 	for (i = 0; i < t.n && k == 0; i++) {
-		k = spool_there(spool_of(s, &step, t.p[i], "aceg", path), e);
-		k = k == 0 ? array_add(out, t.p[i], e) : k < 0 ? k : 0;
+		spool_file(t.p[i], "aceg", file);
+		if (here->n == 0 || bsearch(file, here->p, here->n, sizeof(*here->p),
+		    roster_order) == NULL)
+			k = array_add(out, t.p[i], e);
 	}
 	array_release(&t);
 	return k < 0 ? k : listed;

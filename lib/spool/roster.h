@@ -15,11 +15,12 @@ struct spool;
 
 /* roster_read(t, s, e): read the names, sorted.  Return 1, or 0 if there is no list. */
 int roster_read(struct array_names *t, const struct spool *s, struct err *e);
-/* roster_missing(out, s, step, last, e): append the listed devices that have no shard in
- * the step and return 1.  If there is no list, append the devices that have a shard in
- * the step `last' (unless that is NULL) but not in this one, and return 0. */
-int roster_missing(struct array_names *out, const struct spool *s, uint64_t step,
-    const uint64_t *last, struct err *e);
+/* roster_missing(out, s, here, last, e): append the listed devices that have no shard in
+ * a step and return 1; `here' has the names of the step's files (steps_files) and becomes
+ * sorted.  If there is no list, append the devices that have a shard in the step `last'
+ * (unless that is NULL) but not in this one, and return 0. */
+int roster_missing(struct array_names *out, const struct spool *s,
+    struct array_names *here, const uint64_t *last, struct err *e);
 
 /* roster_change(s, device, joins, e): add the device to the list, or remove it.  If there
  * is no list, first make a list of the devices whose shards are in the spool. */

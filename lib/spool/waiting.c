@@ -70,38 +70,32 @@ waiting_add(struct waiting_names *c, const char *name)
 	c->n = full ? sizeof(c->text) : c->n + strlen(c->text + c->n);
 }
 
-/* Append the devices whose shards of the step have come. */
-static void
-waiting_here(const struct spool *s, uint64_t step, struct waiting_names *c)
+/* Append to here the devices whose shards of the step have come, and to missing the other
+ * devices of the list or, without a list, of the last average.  Return the number of listed
+ * devices that are missing, or 0 without a list. */
+static size_t
+waiting_look(const struct spool *s, uint64_t step, struct waiting_names *here,
+    struct waiting_names *missing)
 {
-	struct array_names files = ARRAY_NAMES_INIT;
+	struct array_names files = ARRAY_NAMES_INIT, none = ARRAY_NAMES_INIT;
 	char device[SHARD_NAME + 1];
-	size_t i;
+	struct closed d;
+	const uint64_t *const last = manifest_closed(s, &d, NULL) == 0 &&
+	    d.has_last ? &d.last : NULL;
+	size_t i, n;
+	int k;
 
 	(void)steps_files(&files, s, step, NULL);
 	for (i = 0; i < files.n; i++) {
 		(void)spool_device(files.p[i], device, NULL);
-		waiting_add(c, device);
+		waiting_add(here, device);
 	}
+	k = roster_missing(&none, s, &files, last, NULL);
+	for (i = 0; i < none.n && k >= 0; i++)
+		waiting_add(missing, none.p[i]);
+	n = k > 0 ? none.n : 0;
 	array_release(&files);
-}
-
-/* Append the devices whose shard has not come: of the list of devices, or else of the last
- * average. Return the number of listed devices that are missing, or 0 without a list. */
-static size_t
-waiting_missing(const struct spool *s, uint64_t step, struct waiting_names *c)
-{
-	struct array_names missing = ARRAY_NAMES_INIT;
-	struct closed d;
-	const uint64_t *const last = manifest_closed(s, &d, NULL) == 0 &&
-	    d.has_last ? &d.last : NULL;
-	const int k = roster_missing(&missing, s, step, last, NULL);
-	const size_t n = k > 0 ? missing.n : 0;
-	size_t i;
-
-	for (i = 0; i < missing.n && k >= 0; i++)
-		waiting_add(c, missing.p[i]);
-	array_release(&missing);
+	array_release(&none);
 	return n;
 }
 
@@ -115,10 +109,8 @@ waiting_device(const struct spool *s, uint64_t step)
 	const int closed = manifest_closed(s, &d, NULL) == 0 && d.any &&
 	    step <= d.closed;
 
-	if (!closed) {
-		waiting_here(s, step, &here);
-		(void)waiting_missing(s, step, &missing);
-	}
+	if (!closed)
+		(void)waiting_look(s, step, &here, &missing);
 	waiting_say(s->wait, step, missing.text, "%s %llu: %s%s%s%s",
 	    STEP(s->wait, "waiting for", step), closed ? "it is closed, but its average is "
 	    "not there" : here.n != 0 ? "there are shards" : "there is no shard", here.text,
@@ -130,7 +122,7 @@ waiting_device(const struct spool *s, uint64_t step)
 void
 waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
 {
-	struct waiting_names names = { "", 0 }, missing = { "", 0 };
+	struct waiting_names here = { "", 0 }, missing = { "", 0 };
 	size_t lack;
 
 	if (n == 0 && step == UINT64_MAX) {
@@ -138,15 +130,14 @@ waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
 		    "(ace-recv --spool)", s->state.dir);
 		return;
 	}
-	lack = waiting_missing(s, n == 0 ? step + 1 : step, &missing);
+	lack = waiting_look(s, n == 0 ? step + 1 : step, &here, &missing);
 	if (n == 0) {
 		waiting_say(s->wait, step + 1, missing.text, "%s %llu",
 		    STEP(s->wait, "waiting for a shard after", step));
 		return;
 	}
-	waiting_here(s, step, &names);
 	waiting_say(s->wait, step, missing.text, "%s %llu: %zu of %zu "
 	    "shards are there%s%s%s", STEP(s->wait, "waiting for", step), n,
-	    lack != 0 ? n + lack : want, names.text,
+	    lack != 0 ? n + lack : want, here.text,
 	    missing.n != 0 ? "; missing" : "", missing.text);
 }

@@ -144,13 +144,13 @@ residual(const char *dir, const uint8_t *p, size_t n)
 static void
 roster(const struct spool *s)
 {
-	struct array_names t = ARRAY_NAMES_INIT, missing = ARRAY_NAMES_INIT;
+	struct array_names t = ARRAY_NAMES_INIT, missing = t, here = t;
 	const uint64_t last = 0;
 	struct err e = ERR_INIT;
 	size_t i;
 	int joins, in;
 
-	(void)roster_missing(&missing, s, 1, &last, &e);
+	(void)roster_missing(&missing, s, &here, &last, &e);
 	err_clear(&e);
 	for (joins = 1; joins >= 0; joins--) {
 		if (roster_change(s, "edge", joins, &e) < 0)
