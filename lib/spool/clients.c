@@ -8,8 +8,8 @@
 #include "spool/spool.h"
 
 /* Each connection locks bytes of the file, which are never written: one of the bytes from 0
- * on for the spool, and one from CLIENTS_DEVICES + CLIENTS_LIMIT * (32 bits of the id) on
- * for its device. */
+ * on for the spool, and one from CLIENTS_DEVICES + CLIENTS_LIMIT * (the first 32 bits of the
+ * device's id) on for its device. */
 #define CLIENTS_DEVICES ((off_t)1 << 40)
 
 /* Lock a free one of the n bytes from `at' on.  Return 1, or 0 if all are locked. */

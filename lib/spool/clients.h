@@ -11,10 +11,10 @@
 struct err;
 struct spool;
 
-enum { CLIENTS_LIMIT = 1 << 16 };
+enum { CLIENTS_LIMIT = 1 << 16 };	/* upper bound of `most' and `each' */
 
 /* clients_open(s, fd, e): open DIR/.clients; make it if it is absent.  The file marks DIR
- * as a spool before there is a run. */
+ * as a spool before there is a run.  *fd is -1 after a failure. */
 int clients_open(const struct spool *s, int *fd, struct err *e);
 
 /* clients_enter(fd, most, device, each, e): take one of `most' places of the spool, and,

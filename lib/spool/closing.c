@@ -22,14 +22,16 @@
 #include "spool/steps.h"
 #include "spool/waiting.h"
 
-/* To look at an open step is to open its directory.  Pauses grow with the number of open
- * steps, so that a device that is far ahead does not keep a processor busy. */
+/* A look lists the directory of each open step before the first one with a quorum.  Pauses
+ * grow with the number of open steps, so that a device that is far ahead does not keep a
+ * processor busy. */
 enum { CLOSING_LOOKS = 16 };	/* open steps per unit of pause */
 
 struct closing {
 	const struct closing_opts *o;
 	struct spool in;
-	uint64_t step;		/* current; at first the last averaged one or UINT64_MAX */
+	uint64_t step;		/* the current step; before closing_next the last step whose
+				   average was made, or UINT64_MAX */
 	struct receipt_list list;	/* the step's manifest */
 	struct array_names paths;	/* files of the shards to average */
 	size_t open;		/* number of open steps at the last look */
@@ -115,18 +117,18 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 
 /*
  * The step that is waited for: the first open step that has a quorum of shards, or else
- * the first one that has any.  One device must not hold up all others: earlier steps
- * without a quorum are passed over.
+ * the first one that has any.  Earlier steps without a quorum are passed over, so that one
+ * device does not hold up all others.
  */
 struct closing_watch {
 	uint64_t step;
 	struct array_names files;	/* its shards; none: no open step has shards */
 	uint64_t first;		/* the first open step that has shards */
-	int dated;		/* 1: `since' is set */
+	int dated;		/* 1: `since' is set for `step' */
 	double since;		/* when the step had a quorum, by clock_now */
 };
 
-/* Find the step to wait for. */
+/* Find the step to wait for, after the closed steps of d. */
 static int
 closing_look(struct closing *r, const struct closed *d, struct closing_watch *w,
     struct err *e)
@@ -276,7 +278,7 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 
 /* ---- waiting for a step ---- */
 
-/* Set w->since. */
+/* Set w->since by the times of the step's files. */
 static int
 closing_since(const struct closing *r, struct closing_watch *w, struct err *e)
 {
@@ -332,7 +334,7 @@ closing_ripe(const struct closing *r, struct closing_watch *w, struct err *e)
 	return limited && clock_now() - w->since >= o->deadline;
 }
 
-/* Close the first step that is over, or take the closed step that has no average yet.
+/* Close the first step that is over, or take the closed step whose average was not made.
  * Return an enum closing_result.  A step without a quorum is passed over only when a
  * later step is over. */
 static int

@@ -81,7 +81,8 @@ struct history_old {
 	uint64_t step;		/* step of the new history */
 };
 
-/* Remove history `name' unless it is the new one, the one before, or of a step without average. */
+/* Remove the history `name' if its step is not after the last average, unless it is the new
+ * one or the one to which the new shard is a difference. */
 static int
 history_forget(void *arg, const char *path, const char *name, struct err *e)
 {
@@ -115,8 +116,8 @@ history_keep(struct history *m, const struct spool *s, const struct shard *sh,
 		return err_sys(e, "'%s'", path);
 	temp_leave(m->temp);
 	m->temp[0] = '\0';
-	/* sync the file before the shard gets its name: once the shard is accepted, its
-	 * device goes on from this history */
+	/* sync the history's name before the shard gets its own: once the shard is accepted,
+	 * its device goes on from this history */
 	if (s->sync == IO_SYNC_FULL && (k = io_sync_path(path, e)) < 0)
 		return k;
 	*name = '\0';

@@ -5,8 +5,8 @@
  * difference to it; the file in the device's state has the same bytes.  ace-aggregate
  * averages the file's values.  The file is durable before the shard is accepted.
  *
- * Two histories stay, for a shard that is sent again: the newest, and the one to which the
- * newest shard is a difference.  Histories of steps that have no average yet stay, too.
+ * When a history is added, those of steps after the last average stay, and the one to which
+ * the new shard is a difference, since that shard may be sent again.
  */
 #ifndef ACE_HISTORY_H
 #define ACE_HISTORY_H
@@ -24,8 +24,9 @@ struct history {		/* history for the shard that is being received */
 };
 #define HISTORY_INIT { .cache = NULL }
 
-/* history_begin(m, s, sh, sc, r, e): begin with the shard sh; write a refusal to r if it
- * is a difference to a history that the spool does not have. */
+/* history_begin(m, s, sh, sc, r, e): begin with the shard sh, unless it is no difference or r
+ * is a refusal already.  Write a refusal to r if the spool lacks the shard's history, or if
+ * that history is damaged. */
 int history_begin(struct history *m, const struct spool *s,
     const struct shard *sh, const struct schema *sc, struct receipt *r,
     struct err *e);
@@ -40,9 +41,9 @@ int history_group(struct history *m, uint32_t g, int sent, float *x, size_t n,
  * a temporary name. */
 int history_end(struct history *m, const struct spool *s,
     const struct schema *sc, float *x, struct err *e);
-/* history_keep(m, s, sh, last, e): give the file its name, before the shard gets its own;
- * the caller holds the run's exclusive lock.  last: the last step whose average was
- * made, or NULL. */
+/* history_keep(m, s, sh, last, e): give the file its name, before the shard gets its own, and
+ * remove old histories; the caller holds the spool's lock.  last: the last step whose average
+ * was made, or NULL. */
 int history_keep(struct history *m, const struct spool *s, const struct shard *sh,
     const uint64_t *last, struct err *e);
 /* history_drop(m): release m, and remove the file unless history_keep gave it its name. */

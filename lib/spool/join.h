@@ -1,7 +1,7 @@
 /*
  * The data that a device needs when it joins a run in progress: the averages of all
- * closed steps.  It asks for them on its own connection.  An operator may first add it to
- * the list of devices (spool/roster.h), so that steps wait for it.
+ * closed steps.  The device asks for them on its own connection.  An operator may first add
+ * the device to the list of devices (spool/roster.h), so that steps wait for it.
  */
 #ifndef ACE_JOIN_H
 #define ACE_JOIN_H
@@ -13,11 +13,12 @@
 struct err;
 struct writer;
 
-/* join_next(s, device, from, next, e): set *next to the first closed step from `from' on
- * and return 1.  Its average is there, will come, or never will (manifest_average).  Without such a
- * step set *next to the step to begin with and return 0.  That step is open, or the spool
- * has the device's shard of it, which the device sends again, as after a crash.
- * -ERR_REFUSED: an average was removed. */
+/* join_next(s, device, from, next, e): set *next to the first closed step from `from' on that
+ * has a directory and return 1.  Its average is there, will come, or never will
+ * (manifest_average).  If there is no such step, set *next to the first open step, which may
+ * be before `from', and return 0.  Return 0 also if the device has a shard in the step *next
+ * and can still get its average: after a crash the device sends that shard again.
+ * -ERR_REFUSED: an average from `from' on was removed. */
 int join_next(const struct spool *s, const char *device, uint64_t from, uint64_t *next,
     struct err *e);
 /* join_tell(run, device, step, w, e): write the end of the answer, a model without values

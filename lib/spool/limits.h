@@ -58,30 +58,31 @@ int limits_init(const struct spool *s, struct err *e);
 void limits_refuse(struct receipt *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* limits_head(a, sh, sc, r): check the shard's head, and refuse it in r if a bound is
- * exceeded. */
+/* limits_head(a, sh, sc, r): check the shard's head, and refuse the shard in r if a bound is
+ * exceeded, its kind cannot be averaged or its model is not a->schema. */
 void limits_head(const struct limits *a, const struct shard *sh,
     const struct schema *sc, struct receipt *r);
-/* limits_values(k, t, first, x, n, r): check the values x[n] of tensor t, which begin at
- * index `first'. */
+/* limits_values(k, t, first, x, n, r): check that the values x[n] of tensor t, which begin at
+ * index `first', are finite and bounded, and else refuse the shard in r. */
 void limits_values(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct receipt *r);
-/* limits_note(a, c, in, r, e): check the annotation in the frame that `in' read last. */
+/* limits_note(a, c, in, r, e): check the annotation in the frame that `in' read last, unless
+ * r is a refusal already; refuse the shard in r if the annotation is wrong. */
 int limits_note(const struct limits *a, struct checks *c, const struct reader *in,
     struct receipt *r, struct err *e);
 
 /* limits_room(a, s, sh, sc, e): check that the spool has room for the shard, of schema sc.
- * Return 0, or 1 if its step is closed, so that the shard is late, whatever else is wrong
- * with it.  -ERR_REFUSED: its step is too far ahead, or the device has too many open steps,
- * or too many differences in them, whose reconstructions the spool keeps as f32.  The
- * connection then ends without a verdict, and the device sends the shard again later.  A
- * verdict would have to be stored, since the device keeps the values of a refused shard
- * for a later one and the same bytes must not be accepted then; and a device that invents
- * steps could fill the disk with stored verdicts. */
+ * Return 0, or 1 if the shard's step is closed: then the manifest has its verdict, and the
+ * shard needs no room.  -ERR_REFUSED: the step is too far ahead, or the device has too many
+ * open steps, or too many differences in them, whose reconstructions the spool keeps as f32.
+ * The connection then ends without a verdict, and the device sends the shard again later.  A
+ * verdict would have to be stored, since the device keeps the values of a refused shard for a
+ * later one, and the same bytes must not be accepted then.  So a device that invents steps
+ * could fill the disk with verdicts. */
 int limits_room(const struct limits *a, const struct spool *s, const struct shard *sh,
     const struct schema *sc, struct err *e);
-/* limits_took(s, sh, d, e): put the shard's step on the device's list.  Call it before the
- * device's first file in that step is made.  d is the state of the run. */
+/* limits_took(s, sh, d, e): put the shard's step on the device's list of open steps.  Call it
+ * before the device's first file in that step is made.  d is the state of the run. */
 int limits_took(const struct spool *s, const struct shard *sh, const struct closed *d,
     struct err *e);
 

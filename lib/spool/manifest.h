@@ -8,7 +8,8 @@
  *   accepted	counted in this average
  *   invalid	excluded from it
  *   duplicate	counted in the next average
- *   late	damaged in the spool: in no average, without run and digest
+ *   late	damaged in the spool: in no average; without run and digest if the damage
+ *		was found when the step was closed
  *
  * The last receipt is of a shard of the step itself.  The version in each receipt is the
  * last step whose average was made when this step was closed.
@@ -18,8 +19,8 @@
  * cut removes the link before that, the step is aggregated again, from the same list.
  *
  * To accept a shard is to link its file into its step while a lock prevents closing.
- * Every file that is there when the step is closed is in the manifest.  So a shard that
- * was accepted is counted, and a shard that is not counted was not accepted.
+ * Every file that is there when the step is closed is in the manifest.  So the manifest has
+ * every accepted shard, and a shard that it does not have was not accepted.
  */
 #ifndef ACE_MANIFEST_H
 #define ACE_MANIFEST_H
@@ -37,8 +38,8 @@ struct closed {
 	uint64_t last;		/* the last such step */
 };
 
-/* manifest_closed(s, d, e): read the state of a run.  A manifest is read once, however
- * many shards come. */
+/* manifest_closed(s, d, e): read the state of a run.  DIR/closed is read again only after it
+ * was replaced. */
 int manifest_closed(const struct spool *s, struct closed *d, struct err *e);
 
 /* manifest_of(s, step, l, e): read into l the manifest that lists the step's shards.
@@ -50,14 +51,18 @@ int manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
 
 /* manifest_average(s, step, e): find out whether the step's average, SPOOL_AVERAGE, is in
  * the spool.  Return an enum manifest_when, or < 0. */
-enum manifest_when { MANIFEST_COMING, MANIFEST_HERE, MANIFEST_NEVER };
+enum manifest_when {
+	MANIFEST_COMING,	/* the step is open, or its average counts a shard */
+	MANIFEST_HERE,		/* the average is there, and durable with a full sync */
+	MANIFEST_NEVER		/* passed over, without a counted shard, or removed */
+};
 int manifest_average(const struct spool *s, uint64_t step, struct err *e);
 
 /* ---- a step is closed ---- */
 
-/* manifest_close(s, d, l, e): make l the manifest of the newest closed step, after the
- * names of its shards are durable; d is the state from which l was made.  The caller
- * holds the run's exclusive lock.
+/* manifest_close(s, d, l, e): make the names of the shards in l durable, and then l the
+ * manifest of the newest closed step; set the versions in l.  d is the state from which l was
+ * made.  The caller holds the spool's lock.
  * manifest_done(s, step, e): record that the average of this step, the newest closed
  * one, was made. */
 int manifest_close(const struct spool *s, const struct closed *d,

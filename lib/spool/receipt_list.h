@@ -29,9 +29,10 @@ int receipt_list_add(struct receipt_list *l, const struct receipt *r, const char
 void receipt_list_sort(struct receipt_list *l);
 struct receipt_list_line *receipt_list_find(const struct receipt_list *l,
     const struct receipt *r);
+/* receipt_list_write: replace the file at path by the receipts, without the names.
+ * receipt_list_read: append the receipts of a file.  Return 1, or 0 if it is absent. */
 int receipt_list_write(const struct receipt_list *l, const char *path,
     enum io_sync sync, struct err *e);
-/* receipt_list_read: append the receipts of a file.  Return 1, or 0 if it is absent. */
 int receipt_list_read(struct receipt_list *l, const char *path, struct err *e);
 
 #endif
