@@ -10,6 +10,7 @@
 #include "base/cli.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/io.h"
 #include "base/num.h"
 #include "base/wait.h"
@@ -204,7 +205,7 @@ begin(struct meter *x, const char *path, struct err *e)
 	x->most = x->o->dir == NULL && x->o->cli->verbose == 0 &&
 	    !(x->o->limit > 0) ? MOVE : BUF;
 	if (x->most == BUF)
-		io_pipe_small(x->out);
+		fd_pipe_size(STDOUT_FILENO, BUF);
 	x->shared = !(x->o->limit > 0) && io_splice(x->in, x->out);
 	return 0;
 }

@@ -12,9 +12,10 @@
 
 struct err;
 
-/* Wait for input, at most ms milliseconds, or without limit if ms < 0. Return 1 if
- * there is input, 0 if not.  watch: a pipe to which we write, or -1.  When that pipe has
- * no reader any more, return wait_orphan's error. */
+/* Wait for input, at most ms milliseconds, or without limit if ms < 0.  Return 1 if a read
+ * will not wait, because bytes, the end of the input or an error are there; 0 if not, or if a
+ * signal came.  watch: a pipe to which we write, or -1.  When that pipe has no reader any
+ * more, return wait_orphan's error. */
 int fd_ready(int fd, int watch, int ms, const char *name, struct err *e);
 /* Read once, at most n bytes; *got is the number read, 0 at the end of the input. For
  * `watch' see fd_ready. */
@@ -74,9 +75,11 @@ void fd_linger(int fd);
 /* Return 1 if fd is a terminal, else 0.  A sandbox refuses the system call of isatty(3)
  * for terminals opened inside it; these are recognised by their device number. */
 int fd_is_terminal(int fd);
+/* Return 1 if fd is a pipe or a FIFO, 0 for all else, such as a socket. */
 int fd_is_pipe(int fd);
 
-/* Raise the limit of open descriptors to the hard limit, and return it. */
+/* Raise the limit of open descriptors to the hard limit, and return it; 256 if the system
+ * does not tell the limit. */
 size_t fd_most(void);
 
 /* Ask the kernel for a buffer of n bytes in the pipe fd; ignore a refusal. */

@@ -26,8 +26,7 @@ struct io_kind {
 	/* read once, at most n bytes; *got is 0 at the end of the input */
 	int (*read)(struct io *io, unsigned char *p, size_t n, size_t *got,
 	    struct err *e);
-	/* move the position by `by' bytes; NULL: cannot seek */
-	int (*move)(struct io *io, off_t by, struct err *e);
+	int seeks;		/* 1: reads from byte `place' on, so it can seek */
 	int ahead;		/* 1: may read more than requested */
 };
 
@@ -38,11 +37,11 @@ struct io {
 	const struct io_kind *kind;	/* NULL: for writing */
 	int fd;			/* -1: reads `from' */
 	struct io_from from;
-	off_t place;		/* position of the next pread, for placed_read */
+	off_t place;		/* byte of the file from which file_read reads next */
 	int (*before)(struct io *, struct err *);
 	int own;		/* 1: io_free closes fd */
 	int pipe, sparse;
-	int skipped;		/* 1: the next bytes may be skipped, too */
+	int skipped;		/* 1: the caller skipped; it may soon skip again */
 	int watch;		/* pipe that must have a reader, or -1 */
 	char *name;		/* for messages */
 	struct temp temp;	/* for io_create; its name is NULL for others */
@@ -53,18 +52,12 @@ struct io {
 	uint64_t count;		/* bytes that the caller has read or written */
 	unsigned char *buf;
 	size_t at, have, cap;
-	int behind;		/* 1: set by io_behind; sent: bytes sent to the disk */
-	uint64_t sent;
+	int behind;		/* 1: set by io_behind */
+	uint64_t sent;		/* with `behind': bytes that the disk was asked to write */
 	int over;		/* 1: io writes over a spare */
 	/* 1: truncate the file, which may be longer than the written data */
 	int ahead;
 };
-
-void
-io_pipe_small(const struct io *io)
-{
-	fd_pipe_size(io->fd, IO_BUF);
-}
 
 static int
 io_new(struct io **out, const struct io_kind *kind, int fd, const char *name,
@@ -94,38 +87,22 @@ io_room(struct io *io, size_t n, struct err *e)
 
 /* ---- kinds of input ---- */
 
-/* Read fd at its current position. Reading a regular file does not block, so do not watch
- * the pipe meanwhile. */
 static int
-here_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
+stream_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
 	return io->share != NULL ?
 	    splice_read(io->share, io->watch, p, n, got, io->name, e) :
-	    fd_read(io->fd, io->kind->move != NULL ? -1 : io->watch, p, n, got,
-	    io->name, e);
+	    fd_read(io->fd, io->watch, p, n, got, io->name, e);
 }
 
+/* Read a regular file with pread: skipping then needs no system call. */
 static int
-here_move(struct io *io, off_t by, struct err *e)
-{
-	return lseek(io->fd, by, SEEK_CUR) < 0 ? err_sys(e, "'%s'", io->name) : 0;
-}
-
-/* Read fd at `place' with pread: skipping then needs no system call. */
-static int
-placed_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
+file_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
 	const int r = fd_read_at(io->fd, io->place, p, n, got, io->name, e);
 
 	io->place += (off_t)*got;
 	return r;
-}
-
-static int
-placed_move(struct io *io, off_t by, struct err *e)
-{
-	io->place += by;
-	return 0;
 }
 
 static int
@@ -135,11 +112,9 @@ from_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 }
 
 static const struct io_kind
-	io_stream = { here_read, NULL, 1 },
-	io_file = { here_read, here_move, 1 },
-	io_placed = { placed_read, placed_move, 1 },
-	io_part = { placed_read, NULL, 1 },	/* cannot seek */
-	io_lent = { from_read, NULL, 0 };
+	io_stream = { stream_read, 0, 1 },
+	io_file = { file_read, 1, 1 },
+	io_from = { from_read, 0, 0 };
 
 /* ---- opening ---- */
 
@@ -162,6 +137,8 @@ io_open_with(struct io **out, int fd, const struct stat *st, const char *name,
 	r = io_new(out, S_ISREG(st->st_mode) ? &io_file : &io_stream, fd, name, e);
 	if (r < 0)
 		return r;
+	if (S_ISREG(st->st_mode) && ((*out)->place = lseek(fd, 0, SEEK_CUR)) < 0)
+		(*out)->place = 0;
 	(*out)->pipe = S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode);
 	if (S_ISFIFO(st->st_mode))
 		fd_pipe_size(fd, 1 << 20);
@@ -222,20 +199,16 @@ io_open_kept(struct io **out, const char *path, struct err *e)
 }
 
 int
-io_open_at(struct io **out, int fd, uint64_t at, const char *name, struct err *e)
+io_open_whole(struct io **out, int fd, const char *name, struct err *e)
 {
-	const int r = io_new(out, &io_part, fd, name, e);
-
-	if (r == 0)
-		(*out)->place = (off_t)at;
-	return r;
+	return io_new(out, &io_file, fd, name, e);
 }
 
 int
 io_open_from(struct io **out, const struct io_from *f, const char *name,
     struct err *e)
 {
-	const int r = io_new(out, &io_lent, -1, name, e);
+	const int r = io_new(out, &io_from, -1, name, e);
 
 	if (r < 0)
 		f->free(f->arg);
@@ -364,8 +337,6 @@ void
 io_own(struct io *io)
 {
 	io->own = 1;
-	if (io->kind == &io_file)
-		io->kind = &io_placed;
 }
 
 void
@@ -432,7 +403,7 @@ int
 io_below(struct io *io, struct io **below, const struct io_from *f, struct err *e)
 {
 	struct io *x, was = *io;
-	const int r = io_new(&x, &io_lent, -1, io->name, e);
+	const int r = io_new(&x, &io_from, -1, io->name, e);
 
 	*below = NULL;
 	if (r < 0)
@@ -561,7 +532,7 @@ io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e)
 int
 io_can_seek(const struct io *io)
 {
-	return io->kind != NULL && io->kind->move != NULL;
+	return io->kind != NULL && io->kind->seeks;
 }
 
 int
@@ -574,7 +545,6 @@ int
 io_seek(struct io *io, uint64_t to, struct err *e)
 {
 	const uint64_t first = io->count - io->at, end = first + io->have;
-	int r;
 
 	if (!io_can_seek(io))
 		return err_set(e, ERR_USAGE, "'%s' is a pipe or device: give a regular file",
@@ -582,8 +552,7 @@ io_seek(struct io *io, uint64_t to, struct err *e)
 	if (to >= first && to <= end) {
 		io->at = (size_t)(to - first);
 	} else {
-		if ((r = io->kind->move(io, (off_t)(to - end), e)) < 0)
-			return r;
+		io->place += (off_t)(to - end);
 		io->at = io->have = 0;
 		io->skipped = to > end;
 	}
@@ -786,22 +755,20 @@ io_free(struct io *io)
 }
 
 int
-io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e)
+io_to_temp(struct io **out, struct io *in, struct err *e)
 {
 	unsigned char *p = alloc_get(IO_BUF, 1, e);
 	size_t got = 1;
-	int r = p != NULL ? temp_open(fd, e) : -ERR_SYS;
+	int fd = -1, r = p != NULL ? temp_open(&fd, e) : -ERR_SYS;
 
-	for (*size = 0; r == 0 && got != 0; *size += got)
+	while (r == 0 && got != 0)
 		if ((r = io_read(in, p, IO_BUF, &got, e)) == 0)
-			r = fd_write(*fd, p, got, TEMP_UNNAMED, e);
-	if (r == 0 && lseek(*fd, 0, SEEK_SET) < 0)
-		r = err_sys(e, "'%s'", TEMP_UNNAMED);
+			r = fd_write(fd, p, got, TEMP_UNNAMED, e);
 	alloc_free(p);
-	if (r < 0 && *fd >= 0) {
-		(void)close(*fd);
-		*fd = -1;
-	}
+	if (r == 0 && (r = io_open_whole(out, fd, in->name, e)) == 0)
+		io_own(*out);
+	else if (fd >= 0)
+		(void)close(fd);
 	return r;
 }
 

@@ -1,6 +1,8 @@
 /*
- * An io is one end of a byte stream: a descriptor, or a file that appears complete or not
- * at all.  The programs read and write all their data with it.
+ * An io is one end of a byte stream.  For reading it is a descriptor or a function that
+ * returns bytes; for writing it is a descriptor or a new file, which gets its name when it
+ * is complete.  The programs read and write all their data with it.  To be faster, an io
+ * asks the system for 1 MiB in each pipe that it reads or writes.
  */
 #ifndef ACE_IO_H
 #define ACE_IO_H
@@ -16,32 +18,36 @@ struct io;
 
 /* io_open: open a file for reading; NULL or "-" is standard input.  -ERR_SYS for a
  * directory or a missing file; -ERR_USAGE for a terminal, which cannot send a binary
- * stream.  io_open_fd: read from a descriptor. */
+ * stream, or for the file that is standard output.  A path in a directory that we opened
+ * (base/at.h) is opened as by io_open_file.
+ * io_open_fd: read from a descriptor, which the caller closes (see io_own).  A regular file
+ * is read from fd's position on, but that position does not move, so that several ios may
+ * read one descriptor. */
 int io_open(struct io **out, const char *path, struct err *e);
 int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 
 /* io_open_file: open a file that we found in a folder or an index.  -ERR_DATA, without
  * waiting, if it is not a regular file.
- * io_open_kept: open one of our own files in a state directory or a spool.  It must not
- * be a link, either.  Return 1, or 0 if there is no such file.
+ * io_open_kept: like io_open_file, for our own files in a state directory or a spool.
+ * Return 1, or 0 if the file is absent; -ERR_SYS if it is a symbolic link.
  */
 int io_open_file(struct io **out, const char *path, struct err *e);
 int io_open_kept(struct io **out, const char *path, struct err *e);
 
-/* Read a regular file from byte `at' without moving fd's position, so that several ios may
- * read from one descriptor. Such an io cannot seek. */
-int io_open_at(struct io **out, int fd, uint64_t at, const char *name, struct err *e);
+/* Read a regular file from its first byte, wherever fd's position is. */
+int io_open_whole(struct io **out, int fd, const char *name, struct err *e);
 
 /*
- * io_open_from: read what f->read returns; a read of 0 bytes is the end.  io owns f:
- * io_free calls f->free.
+ * io_open_from: read what f->read returns; a read of 0 bytes is the end.  io owns f: io_free
+ * calls f->free, and so does io_open_from if it fails.
  * io_below: put f between io and its input.  *below becomes an io with the old input,
- * including the bytes not handed out yet, and f must free it; io then reads from f.  Call
- * it before anything was read.
- * io_before: call fn once, before the first byte is read; fn may call io_peek and
- * io_below.
- * io_peek: copy the next n <= 4096 bytes, or fewer at the end of the input, which
- * later reads return again.
+ * including the bytes that io_peek saw; io then reads from f, whose f->free must io_free
+ * *below.  Call io_below before anything was read.  If it fails, io is unchanged and does
+ * not own f.
+ * io_before: call fn once, before the first byte is read; that read returns fn's error.  fn
+ * may call io_peek and io_below.
+ * io_peek: copy the next n bytes, or fewer at the end of the input.  Later reads return
+ * these bytes again.
  */
 struct io_from {
 	int (*read)(void *arg, void *p, size_t n, size_t *got, struct err *e);
@@ -54,22 +60,22 @@ int io_below(struct io *io, struct io **below, const struct io_from *f,
     struct err *e);
 void io_before(struct io *io, int (*fn)(struct io *io, struct err *e));
 int io_peek(struct io *io, void *p, size_t n, size_t *got, struct err *e);
-/* Return the size of a file that can seek. */
+/* Return the size of the whole file in bytes, or 0 if the input is not a regular file. */
 uint64_t io_size(const struct io *io);
 
-/* Give io its descriptor, which nothing else uses: io_free closes it, and skipping needs no
- * system call. */
+/* Give io its descriptor: io_free closes it. */
 void io_own(struct io *io);
 
 /* Read n bytes; *got is less than n only at the end of the input. */
 int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 
-/* Read what is available, at most n bytes. Return an enum io_took: IO_NOT_YET if
- * nothing came within ms milliseconds; ms < 0 waits without limit. */
+/* Read what is available, at most n bytes.  Return an enum io_took, or an error.
+ * IO_NOT_YET: nothing came within ms milliseconds; ms < 0 waits without limit. */
 enum io_took { IO_END, IO_GOT, IO_NOT_YET };
 int io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e);
 
-/* Return 1 if there is input, 0 if none came within ms milliseconds (fd_ready). */
+/* Return 1 if a read will not wait, because bytes or the end of the input are there; 0 if
+ * neither came within ms milliseconds (fd_ready). */
 int io_ready(struct io *io, int ms, struct err *e);
 
 int io_can_seek(const struct io *io);
@@ -85,17 +91,20 @@ int io_skip(struct io *io, uint64_t n, struct err *e);
 
 /* ---- writing ---- */
 
-/* Create a temporary file beside path.  io_commit renames it to path; io_free removes it if
- * it was not committed.  Links stay, and the file that they lead to is replaced.  If path
- * is a FIFO or a device, write into it; a terminal needs force.  -ERR_SYS for a directory.
- * NULL or "-" is standard output; -ERR_USAGE if that is a terminal, unless force is set.
+/* io_create: create a temporary file beside path.  io_commit renames it to path; io_free
+ * removes it if it was not committed.  Links stay, and the file that they lead to is
+ * replaced.  If path is a FIFO or a device, write into it.  NULL or "-" is standard output.
+ * -ERR_USAGE for a terminal, unless force is 1; -ERR_SYS for a directory; -ERR_REFUSED for
+ * a link or FIFO that is not safe (temp_trusts).
+ * io_create_fd: write to a descriptor.  io_commit closes it; io_free does not (see io_own).
  */
 int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
-/* Like io_create, for our own file that is rewritten repeatedly: write over its spare, an
- * earlier version (struct temp).  The spare is not used for small files, nor if it has a
- * second name (path itself after a killed commit, or a backup by links).  io_over: return
- * 1 if io writes over a spare. */
+/* io_create_over: like io_create, for our own file that is rewritten repeatedly: write over
+ * its spare, an earlier version (struct temp).  The spare is not used if the file has less
+ * than 256 KiB, or if the spare has a second name: path itself after a killed commit, or a
+ * backup by links.
+ * io_over: return 1 if io writes over a spare. */
 int io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e);
 int io_over(const struct io *io);
@@ -112,11 +121,13 @@ int io_write(struct io *io, const void *p, size_t n, struct err *e);
  * invisible until io_commit. */
 int io_flush(struct io *io, struct err *e);
 
+/* The argument of --sync.  Only IO_SYNC_FULL calls fsync.  With IO_SYNC_RENAME no file is
+ * written over a spare (device/residual.h). */
 enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
 
-/* Write everything and check it. A created file is renamed to its path (with
- * IO_SYNC_FULL after an fsync, and then the directory is synced); a descriptor is
- * closed and the close checked. */
+/* Write the buffered data and close the descriptor.  A created file is then renamed to its
+ * path; with IO_SYNC_FULL the file is synced before, and its directory after.  Call io_free
+ * after success and after an error. */
 int io_commit(struct io *io, enum io_sync sync, struct err *e);
 
 /* Sync the directory that holds path, so that a link or a rename is durable. */
@@ -129,8 +140,8 @@ int io_sync_file(const char *path, struct err *e);
  * its next write.  -1: do not watch. */
 void io_watch(struct io *io, int fd);
 
-/* From now on fail with -ERR_DATA "truncated: ..." if no input comes for `silence'
- * seconds, or after `whole' seconds in all; 0: no limit. */
+/* Limit the time that reads of a descriptor wait: -ERR_DATA if no input comes for `silence'
+ * seconds, or if it has not come `whole' seconds after this call; 0: no limit. */
 void io_patience(struct io *io, double silence, double whole);
 
 /* ---- from one pipe to another without a copy ---- */
@@ -153,22 +164,18 @@ uint64_t io_bytes(const struct io *io);		/* position, from where io was opened *
 const char *io_name(const struct io *io);	/* for messages: "<stdin>" */
 void io_free(struct io *io);
 
-/* io asks the system for 1 MiB in each pipe that it reads or writes, to be faster.
- * io_pipe_small: limit the output pipe to 64 KiB, for callers that need to know when data
- * is read. */
-void io_pipe_small(const struct io *io);
-
-/* Copy all of in to a file without a name (temp_open); *fd is at its start. */
-int io_to_temp(int *fd, uint64_t *size, struct io *in, struct err *e);
+/* Copy all of `in' to a file without a name (temp_open), and open the file for reading under
+ * the name of `in'. */
+int io_to_temp(struct io **out, struct io *in, struct err *e);
 
 /* ---- small files ---- */
 
-/* Append to b, which is empty, the text of a file that the user named, and a closing NUL.
- * -ERR_DATA if the file has more than `most' bytes or a zero byte. */
+/* Set b, which is empty, to the text of a file that the user named, and a NUL that b->n does
+ * not count.  -ERR_DATA if the file has more than `most' bytes or a zero byte. */
 int io_named_text(struct buf *b, const char *path, size_t most, struct err *e);
 
-/* io_text: read at most n - 1 bytes of a file as a string.  Return 1, or 0 if the file is
- * absent.
+/* io_text: read the first n - 1 bytes of one of our own files as a string.  Return 1, or 0,
+ * with an empty string, if the file is absent.
  * io_set_text: replace the file's text atomically. */
 int io_text(const char *path, char *s, size_t n, struct err *e);
 int io_set_text(const char *path, const char *s, enum io_sync sync, struct err *e);

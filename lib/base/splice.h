@@ -1,8 +1,8 @@
 /*
- * Pass bytes on without copying them. While a filter reads from one pipe what it will
- * write unchanged to another, tee(2) keeps the same pages in a pipe of our own, and after
- * inspection splice(2) moves them to the output. If the system refuses or the bytes do
- * not fit, nothing is lost: the caller has the bytes in memory and writes them.
+ * Pass bytes on without copying them.  While a filter reads bytes from one pipe that it will
+ * write unchanged to another, tee(2) keeps the same pages in a third pipe.  After inspection,
+ * splice(2) moves the pages to the output.  If the system refuses or the bytes do not fit,
+ * nothing is lost: the caller has the bytes in memory and writes them.
  */
 #ifndef ACE_SPLICE_H
 #define ACE_SPLICE_H
@@ -12,7 +12,8 @@
 struct err;
 struct splice;
 
-/* Return NULL if one is not a pipe or there is no memory; the caller then copies bytes. */
+/* Return NULL if `from' or `to' is not a pipe, or if memory is short; the caller then copies
+ * bytes. */
 struct splice *splice_new(int from, int to);
 void splice_free(struct splice *s);
 
@@ -21,16 +22,16 @@ void splice_begin(struct splice *s, size_t n);
 /* splice_read(s, watch, p, n, got, name, e): fd_read of the pipe `from'. */
 int splice_read(struct splice *s, int watch, void *p, size_t n, size_t *got,
     const char *name, struct err *e);
-/* splice_has: return 1 if all n bytes read since splice_begin were kept and `to' is
- * their output; splice_pass then moves them there. It returns the number of moved bytes:
- * n, or fewer if the system fails; then no more bytes are shared, and the write of the
- * rest reports the error. */
+/* splice_has: return 1 if all n bytes read since splice_begin were kept and `to' is their
+ * output.  splice_pass: after that, move them to the output.  Return the number of moved
+ * bytes: n, or fewer if the system fails.  In that case no more bytes are kept, and the
+ * caller's write of the rest reports the error. */
 int splice_has(const struct splice *s, int to, size_t n);
 size_t splice_pass(struct splice *s, size_t n);
 
-/* Move at most n available bytes unread; waits for input as fd_read does. Return 1, with
- * *got 0 at the end of the input; or 0 if the system refuses and the bytes must be
- * read. */
+/* Move at most n available bytes unread.  Wait for input as fd_read does.  Return 1, with
+ * *got 0 at the end of the input; or 0 if the system refuses and the caller must read and
+ * write the bytes. */
 int splice_move(struct splice *s, int watch, size_t n, size_t *got,
     const char *name, struct err *e);
 

@@ -35,7 +35,8 @@ statedir_ours(int fd, const char *dir, struct err *e)
 	return 0;
 }
 
-/* Set the error. Name a symbolic link as the cause, which errno does not do. */
+/* Set the error of a directory that cannot be opened.  If it is a symbolic link, say so, which
+ * errno does not. */
 static int
 statedir_none(const char *dir, struct err *e)
 {

@@ -14,7 +14,7 @@ struct statedir {
 	char *dir;
 	int lock;		/* descriptor, or -1 */
 	int durable;		/* 1: its files will be synced */
-	int again;		/* 1: write over the older residual file */
+	int again;		/* 1: write the residual over its spare (device/residual.h) */
 	struct at *at;		/* the descriptor of dir */
 };
 /* Bytes for the path of a file.  An opened directory's path is shorter than PATH_MAX. */
@@ -35,7 +35,7 @@ int statedir_open_here(struct statedir *s, const char *dir, const char *name,
  * existed before: the program that created it may have been killed before its own
  * fsync. */
 int statedir_durable(const struct statedir *s, struct err *e);
-/* Check that the path still leads to the folder that was opened. Return 0 or -ERR_SYS. */
+/* Check that the path still leads to the directory that was opened.  Return 0 or -ERR_SYS. */
 int statedir_there(const struct statedir *s, struct err *e);
 /* Lock the state until statedir_close, and remove unfinished files of killed programs.
  * -ERR_REFUSED if another process has the lock. */

@@ -372,7 +372,7 @@ temp_folder(const char *path, char **target, struct err *e)
 }
 
 /* Open the spare and rename it to the temporary name, if it is our file, has no other
- * name and has the permissions of the file that is replaced. */
+ * name and has the permissions of the file that is replaced.  Return 1, or 0 if not. */
 static int
 temp_over(struct temp *t, int same, int *fd)
 {

@@ -32,7 +32,8 @@ int temp_open(int *fd, struct err *e);
  * temp_sweep: remove the files in dir whose names end so and that no process has locked.
  * temp_remove: remove the file.  A caller that renames the file calls temp_leave instead.
  * temp_enter: register path, a file or a directory of files, for removal when a signal ends
- * the process.  temp_leave: unregister it.
+ * the process.  At most 32 paths are registered at the same time; others are not removed.
+ * temp_leave: unregister it.
  * temp_abandon: remove all registered paths now; for signal handlers. */
 #define TEMP_NAME ".new-XXXXXX"
 int temp_create(char *path, mode_t mode, int *fd, struct err *e);
@@ -67,8 +68,9 @@ struct temp {
 };
 
 /* Create the file that temp_commit will rename to path.  On entry t is zeros except for
- * `spare'.  Return 1 if fd is the spare, which may be longer than the new contents, else 0.
- * With a spare the temporary name is always the same: no other process may write path. */
+ * `spare' and `durable'.  Return 1 if fd is the spare, which may be longer than the new
+ * contents, else 0.  With a spare, no other process may write path at the same time, since
+ * both would use the same spare.  Call temp_drop also after errors. */
 int temp_begin(struct temp *t, const char *path, int *fd, struct err *e);
 /* Close fd, also on errors, and rename the file to path.  durable: sync the file and its
  * directory.  name: the file's name in messages. */

@@ -148,7 +148,7 @@ residual_read(const struct residual_new *n, struct reader **r, struct err *e)
 	int k;
 
 	*r = NULL;
-	if ((k = io_open_at(&io, n->scratch, 0, TEMP_UNNAMED, e)) < 0 ||
+	if ((k = io_open_whole(&io, n->scratch, TEMP_UNNAMED, e)) < 0 ||
 	    (k = reader_open(r, io, &o, e)) < 0)
 		return k;
 	return reader_to_shard(*r, e);

@@ -383,7 +383,7 @@ int
 format_seekable(struct format_source *s, uint64_t *size, struct err *e)
 {
 	struct io *in;
-	int fd = -1, r = io_open(&s->io, s->path, e);
+	int r = io_open(&s->io, s->path, e);
 
 	if (r < 0)
 		return r;
@@ -391,11 +391,7 @@ format_seekable(struct format_source *s, uint64_t *size, struct err *e)
 	    (s->path == NULL && lseek(STDIN_FILENO, 0, SEEK_CUR) != 0)) {
 		in = s->io;
 		s->io = NULL;
-		if ((r = io_to_temp(&fd, size, in, e)) == 0 &&
-		    (r = io_open_fd(&s->io, fd, s->name, e)) == 0)
-			io_own(s->io);
-		else if (fd >= 0)
-			(void)close(fd);
+		r = io_to_temp(&s->io, in, e);
 		io_free(in);
 	}
 	*size = r == 0 ? io_size(s->io) : 0;

@@ -36,7 +36,7 @@ struct aggregate {
 	struct gather *g;	/* the shards of the step */
 	struct writer *out;
 	struct pool *pool;
-	struct gather_part *part_of;	/* a group of several contributions */
+	struct gather_part *part_of;	/* the current group in several contributions */
 	size_t many;		/* length of part_of */
 	/* the group that is being added */
 	uint32_t group;

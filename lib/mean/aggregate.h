@@ -38,8 +38,9 @@ struct aggregate_opts {
 	const volatile sig_atomic_t *asked;	/* see spool/waiting.h */
 };
 
-/* aggregate_run(o, paths, n, e): aggregate every step of the spool or of the n inputs (0:
- * standard input), and write the shards to o->f's output, which is complete on return. */
+/* aggregate_run(o, paths, n, e): aggregate every step of the spool or of the n inputs (n 0:
+ * standard input), and write the shards to the output of o->f.  On return 0 the output is
+ * complete. */
 int aggregate_run(const struct aggregate_opts *o, char **paths,
     size_t n, struct err *e);
 

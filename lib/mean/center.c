@@ -275,8 +275,8 @@ center_by_id(const struct center_id *a, const struct center_id *b)
 	return (a->v[j] > b->v[j]) - (a->v[j] < b->v[j]);
 }
 
-/* Set a row to that of the step before, decayed by CENTER_KEEP, or to zeros if little mass is
- * left. */
+/* Set a row to the row of the step before, decayed by CENTER_KEEP.  If little mass would be
+ * left, set only the device. */
 static void
 center_older(struct center_row *to, const struct center_row *from)
 {

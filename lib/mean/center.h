@@ -11,7 +11,7 @@
  *   far2_k = || u_k / m_k - u_c / m_c ||^2,   B = 0.9
  *
  * g~_k = c + min(1, 3 s) (g_k - c), with s the scale of the center rule, so that one step
- * adds at most three radii.  u_c and m_c are computed so from the centers.  S is the
+ * adds at most three radii.  u_c and m_c are the same sums over the centers.  S is the
  * count-sketch of sync/sketch.h: 1 KiB per device for a model of any size.  A device that
  * is new or was away for long has little mass m_k and much noise, so its weight is small at
  * first.  Karimireddy, He and Jaggi (ICML 2021) show that robust rules need history; they
@@ -62,7 +62,7 @@ struct center_rows {
 struct center {
 	struct statedir dir;		/* dir.dir NULL: no files */
 	enum io_sync sync;
-	int newest;			/* the file that was written last, 0 or 1 */
+	int newest;			/* number of the file that was written last, 0 or 1 */
 	int bad;			/* 1: the error is in a file, not in a shard */
 	int begun;			/* 1: a step of `model' has begun */
 	int known;			/* 1: center and places are known */
@@ -81,8 +81,8 @@ struct center {
 /* center_keep(p, dir, sync, e): store the memory in files in the directory dir. */
 int center_keep(struct center *p, const char *dir, enum io_sync sync, struct err *e);
 /* center_begin(p, sh, sc, k, e): begin the step of shard sh, with k contributions to the
- * model sc.  In the first step, and after a step of another model, p->known becomes 0 if no
- * file has memory of an earlier step with the model sc. */
+ * model sc.  In the first step, and after a step of another model, read the memory of an
+ * earlier step with the model sc from the files; if there is none, set p->known to 0. */
 int center_begin(struct center *p, const struct shard *sh, const struct schema *sc,
     size_t k, struct err *e);
 /* center_device(p, i, sh): set the device of contribution i, whose shard is sh. */

@@ -3,7 +3,8 @@
  * devices and by clusters of devices with similar updates.  Rules and clusters need all
  * values before the first one is added, so with them the shards of a step are read twice.
  *
- *	for each step: contrib_look, then contrib_factor, ... for each contribution
+ *	for each step: contrib_look; then, for each group, contrib_finite and
+ *	contrib_factor for each contribution
  */
 #ifndef ACE_CONTRIB_H
 #define ACE_CONTRIB_H
@@ -28,14 +29,15 @@ struct contrib_opts {
 	double theta;		/* clusters merge up to this mean distance; < 0: none */
 };
 
-struct contrib {		/* begins as zeros, except the next two and `center' */
+struct contrib {
+	/* the caller sets o and kern, sets center to CENTER_INIT, and all else to zeros */
 	const struct contrib_opts *o;
 	const struct kern *kern;
 	struct gather *g;		/* set by the caller before each step */
 	struct robust_step step;
 	struct center center;		/* memory of the rule `center' */
 	struct gather_part part;
-	struct sketch like;		/* like.of, like.clusters: see contrib_look */
+	struct sketch like;		/* contrib_look sets like.of and like.clusters */
 };
 
 void contrib_release(struct contrib *c);

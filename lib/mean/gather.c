@@ -24,8 +24,8 @@
 #include "spool/history.h"
 #include "sync/robust.h"
 
-/* Most files that stay open for their values.  If it is less, the limit is a quarter of the
- * system's limit on open files, since a reader may open each file once more. */
+/* Limit on the files that stay open for their values, and on those that stay open for their
+ * next step.  A quarter of the system's limit on open files is the limit if that is less. */
 enum { GATHER_OPEN = 256 };
 
 struct gather_input {
@@ -55,7 +55,7 @@ gather_blame(struct gather *g, size_t i, int r)
 
 /* ---- where the values of a shard are ---- */
 
-/* Open the file that r reads, for the values in it, unless too many are open. */
+/* Open the file that r reads once more, for its values, unless g->most are open. */
 static void
 gather_hold(struct gather *g, struct gather_input *in, const struct reader *r)
 {
@@ -66,7 +66,7 @@ gather_hold(struct gather *g, struct gather_input *in, const struct reader *r)
 		g->held++;
 }
 
-/* Copy n bytes to the temporary file; set *at to their place. */
+/* Append n bytes to the temporary file, and set *at to their position in it. */
 static int
 gather_copy(struct gather *g, const unsigned char *p, size_t n, uint64_t *at,
     struct err *e)
@@ -141,7 +141,7 @@ gather_index(struct gather *g, struct gather_shard *s, struct reader *r, int not
 	return 0;
 }
 
-/* For a difference in a spool: use the values of its reconstruction instead. */
+/* Index a difference in a spool: use the values of its reconstruction instead of its own. */
 static int
 gather_history(struct gather *g, struct gather_shard *s, struct err *e)
 {
@@ -202,7 +202,8 @@ gather_seek(struct gather *g, struct gather_input *in, struct err *e)
 	return k;
 }
 
-/* Close a file's reader if it has no further shard or the file is beyond the limit g->most. */
+/* Close the reader of a file that is in a spool, has no further shard, or is beyond the
+ * limit g->most.  gather_seek opens a file again if its next shard is needed. */
 static void
 gather_rest(struct gather *g, struct gather_input *in)
 {

@@ -12,8 +12,9 @@
  * So neither the number of open files nor the memory for values grows with the number of
  * shards.  The table takes 32 bytes per group that was sent.
  *
- * gather_open is for inputs: it waits for each input, and damage is an error.
- * gather_many is for the files of a step in a spool.
+ * gather_open is for inputs with any number of steps; it waits for each input.
+ * gather_many is for the files of one step in a spool.  After an error, gather.blame names
+ * the file that the caller may leave out to try again.
  */
 #ifndef ACE_GATHER_H
 #define ACE_GATHER_H
@@ -67,7 +68,7 @@ struct gather {
 	struct gather_in *in;	/* [n], this step's contributions, by device */
 	size_t n;
 	struct schema schema;	/* model of all contributions */
-	size_t blame;		/* index + 1 of the input that caused an error; 0: none */
+	size_t blame;		/* 1 + index of the input that caused an error; 0: none */
 	/* below: private */
 	struct reader_opts o;
 	uint64_t expect;
@@ -87,14 +88,15 @@ struct gather {
 };
 
 /* gather_open(out, paths, n, expect, to, o, e): open n inputs; 0: standard input.
- * expect: contributions that each step must have; 0: any number.  to: the output pipe;
- * waiting for input fails once that pipe has no reader (wait_orphan); -1: none. */
+ * expect: contributions that each step must have; 0: any number.  to: the output pipe, or
+ * -1; waiting for input fails once that pipe has no reader (wait_orphan).  Call
+ * gather_free(*out) also after errors. */
 int gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, int to,
     const struct reader_opts *o, struct err *e);
 /* gather_many(out, step, paths, n, o, e): prepare one step of n files with one shard each.
  * Shards of earlier steps count as if their devices had kept them for this step: all shards
  * of one device are added up to one contribution, with the annotations of the newest
- * shard. */
+ * shard.  Call gather_free(*out) also after errors. */
 int gather_many(struct gather **out, uint64_t step, char **paths, size_t n,
     const struct reader_opts *o, struct err *e);
 void gather_free(struct gather *g);
@@ -104,15 +106,18 @@ void gather_free(struct gather *g);
 int gather_blame(struct gather *g, size_t i, int r);
 
 /* gather_step: read and verify the shards of the next step.  Return 1, or 0 if all inputs
- * ended.  -ERR_DATA, "mismatch: ...": two shards differ in run, step or schema.
- * -ERR_REFUSED: a device has two shards, or a shard is missing. */
+ * ended.  -ERR_DATA: a shard is damaged, or two shards differ in run, step or schema; in a
+ * spool their steps may differ.  -ERR_REFUSED: a device has two shards of one step, or the
+ * number of contributions is not the expected one. */
 int gather_step(struct gather *g, struct err *e);
 
-/* gather_came(g, i): return when the newest file of contribution i was written, in ns. */
+/* gather_came(g, i): return when the file with the newest shard of contribution i was
+ * written, in ns since 1970; 0 if that is unknown. */
 uint64_t gather_came(const struct gather *g, size_t i);
 
-/* gather_read(g, each, arg, e): call `each' for every group in order.  `each' asks for the
- * group from the contributions. */
+/* gather_read(g, each, arg, e): call `each' for every group in order.  `each' calls
+ * gather_group for the contributions that it needs.  -ERR_DATA: a shard of which all groups
+ * were read has another number of nonzero values than it states. */
 typedef int gather_fn(void *arg, uint32_t group, const struct schema_span *span,
     struct err *e);
 int gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e);
@@ -138,8 +143,9 @@ void gather_part_release(struct gather_part *p);
 int gather_group(struct gather *g, size_t i, uint32_t group, int lists,
     struct gather_part *p, struct err *e);
 
-/* gather_members: append the names of all contributors to l, sorted; an aggregate
- * contributes the names that it lists.  -ERR_REFUSED: a name is in two contributions. */
+/* gather_members: append the names of all contributors to l, sorted, without contributions
+ * with `left'.  An aggregate contributes the names that it lists.  -ERR_REFUSED: a name is
+ * in two contributions. */
 int gather_members(struct gather *g, struct array_names *l, struct err *e);
 
 #endif

@@ -19,12 +19,13 @@ enum { POLICY_MERGE_TEXT = 32 * 1024, POLICY_MERGE_CUTS = 24 * 1024 };
 /* policy_merge_write(g, own, kv, e): after gather_read, put into kv, within the bounds
  * above:
  *
- *   KEYS_DELAY        the largest that is asked for
- *   KEYS_INTERVAL     the smallest
+ *   KEYS_DELAY        the largest delay that is asked for
+ *   KEYS_INTERVAL     the smallest interval that is asked for
  *   KEYS_FORCE        1 if half of the devices with this key want it, else 0
  *   KEYS_CUTS, KEYS_CUTS_SECONDS
  *                     the values of the device with the longest backward pass, since all
- *                     others wait for it, if they take at most POLICY_MERGE_CUTS bytes
+ *                     others wait for it.  A device whose two values exceed
+ *                     POLICY_MERGE_CUTS bytes is not considered
  *   KEYS_INTERVAL_OF and a name
  *                     with own 1: the interval that this device asks for
  */

@@ -13,14 +13,14 @@ struct text_kv;
 /*
  * same_model_check(g, first, e), after gather_step: compare the digests of the contributions
  * that name the same version of the model.  The digest stated most often counts as right.  If
- * several are stated equally often, the one that came first does, or none if first is 0.
- * -ERR_DATA with gather_blame: a contribution states another digest; without gather_blame:
- * none counts as right.
+ * several are stated equally often, the one that came first counts as right, or none if
+ * first is 0.  -ERR_DATA: a contribution, which g->blame names, states another digest; or no
+ * digest counts as right, and g->blame is unchanged.
  */
 int same_model_check(struct gather *g, int first, struct err *e);
 
 /* same_model_put(g, kv, e): if all contributions that count state one version and one
- * digest, put the digest into kv. */
+ * digest, put the digest into kv under SHARD_KEY_MODEL. */
 int same_model_put(const struct gather *g, struct text_kv *kv, struct err *e);
 
 #endif

@@ -253,7 +253,7 @@ filter_copy_fd(int fd, const struct reader_opts *o, struct writer *w, struct err
 {
 	struct reader *r = NULL;
 	struct io *io;
-	int k = io_open_at(&io, fd, 0, TEMP_UNNAMED, e);
+	int k = io_open_whole(&io, fd, TEMP_UNNAMED, e);
 
 	if (k == 0)
 		k = reader_open(&r, io, o, e);
