@@ -1,6 +1,6 @@
 /*
- * Report a patch: the two models and, per tensor and type, the number of changed values and
- * the bits that they take.
+ * Report a patch: the hashes of its two models and, per tensor, per type and in all, how many
+ * values changed and how many bits the patch takes per value.
  */
 #ifndef ACE_CHANGES_H
 #define ACE_CHANGES_H
@@ -16,16 +16,16 @@ struct reader;
 struct report;
 
 struct changes {
-	struct walk_sent *sent;	/* [tensors], filled by the walk; NULL: not needed */
-	uint64_t *changed;	/* [tensors]: changed words of each tensor */
+	struct walk_sent *sent;	/* [tensors], for walk.sent; NULL: the shard's kind is not model */
+	uint64_t *changed;	/* [tensors]: changed values; two of 4 bits count as one */
 	struct model_note note;
 	int known;		/* 1: the shard is a patch: it has a frame mODL */
 };
 #define CHANGES_INIT { NULL, NULL, MODEL_NOTE_INIT, 0 }
 
-/* Prepare c for r's current shard.  Call this before walk_shard. */
+/* Prepare c for r's current shard, before walk_shard.  After a failure release c, too. */
 int changes_begin(struct changes *c, const struct reader *r, struct err *e);
-/* Read the shard's mODL frame, which follows all groups. */
+/* Read r's current frame, a mODL, which follows all groups of the shard. */
 int changes_note(struct changes *c, const struct reader *r, struct err *e);
 /* Print the changes of the tensors that match p->glob; do nothing if the shard is not a
  * patch. */

@@ -122,7 +122,7 @@ conserve_gone(const struct conserve_run *x, uint64_t step, struct err *e)
 
 /* Add the device's shards of this step that its manifest accepts to x->got, taking the
  * names of their files from `have'. Fail if the file of such a shard was removed, or the
- * file of a shard of an earlier step that the manifest accepts. */
+ * directory of another step of which the manifest accepts a shard. */
 static int
 conserve_listed(struct conserve_run *x, uint64_t step, const struct receipt_list *list,
     const struct receipt_list *have, struct err *e)
@@ -193,8 +193,8 @@ conserve_find(struct conserve_run *x, struct err *e)
 
 /* ---- the state and the spool ---- */
 
-/* Count the pending shards that are not in the spool and that no receipt reports as
- * accepted.  The state keeps a shard that has a receipt until the next step. */
+/* Mark the pending shards that the spool or a receipt shows as accepted, and count the
+ * others.  The state keeps a shard that has a receipt until the next step. */
 static void
 conserve_judge(struct conserve_run *x, const struct receipts *q)
 {
@@ -214,7 +214,7 @@ conserve_judge(struct conserve_run *x, const struct receipts *q)
 
 /* ---- adding up ---- */
 
-/* Add the values times sign to the sums; with sign 0, store them as the reconstruction. */
+/* Add the frame's values, times sign, to the sums; with sign 0, store them in x->made. */
 static int
 conserve_records(struct conserve_run *x, struct reader *r, int sign, struct err *e)
 {
@@ -246,7 +246,8 @@ conserve_records(struct conserve_run *x, struct reader *r, int sign, struct err 
 	return 0;
 }
 
-/* Reconstruct the groups of an accepted difference that were not sent. */
+/* Set x->made as if no group of an accepted difference was sent. conserve_records then
+ * replaces the groups that were. Return 1. */
 static int
 conserve_made(struct conserve_run *x, const struct shard *sh, struct err *e)
 {
@@ -274,7 +275,8 @@ conserve_made_add(struct conserve_run *x)
 	memcpy(x->h, x->made, n * sizeof(*x->h));
 }
 
-/* Return 1 if the input shard at r counts, else 0. The first pass also lists its step. */
+/* Return 1 if the input shard at r counts: it is the device's, and not after the residual's
+ * step. The first pass also lists its step. */
 static int
 conserve_input(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -320,7 +322,8 @@ conserve_whole(struct conserve_run *x, const struct reader *r, struct err *e)
 	return k < 0 ? k : 1;
 }
 
-/* Return 1 if the shard counts: the residual, or a pending shard that was not accepted. */
+/* Return 1 if this shard of the residual's file counts: the residual, or a pending shard that
+ * was not accepted. With `cached', histories count in place of pending shards. */
 static int
 conserve_kept(struct conserve_run *x, const struct reader *r, struct err *e)
 {
@@ -390,7 +393,7 @@ conserve_pass(struct conserve_run *x, struct err *e)
 	    -1, &any, conserve_kept, e);
 }
 
-/* After the first pass, check that no step occurs twice. */
+/* After the first pass, count the steps and check that none occurs twice. */
 static int
 conserve_steps(struct conserve_run *x, struct err *e)
 {
@@ -438,7 +441,8 @@ conserve_compare(struct conserve_run *x, const struct schema *sc)
 	}
 }
 
-/* Check the state's kind of feedback: its residual must be a sum. */
+/* Set x->cached. Refuse a state whose feedback is neither ef nor cache: the equation does not
+ * hold for its residual. */
 static int
 conserve_kind(struct conserve_run *x, struct err *e)
 {
@@ -474,8 +478,8 @@ conserve_open(struct conserve_run *x, struct err *e)
 	return 0;
 }
 
-/* Read residual and receipts before the spool. A shard accepted in between is then both
- * pending in the state and accepted in the spool, and is counted once. */
+/* Check all elements. Read residual and receipts before the spool: a shard accepted in
+ * between is then both pending in the state and accepted in the spool, and is counted once. */
 static int
 conserve_all(struct conserve_run *x, struct err *e)
 {

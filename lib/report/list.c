@@ -10,9 +10,9 @@
 #include "report/list.h"
 #include "report/report.h"
 
-enum { LIST_NOTES = 16, LIST_TEXT = 64 * 1024 };
+enum { LIST_NOTES = 16, LIST_TEXT = 64 * 1024 };	/* limits: types; bytes of text */
 
-/* Annotations of a shard: counts by type, and the text of some. */
+/* A shard's row and annotations: counts by type, and the contents of pOLi, mEMb and mODL. */
 struct list {
 	struct report *p;
 	struct report_row row;
@@ -21,7 +21,7 @@ struct list {
 		uint64_t n, bytes;
 	} note[LIST_NOTES];
 	size_t notes;
-	struct buf text;	/* "pOLi key=value\n"... */
+	struct buf text;	/* lines "pOLi key=value" as printed, with -v */
 	struct text_kv kv;
 	struct array_names members;
 	struct changes changes;
@@ -100,7 +100,8 @@ list_tensor(void *arg, const struct schema_tensor *t, const struct tally *y,
 
 /* ---- annotations ---- */
 
-/* Append the lines of a pOLi frame to l->text, which is printed after the tensors. */
+/* Append the lines of a pOLi frame to l->text, which is printed after the tensors. Omit
+ * lines when it has LIST_TEXT bytes. */
 static int
 list_lines(struct list *l, const struct reader *r, struct err *e)
 {
@@ -131,7 +132,7 @@ list_note(void *arg, const struct reader *r, struct err *e)
 		if (l->note[i].type == f->type)
 			break;
 	if (i == LIST_NOTES)
-		return 0;	/* stop counting: too many types to be useful */
+		return 0;	/* ignore the frames of more types */
 	if (i == l->notes) {
 		memset(&l->note[i], 0, sizeof(l->note[i]));
 		l->note[l->notes++].type = f->type;
@@ -319,11 +320,11 @@ list_policy(void *arg, const struct reader *r, struct err *e)
 {
 	struct list_lines *x = arg;
 
-	(void)keys_add(&x->policy, r, NULL);	/* users of the policy report errors */
+	(void)keys_add(&x->policy, r, NULL);	/* ignore errors: users of the policy report them */
 	return 0;
 }
 
-/* Fill the row of the shard that was just read. */
+/* Complete the row after its shard was read without errors. */
 static void
 list_known(struct list_lines *x, const struct walk *w, const struct reader *r)
 {

@@ -91,8 +91,9 @@ render_families(struct render *x, const struct render_field *t)
 			x->family[x->families++] = t;
 }
 
-/* Add text to a sample. In a name that is not clean text every non-ASCII byte becomes a
- * question mark, since one invalid byte would make Prometheus reject the whole file. */
+/* Append s to a sample; quoted: as the value of a label.  In a label that is not clean text
+ * each byte that is not printable ASCII becomes a question mark, since one invalid byte would
+ * make Prometheus reject the whole file. */
 static void
 render_put(struct render *x, struct buf *to, const char *s, int quoted)
 {
@@ -219,7 +220,8 @@ render_member(struct render *x, const struct render_field *f, const void *row)
 	}
 }
 
-/* Print the value and return its width in columns. */
+/* Print a field, right-aligned in `to' columns if to > 0, and return how many columns it took
+ * (0 for RENDER_CALL). */
 static int
 render_cell(struct render *x, const struct render_field *f, const void *row, int to)
 {

@@ -1,7 +1,7 @@
 /*
- * Fields of reports.  One table row describes each field: its name in JSON, tables and
- * the page; type and unit; the reports that show it; its width as text; name and
- * description as a metric.  To add a field, add a row.
+ * Fields of reports.  One table row describes each field: its name in JSON and tables, its
+ * type and unit, the reports that show it, its width as text, and its name and description
+ * as a metric.  To add a field, add a row.
  *
  * Metrics are Prometheus text (exposition format 0.0.4), as node_exporter reads it from a
  * file.  Each family has one HELP, one TYPE and all its samples, so samples of several
@@ -23,7 +23,7 @@
 struct err;
 struct render;
 
-/* Storage and text form of a field; JSON, metrics and tables have the plain number. */
+/* Storage and text form of a field; JSON, metrics and tables with tabs have the plain number. */
 enum render_type {
 	RENDER_U64, RENDER_U32,
 	RENDER_F64, RENDER_F32,	/* printed by the format in the field's `text' */
@@ -34,7 +34,7 @@ enum render_type {
 	RENDER_AGO,		/* double, seconds: "3.4 h" */
 	/* double, bit/s: text in Mbit/s; metric in bytes per second */
 	RENDER_RATE,
-	RENDER_FLAG,		/* int: true or false */
+	RENDER_FLAG,		/* int: true or false in JSON, else 1 or 0 */
 	RENDER_CALL		/* the function `put' prints it, in each form */
 };
 
@@ -46,10 +46,11 @@ struct render_field {
 	enum render_type type;
 	size_t at;		/* offset in a row */
 	unsigned in;		/* reports that have the field: bits that the caller defines */
-	unsigned need;		/* what a row must have for it: bits that the caller defines */
+	unsigned need;		/* data that a row must have for it: bits of `have' */
 	int width;		/* width of a text column; < 0: left-aligned */
 	int gap;		/* blanks before the column; 0: two */
 	const char *text;	/* format of a floating-point number; NULL: "%.9g" */
+	/* for RENDER_CALL; name: the field's in JSON, its family's in metrics, else NULL */
 	void (*put)(struct render *x, const char *name, const void *at);
 	const char *family, *help;	/* name and description as a metric */
 };
@@ -62,7 +63,7 @@ enum { RENDER_FAMILIES = 32 };	/* limit on families */
 struct render {
 	FILE *f;
 	enum render_form form;
-	unsigned in;		/* the report to print: one of the caller's bits */
+	unsigned in;		/* print the fields that have one of these bits */
 	int wide[4];		/* widths of columns, see RENDER_WIDE */
 	struct json_out json;
 
@@ -79,7 +80,7 @@ struct render {
  * `width'.  A longer name then has a line of its own. */
 void render_fit(struct render *x, const struct render_field *t, int column, int width);
 
-/* render_head: print the first line of a table, as text. render_row: print a row, without
+/* render_head: print the column heads as a line. render_row: print a row, without
  * the line's end and, in JSON, without opening an object. render_item: print a row as a
  * line or, in JSON, as an object of an array. render_lines: print a row as "key value"
  * lines. have: bits for the data that the row has (see `need'). */
@@ -91,15 +92,16 @@ void render_item(struct render *x, const struct render_field *t, const void *row
 void render_lines(struct render *x, const struct render_field *t,
     const void *row, unsigned have);
 
-/* render_families: add the metrics of a table; families are printed in this order.
- * render_sample: add a sample with the labels of x. render_metrics: print all samples
- * and release them, without families that have no sample.  If memory ran out for a
- * sample, print nothing and return that error. */
+/* render_families: add the families of a table's fields in x->in, in the order of printing.
+ * render_sample: add the sample v of a family that was added, with the labels of x.
+ * render_metrics: print all families that have samples, and release the samples.  If memory
+ * ran out for a sample, print nothing and return that error. */
 void render_families(struct render *x, const struct render_field *t);
 void render_sample(struct render *x, const char *family, double v);
 int render_metrics(struct render *x);
 
-/* Print a name from outside, without control characters. */
+/* Print a name. If it is not clean text (text_clean), each byte that is not printable ASCII
+ * becomes '?'. */
 void render_name(FILE *f, const char *name);
 /* Return how many terminal columns s takes, approximately: characters, not bytes. */
 int render_chars(const char *s);

@@ -45,9 +45,9 @@ report_receipt_json(struct report *p, const struct receipt *rc, const char *devi
 	json_out_end(j);
 }
 
-/* A receipt has only the hash of its device's name. In a spool, some file names begin
- * with the device's name, as in DEVICE.(...): those beside a rejected shard's receipts,
- * and those in the run's folder `device', which is beside a manifest or one level up. */
+/* A search for the name of a device, of which a receipt has only the hash. In a spool, some
+ * file names begin with the device's name, as in DEVICE.(...): those beside a rejected
+ * shard's receipts, and those in the folder `device', beside a manifest or one level up. */
 struct report_names {
 	const unsigned char *id;
 	char *out;
@@ -67,8 +67,8 @@ report_names_each(void *arg, const char *path, const char *file, struct err *e)
 	return 1;
 }
 
-/* Search the files around path. Return 1 with the name whose hash is id, or 0 with the
- * hash in hexadecimal. */
+/* Search the files around path. Return 1 with out the name whose hash is id, or 0 with out
+ * the hash in hexadecimal. */
 static int
 report_device(const char *path, const unsigned char id[SHARD_ID],
     char out[SHARD_NAME + 1])
@@ -289,8 +289,9 @@ report_codec(unsigned c, char buf[16])
 	return buf;
 }
 
-/* Print each codec of the tally with its number in n, largest first; "-" if nothing was
- * sent.  Text omits the number `all'. */
+/* Print each codec of the tally with its number in n, largest first: as an object `key', or
+ * as text with `between' before the number.  Text omits the number `all', and is "-" if
+ * nothing was sent. */
 static void
 report_codecs(struct render *x, const char *key, const struct tally *y,
     const uint64_t n[CODEC_MAX], uint64_t all, const char *between)
@@ -414,8 +415,8 @@ enum {
 #define VALUE(field, what) FIELD_AS(#field, what, field, STATS | VALUES | PLACE, \
 	.width = 9, .gap = 1, .text = "%.3g")
 
-/* The fields in the order of columns: those of a shard, then of a tensor, of its values,
- * and of a difference. */
+/* The fields in the order of columns: those of a shard, then of a tensor, of its values and
+ * of a difference, and last a tensor's codecs. */
 const struct render_field report_fields[] = {
 	FIELD("file", NAME, file, ALL),
 	FIELD("shard", U64, nth, ID | LIST),

@@ -20,7 +20,7 @@ struct report {
 	struct render s;	/* the output and its form */
 	const struct kern *kern;
 	const struct io *io;	/* the input, for its size and name */
-	const char *file;	/* the operand to show; NULL: the only one */
+	const char *file;	/* the operand, printed with each shard; NULL: there is only one */
 	const char *glob;	/* --tensor */
 	const struct cli *cli;	/* the program; long work shows progress */
 	const struct pick *pick;	/* which shards to report; NULL: all */
@@ -31,7 +31,7 @@ struct report {
 	uint64_t shard;		/* number of the current shard, from 1 */
 	/* 1: something was printed: the next part needs a blank line before it */
 	int begun;
-	int fresh;		/* 1: the head of this stream was not printed yet */
+	int fresh;		/* 1: no shard of this stream was printed yet */
 	char run[SHARD_NAME + 1];	/* the run whose heading was printed last */
 };
 
@@ -51,11 +51,11 @@ enum {
 	REPORT_VALUES = 64,	/* statistics of values, in JSON */
 	REPORT_DIFF = 32768	/* how values differ */
 };
-/* Data that a row may lack: a valid end of the shard, the policy's link, the policy's
+/* Data that a row may lack: a valid end of the shard, the policy's bandwidth, the policy's
  * interval. */
 enum { REPORT_ENDED = 1, REPORT_LINKED = 2, REPORT_PACED = 4 };
 
-/* Data of a row: of a shard, and of one tensor or all tensors. */
+/* Data of a row: of a shard, and of one of its tensors or all together. */
 struct report_row {
 	const char *file;
 	uint64_t nth;
@@ -65,7 +65,7 @@ struct report_row {
 	unsigned char schema[16];
 	uint32_t group_size;
 	uint64_t bytes;		/* bytes of the shard, in reports with one line per shard */
-	double bits, norm;
+	double bits, norm;	/* in the same reports: bits per element; L2 norm */
 	double bandwidth, interval;	/* from the shard's policy: bit/s; steps */
 	const char *error;
 
@@ -73,7 +73,7 @@ struct report_row {
 	const char *name, *dtype, *schema_kind;
 	char shape[200], groups[64];
 	struct tally tally;
-	double bits_each;
+	double bits_each;	/* walk_bits of tally */
 	float min, max, max_abs;
 	double mean, std, l2;
 	uint64_t zeros, nan, inf;
@@ -89,24 +89,25 @@ void report_init(struct report *p, FILE *f, const struct kern *k);
 
 /* Return 1 if p->pick selects the shard at which r stands; set p->picked and p->named. */
 int report_wants(struct report *p, const struct reader *r);
-/* Go to the next shard that p->pick selects, printing the receipts before it. Return 1,
- * 0 at the end of the input, or -ERR_x. */
+/* Go to the next shard that p->pick selects. If p->pick is NULL, print the receipts before
+ * it, unless p->quiet. Return 1, 0 at the end of the input, or -ERR_x. */
 int report_next(struct report *p, struct reader *r, struct err *e);
 
 /* Flush the report. Return -ERR_SYS if it cannot be written. */
 int report_flush(struct report *p, struct err *e);
 
-/* Set x to the current shard of r, without a tensor. */
+/* Set x to the current shard of r, without a tensor. x is valid until r moves on. */
 void report_shard(const struct report *p, struct report_row *x,
     const struct reader *r);
-/* Set the tensor of x, or the total if t is NULL. */
+/* Set the tensor of x to t, NULL for the total, with its tally y. */
 void report_tensor(struct report_row *x, const struct schema_tensor *t,
     const struct tally *y);
 
-/* Print a row of the reports `in', like render_row; in text and tables also end the line. */
+/* Print the fields of x that belong to one of the reports `in' (REPORT_ bits), as render_row
+ * does; in text and tables also end the line. */
 void report_put(struct report *p, unsigned in, const struct report_row *x,
     unsigned have);
-/* Print the column names. */
+/* Print the column names of the reports `in'; in text, fit them to the terminal. */
 void report_head(struct report *p, unsigned in);
 
 /* Print a heading such as "shard 1 'edge1/42'", with the file's name first if there are

@@ -193,10 +193,10 @@ stats_stream(struct report *p, struct reader *r, struct err *e)
 enum { NO_GROUP = -1 };
 
 struct stats_sums {
-	double dd, xx, yy, xy;	/* (x-y)^2, x^2, y^2, x*y */
+	double dd, xx, yy, xy;	/* sums of (x-y)^2, x^2, y^2, x*y */
 	double max;		/* largest |x - y| */
-	uint64_t differ;	/* values that are not the same */
-	uint64_t strange;	/* differing values of which one is not finite */
+	uint64_t differ;	/* number of pairs x, y that differ */
+	uint64_t strange;	/* of these, pairs with a value that is not finite */
 };
 
 /* One of the two streams: its position and a group of its values. */
@@ -206,13 +206,13 @@ struct stats_side {
 	size_t at, n;
 	int ended;
 	float *x;
-	size_t cap;		/* values in x */
+	size_t cap;		/* room in x, in values */
 };
 
 struct stats_pair {
 	struct report *p;
 	struct stats_side x, y;
-	int differ;		/* 1: a difference above the tolerance */
+	int differ;		/* 1: a tensor differs, or a shard has no partner */
 	struct stats_sums now, total;
 	uint64_t elements;	/* number of values of all tensors so far */
 	struct report_row row;
@@ -244,7 +244,8 @@ stats_diff_values(struct stats_sums *s, const float *x, const float *y, size_t n
 	}
 }
 
-/* Add s to `to', but not the sums of exact types (schema_exact), which would dominate. */
+/* Add s to `to'.  exact 1: s is of an exact type (schema_exact), whose sums would dominate
+ * and are left out. */
 static void
 stats_diff_merge(struct stats_sums *to, const struct stats_sums *s, int exact)
 {
@@ -420,7 +421,8 @@ stats_diff_shard(struct stats_pair *d, struct err *e)
 	return report_flush(p, e);
 }
 
-/* Read the rest of the longer stream, so that damage is not taken for a difference. */
+/* If r is at a shard without a partner (more > 0), read to its end, so that damage is not
+ * taken for a difference, and print the number of shards that only r has. */
 static int
 stats_diff_rest(struct stats_pair *d, struct reader *r, int more, struct err *e)
 {

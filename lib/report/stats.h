@@ -18,29 +18,29 @@ struct report;
  *
  *   mean = sum x / n,  m2 = sum (x - mean)^2,  std = sqrt(m2 / n)
  *
- * merged pairwise (Chan, Golub, LeVeque 1979), so that a small deviation around a large
- * mean is precise.  Sums are f64 in stream order: the same on every machine.  Values that
- * are not finite are counted and excluded.
+ * computed per group and then merged (Chan, Golub, LeVeque 1979), so that a small deviation
+ * around a large mean is precise.  Sums are f64 and the same on every machine.  Values that
+ * are not finite are counted in nan and inf only.
  */
 struct stats {
-	uint64_t n, nonzero;	/* finite values; non-zero ones */
+	uint64_t n, nonzero;	/* number of finite values; of those that are not 0 */
 	uint64_t nan, inf;
 	float min, max, max_abs;	/* 0 when n is 0 */
 	double mean, m2, sumsq;
 };
 #define STATS_INIT { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Add the n values of x. */
 void stats_add(struct stats *m, const struct kern *k, const float *x, size_t n);
 /* Add n zeros, for values not sent. */
 void stats_zeros(struct stats *m, uint64_t n);
-void stats_merge(struct stats *m, const struct stats *other);
-double stats_std(const struct stats *m);
+void stats_merge(struct stats *m, const struct stats *other);	/* add other's values to m */
+double stats_std(const struct stats *m);	/* 0 if m has no values */
 
+/* Print statistics of each tensor of the shards that p->pick selects. Return 0 or -ERR_x. */
 int stats_stream(struct report *p, struct reader *r, struct err *e);
 
 /*
- * Compare the shards of two streams in pairs.
+ * Compare each shard of x that p->pick selects with the next shard of y.
  *
  * NMSE   = sum (x - y)^2 / sum y^2       0 if equal, infinite if only
  *                                        y is all zero
@@ -49,10 +49,11 @@ int stats_stream(struct report *p, struct reader *r, struct err *e);
  *
  * x are the f32 values of the inspected stream, y those of the other stream, the
  * original.  Sums are f64 in stream order.  A pair with a value that is not finite is
- * excluded from the sums and counts as different unless both values are the same.
+ * excluded from the sums and counts as different unless both values have the same bits.
  *
- * Return 0 if the streams are equal; -ERR_NO, without a message, if a tensor's NMSE
- * exceeds p->tolerance (by default: if any value differs) or a shard has no partner.
+ * Return -ERR_NO, without a message, if a tensor differs or a shard has no partner; else 0.
+ * A tensor differs if any value does.  With p->tolerance > 0, finite values may differ up to
+ * this NMSE, but not those of exact types (schema_exact).
  * Return -ERR_DATA, "mismatch: ...", if the schemas differ.
  */
 int stats_diff(struct report *p, struct reader *x, struct reader *y, struct err *e);

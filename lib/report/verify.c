@@ -51,9 +51,9 @@ verify_note(void *arg, const struct reader *r, struct err *e)
 	return checks_note(&v->checks, r, e);
 }
 
-/* Another writer may add the values, in f64, in another order and get a slightly different
- * sum. 2^-40 of the summed magnitudes is far above such a difference and far below the
- * effect of a wrong value. */
+/* Compare the sums of a shard with those at its end. Its writer may have added the values, in
+ * f64, in another order: allow 2^-40 of the summed magnitudes, far above the effect of the
+ * order and far below that of a wrong value. */
 static int
 verify_sums(const struct verify *v, const struct reader *r, struct err *e)
 {

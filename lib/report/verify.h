@@ -6,9 +6,9 @@ struct err;
 struct reader;
 struct report;
 
-/* Decode the whole stream p->io, compare it with the sums at the end of each shard, and
- * print one line if it is intact (none with p->quiet). Return -ERR_DATA if the file is
- * damaged, -ERR_NO if the sums disagree. */
+/* Read r, whose input is p->io. Decode each shard that p->pick selects and compare it with
+ * the sums at its end. Print one line if all are intact (none with p->quiet); in JSON always
+ * print an object. Return -ERR_DATA if the stream is damaged, -ERR_NO if only sums disagree. */
 int verify_file(struct report *p, struct reader *r, struct err *e);
 
 #endif

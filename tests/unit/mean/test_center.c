@@ -23,7 +23,7 @@ static struct schema model = SCHEMA_INIT;
 static struct shard who[K + 1];
 static float x[K + 1][N], center[N];
 
-/* Device k sends the gradient 1, 1, ..., or its opposite, plus noise of twice its norm. */
+/* Set x[k] to a gradient whose values are all `sign', plus noise of twice its norm. */
 static void
 sends(size_t k, uint64_t step, float sign)
 {
@@ -35,7 +35,7 @@ sends(size_t k, uint64_t step, float sign)
 		x[k][j] = sign + (r[j] >> 31 ? 2.0f : -2.0f);
 }
 
-/* Run the step `at' of k devices; each device's scale is then in t->one. */
+/* Run step `at' of k devices, the first BAD of which are attackers; t->one gets their scales. */
 static int
 step(struct center *p, struct robust_step *t, const struct robust_rule *q, size_t k,
     uint64_t at)
@@ -112,7 +112,7 @@ TEST(who_is_bad)
 	robust_release(&t);
 }
 
-/* Set p to a memory that has only its files, as after a restart. */
+/* Release p and open it from its files, as after a restart. */
 static int
 restart(struct center *p)
 {

@@ -50,7 +50,8 @@ make(const struct spec *p)
 	schema_release(&sc);
 }
 
-/* Append devices and their values of group 0 to out; group 1 is never sent. */
+/* Append "device=value " to out for each contribution to group 0.  Return -99 if group 1,
+ * which is not sent, has values. */
 static int
 look(void *arg, uint32_t group, const struct schema_span *span, struct err *err)
 {
@@ -74,7 +75,7 @@ look(void *arg, uint32_t group, const struct schema_span *span, struct err *err)
 	return r;
 }
 
-/* Read the next step, with devices and first values in out: "a=1 b=2 c=3 ". */
+/* Read the next step; out becomes the devices and their values, "a=1 b=2 c=3 ". */
 static int
 step(struct gather *g)
 {
@@ -86,7 +87,7 @@ step(struct gather *g)
 	return r;
 }
 
-/* Allow this process few open files, or as many as before. */
+/* few 1: allow this process 32 open files; 0: as many as before. */
 static void
 few_files(int few)
 {
@@ -170,7 +171,7 @@ TEST(test_earlier)
 	    strstr(out, "b=3000 ") != NULL && strstr(out, "c=3000 ") != NULL &&
 	    g->in[0].s->head.step == 100, "%s%s", out, ERR_MSG(&e));
 	gather_free(g);
-		/* a shard that is repeated or of another run is reported */
+	/* a shard that is repeated or of another run is refused */
 	list[3] = list[4];
 	ok(gather_many(&g, 100, list, N + 3, &o, &e) == 0 &&
 	    gather_step(g, &e) == -ERR_REFUSED && (g->blame == 4 ||

@@ -1,4 +1,4 @@
-/* Patches that break one rule. */
+/* Patches that break one rule each are refused. */
 #include "base/err.h"
 #include "codec/codec.h"
 #include "codec/exact.h"
@@ -15,12 +15,12 @@ static struct err e;
 
 struct lie {
 	const char *what, *says;
-	int notes;		/* frames mODL */
+	int notes;		/* number of frames mODL */
 	int before;		/* 1: the patch names an old model */
 	unsigned codec, flag;	/* codec: of the only record; flag: more bits of its parameter */
 };
 
-/* Read a patch of f32[4, 2]; return 0 or the error. */
+/* Write the patch x of a model f32[4, 2] and read it; return 0 or the reader's error. */
 static int
 reads(const struct lie *x)
 {

@@ -13,7 +13,8 @@
 
 static struct err e;
 
-/* Verify a shard of 1, -2, 0, 4 with these sums in its end record. */
+/* Verify a shard of 1, -2, 0, 4 with these sums (NULL: the right ones) in its end record.
+ * *text becomes the report, which the caller frees. */
 static int
 verify(const struct shard_sums *sums, char **text)
 {

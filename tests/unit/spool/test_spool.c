@@ -15,7 +15,7 @@
 static struct spool s = SPOOL_INIT;
 static struct err e = ERR_INIT;
 
-/* Write the manifest of n shards of this step, with verdict v[i] on the i-th. */
+/* Write to path the manifest of a step with n shards, v[i] the verdict on the i-th. */
 static void
 closes(const char *path, uint64_t step, int n, const enum receipt_verdict *v)
 {
@@ -35,7 +35,7 @@ closes(const char *path, uint64_t step, int n, const enum receipt_verdict *v)
 	receipt_list_release(&l);
 }
 
-/* Return the answer for step 5 when `step' is the newest closed one. */
+/* Return the answer for step 5 when `step' was closed last, with this manifest. */
 static int
 when(uint64_t step, int n, const enum receipt_verdict *v)
 {
@@ -43,7 +43,7 @@ when(uint64_t step, int n, const enum receipt_verdict *v)
 	return manifest_average(&s, 5, &e);
 }
 
-/* Return the answer for step 5 when step 6 is closed after it. */
+/* Return the answer for step 5, closed with this manifest, when step 6 was closed later. */
 static int
 then(int n, const enum receipt_verdict *v)
 {
