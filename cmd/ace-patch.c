@@ -193,17 +193,26 @@ fits(const struct patch *x)
 	    memcmp(c->before, x->is, MODEL_HASH) != 0 ? OTHER : 0;
 }
 
+/* Report the next model, which is ready. */
+static void
+tell(const struct replace *s)
+{
+	char hex[MODEL_HEX];
+
+	shard_hex(s->ready.hash, hex);
+	cli_say(s->cli, 1, "the next model of '%s' is %s, step %llu", s->path, hex,
+	    (unsigned long long)s->ready.step);
+}
+
 /* Write the next model beside the present one, or the journal, unless fits() says why not. */
 static int
 make_next(struct patch *x, struct err *e)
 {
-	const struct opts *o = x->o;
 	unsigned char makes[MODEL_HASH];
-	char hex[MODEL_HEX];
 	int r;
 
 	if ((r = room(x, e)) < 0 || (r = replace_begin(&x->replace, &x->m, x->touched,
-	    o->in_place, e)) < 0 ||
+	    x->o->in_place, e)) < 0 ||
 	    (r = each_group(x, e)) < 0 || (r = model_same(&x->m, e)) < 0)
 		return r;
 	model_hash(&x->m, x->before, x->is);
@@ -215,10 +224,9 @@ make_next(struct patch *x, struct err *e)
 	if (memcmp(makes, x->c.after, MODEL_HASH) != 0)
 		return err_set(e, ERR_DATA, "corrupt: the patch does not make the model that "
 		    "it names: copy the stream again, or make it again with ace-diff");
-	shard_hex(makes, hex);
-	cli_say(o->f->cli, 1, "the next model of '%s' is %s, step %llu", x->m.path,
-	    hex, (unsigned long long)x->c.step);
-	return replace_ready(&x->replace, makes, x->c.step, e);
+	if ((r = replace_ready(&x->replace, makes, x->c.step, e)) == 0)
+		tell(&x->replace);
+	return r;
 }
 
 /* Open the model again: it may have changed while the patch was read, and the last patch
@@ -351,6 +359,7 @@ commit(struct patch *x, struct err *e)
 	if (!x->replace.staged)
 		return err_set(e, ERR_REFUSED, "no staged model of '%s': call "
 		    "ace-patch --stage first", x->replace.path);
+	tell(&x->replace);
 	return replace_commit(&x->replace, e);
 }
 

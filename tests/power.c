@@ -60,10 +60,11 @@ struct scene {
 	"ace-recv --spool D >rest; done; done; cp -r D D2; " \
 	"ace-aggregate --omit provenance --spool D2 --quorum 2 --rounds 1 >want; "
 
-/* Two models, a patch from one to the other, and a patch between two other models. */
-#define MODELS "for i in 0 1 2 3; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
-	"mkdir -m 700 D; cp m0 D/m; mv m0 old; mv m1 new; ace-diff old new >p; " \
-	"ace-diff m2 m3 >q; rm -f m2 m3; "
+/* Three models, two patches from one to the next, and a patch of another model. */
+#define MODELS "for i in 0 1 2 3 4; do mkshards -s $i -x $i | ace-export -o m$i; done; " \
+	"mkdir -m 700 D; cp m0 D/m; mv m0 old; mv m1 mid; mv m2 new; ace-diff old mid >p; " \
+	"ace-diff mid new >>p; ace-diff m3 m4 >q; rm m3 m4; "
+#define MODEL "{ cmp -s D/m old || cmp -s D/m mid || cmp D/m new >&2; } && "
 
 /* the manifest of step 0 has two names until step 1's manifest replaces one */
 #define CLOSED_1 "! cmp -s D/closed D/done/0"
@@ -162,15 +163,12 @@ static const struct scene scenes[] = {
 	    "{ test ! -e D/out || ace-inspect verify D/out >rest; } && "
 	    "ace-score -o D/out in0 && ace-inspect verify D/out >rest",
 	    NULL, NULL, NEVER },
-	/* the model is the old or the new one, at the latest after the next ace-patch */
+	/* the model is one of the three, at the latest after the next ace-patch */
 	{ "patch, a copy", MODELS, "< p ace-patch D/m > out",
-	    "cmp D/m new >&2", "{ cmp -s D/m old || cmp D/m new >&2; } && "
-	    "ace-patch D/m <p && cmp D/m new >&2", NULL, NULL, NEVER },
+	    "cmp D/m new >&2", MODEL "ace-patch D/m <p && cmp D/m new >&2", NULL, NULL, NEVER },
 	{ "patch, in place", MODELS, "< p ace-patch --in-place D/m > out",
-	    "cmp D/m new >&2", "{ ace-patch D/m <q; test $? = 5; } && "
-	    "{ cmp -s D/m old || cmp D/m new >&2; } && "
-	    "ace-patch --in-place D/m <p && cmp D/m new >&2", NULL, NULL,
-	    NEVER },
+	    "cmp D/m new >&2", "{ ace-patch D/m <q; test $? = 5; } && " MODEL
+	    "ace-patch --in-place D/m <p && cmp D/m new >&2", NULL, NULL, NEVER },
 	{ "publish", STEP0 SUM, "ace-recv --spool D --publish sum", THERE, ":",
 	    NULL, NULL, ALWAYS },
 	{ "publish, handed out", STEP0 SUM, "ace-recv --spool D "

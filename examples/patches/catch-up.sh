@@ -10,8 +10,9 @@
 # without them SENT is on this machine.
 #
 # The marker of ace-patch says which step the host has.  The patch to that step is sent again,
-# so that ace-patch compares the model with it.  A model that no patch fits, as after a
-# restored backup, gets the newest whole model and the patches after it.
+# so that ace-patch compares the model with it.  The newest whole model and the patches after
+# it are sent if no patch fits the host's model, as after a restored backup, or if the newest
+# patch is older than the whole model.
 #
 # Status 0: MODEL is the newest.  For a running server call receive.sh with one file after
 # another instead.
@@ -29,10 +30,11 @@ fail() {
 	exit "$1"
 }
 
-# after STEP SUFFIX: print a line of the trainer's files of later steps, in order
-after() {
+# from STEP SUFFIX: print the names of the trainer's files of STEP and later steps, in order, in
+# one line
+from() {
 	printf '%s\n' "$files" | LC_ALL=C sort -n | awk -v n="$1" -v s="[.]$2\$" \
-	    '/^[0-9]+[.][a-z]+$/ && $0 ~ s && $0 + 0 > n + 0' | tr '\n' ' '
+	    '/^[0-9]+[.][a-z]+$/ && $0 ~ s && $0 + 0 >= n + 0' | tr '\n' ' '
 }
 
 step() { sed -n 's/^step //p' "$model.ace-patch/marker" 2>/dev/null || :; }
@@ -41,16 +43,18 @@ step() { sed -n 's/^step //p' "$model.ace-patch/marker" 2>/dev/null || :; }
 apply() { "$@" "$folder && cat $list" | ace-patch -q "$model"; }
 
 files=$("$@" "$folder && ls") || fail 4 "cannot list '$sent' of the trainer: run this again"
-has=$(step) got=5
-list=$(after $((${has:-0} - 1)) aceg)
-[ -z "$list" ] || { got=0; apply "$@" || got=$?; }
-whole=$(after -1 whole)
+has=$(step) got=5 said=
+list=$(from "${has:-0}" aceg)
+whole=$(from 0 whole)
 whole=${whole% } whole=${whole##* }
+# patches that end before the whole model's step do not make the newest model
+[ -z "$whole" ] || [ -n "$(from "${whole%.*}" aceg)" ] || list=
+[ -z "$list" ] || { got=0; said=$(apply "$@" 2>&1) || got=$?; }
 if [ "$got" -eq 5 ] && [ -n "$whole" ]; then
-	list="$whole $(after "${whole%.*}" aceg)"
-	got=0
+	list="$whole $(from "${whole%.*}" aceg)" got=0 said=
 	apply "$@" || got=$?
 fi
+[ -z "$said" ] || printf '%s\n' "$said" >&2
 [ -n "$list" ] || fail 4 "'$sent' of the trainer has no patch for step ${has:-0}: expected files such as 000007.aceg"
 [ "$got" -eq 0 ] || exit "$got"
 # the connection may have ended between two files

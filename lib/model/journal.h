@@ -32,10 +32,10 @@ struct io;
 struct journal_mark {
 	unsigned char hash[MODEL_HASH];
 	uint64_t step;
-	uint64_t stamp;		/* in marker: model_stamp; in ready: the state of all
-				 * files to be replaced, also of those without tensors */
+	uint64_t stamp;		/* only in marker: model_stamp */
 	/* only in ready: */
-	uint64_t was;		/* the part of stamp that the exchange does not change */
+	uint64_t was;		/* the state of all files to be replaced, also of those without
+				 * tensors; the exchange does not change it */
 	uint64_t inode, next;	/* inode: of the next model, shows whether it is in place;
 				 * next: the state of all its files */
 };

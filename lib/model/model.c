@@ -56,28 +56,24 @@ file_add(struct model *m, size_t i, const char *name, char *path, struct err *e)
 	return 0;
 }
 
-/* The index: the file of each tensor. */
-struct entry {
-	char *tensor;
-	const char *file;	/* the name in m->file */
-};
-struct index {
-	struct model *m;
-	struct entry *p;
-	size_t n, cap;
-};
+/* Return the hash of a pair, for a sum that does not depend on the order of the pairs. */
+static uint64_t
+pair_hash(const char *key, const char *value)
+{
+	return hash_64(key, strlen(key)) * (hash_64(value, strlen(value)) | 1);
+}
 
+/* Add a tensor of the index, and its file if it is new. */
 static int
 index_add(void *arg, const char *tensor, const char *file, struct err *e)
 {
-	struct index *x = arg;
-	struct model *m = x->m;
+	struct model *m = arg;
 	size_t i = 0, end = m->nfiles, half;
-	int r;
 
 	if (strchr(file, '/') != NULL || arc_leaves(file) || file[0] == '\0')
 		return err_set(e, ERR_DATA, "corrupt: '%s' names file '%.80s', which "
 		    "is not a plain name in the same directory", m->index.path, file);
+	m->indexed += pair_hash(tensor, file);
 	while (i < end) {
 		half = (i + end) / 2;
 		if (strcmp(m->file[half].name, file) < 0)
@@ -85,31 +81,8 @@ index_add(void *arg, const char *tensor, const char *file, struct err *e)
 		else
 			end = half;
 	}
-	if ((i == m->nfiles || strcmp(m->file[i].name, file) != 0) &&
-	    (r = file_add(m, i, file, alloc_path(m->path, file, e), e)) < 0)
-		return r;
-	if ((r = alloc_grow(&x->p, &x->cap, x->n + 1, sizeof(*x->p), e)) < 0)
-		return r;
-	x->p[x->n].file = m->file[i].name;
-	x->p[x->n].tensor = alloc_dup(tensor, e);
-	return x->p[x->n++].tensor != NULL ? 0 : -ERR_SYS;
-}
-
-static void
-index_release(struct index *x)
-{
-	size_t i;
-
-	for (i = 0; i < x->n; i++)
-		alloc_free(x->p[i].tensor);
-	alloc_free(x->p);
-}
-
-/* Compare two structs by their first member, which is a name. */
-static int
-by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	return i < m->nfiles && strcmp(m->file[i].name, file) == 0 ? 0 :
+	    file_add(m, i, file, alloc_path(m->path, file, e), e);
 }
 
 int
@@ -187,6 +160,15 @@ struct founds {
 	size_t n, cap;
 };
 
+/* Compare two tensors by name. */
+static int
+by_name(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	return strcmp(x->t.name, y->t.name);
+}
+
 static int
 found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
     uint64_t at, struct err *e)
@@ -211,8 +193,7 @@ found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
 	return 0;
 }
 
-/* Add the hash of one metadata pair to a sum, which does not depend on the order. Leave
- * out "format", which most writers add. */
+/* Add a metadata pair, but leave out "format", which most writers add. */
 static int
 file_says(void *arg, const char *key, const char *value, struct err *e)
 {
@@ -220,8 +201,7 @@ file_says(void *arg, const char *key, const char *value, struct err *e)
 
 	(void)e;
 	if (strcmp(key, "format") != 0)
-		m->said += hash_64(key, strlen(key)) *
-		    (hash_64(value, strlen(value)) | 1);
+		m->said += pair_hash(key, value);
 	return 0;
 }
 
@@ -247,6 +227,7 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 
 		t.kind = 0;	/* format_add only guessed the kind */
 		r = found_add(all, &t, i, at, e);
+		m->indexed -= pair_hash(t.name, m->file[i].name);
 		at += dtype_bytes(sc->t[k].dtype, sc->t[k].numel);
 	}
 	if (r == 0 && at != m->file[i].size)
@@ -258,47 +239,18 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	return r;
 }
 
-/* Check that each tensor is in the file that the index names, and in no other. */
-static int
-index_holds(const struct model *m, const struct index *x,
-    const struct founds *all, struct err *e)
-{
-	size_t i;
-	int c;
-
-	for (i = 0; i < x->n || i < all->n; i++) {
-		c = i == x->n ? 1 : i == all->n ? -1 :
-		    strcmp(x->p[i].tensor, all->p[i].t.name);
-		if (c < 0)
-			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of index '%s' "
-			    "is in none of the files", x->p[i].tensor, m->index.path);
-		if (c > 0)
-			return err_set(e, ERR_DATA, "corrupt: tensor '%s' of '%s' is %s",
-			    all->p[i].t.name, m->file[all->p[i].place.file].path,
-			    i > 0 && strcmp(all->p[i - 1].t.name, all->p[i].t.name) == 0 ?
-			    "in another file, too" : "missing from the index");
-		if (strcmp(x->p[i].file,
-		    m->file[all->p[i].place.file].name) != 0)
-			return err_set(e, ERR_DATA, "corrupt: tensor '%s' is in '%s', but '%s' "
-			    "names '%.80s' for it", x->p[i].tensor,
-			    m->file[all->p[i].place.file].path, m->index.path, x->p[i].file);
-	}
-	return 0;
-}
-
 /* Put all tensors into the model, sorted by name. */
 static int
-take_tensors(struct model *m, struct founds *all, struct index *x, struct err *e)
+take_tensors(struct model *m, struct founds *all, struct err *e)
 {
 	size_t i;
 	int r = 0;
 
 	if (all->n > 1)
 		qsort(all->p, all->n, sizeof(*all->p), by_name);
-	if (x->n > 1)
-		qsort(x->p, x->n, sizeof(*x->p), by_name);
-	if (m->index.inode != 0)
-		r = index_holds(m, x, all, e);
+	if (m->index.inode != 0 && m->indexed != 0)
+		r = err_set(e, ERR_DATA, "corrupt: the files of '%s' do not have the tensors "
+		    "that the index names for them: copy the model again", m->index.path);
 	m->schema.group_size = MODEL_GROUP;
 	if (r == 0 && (m->place = alloc_get(all->n, sizeof(*m->place), e)) ==
 	    NULL)
@@ -311,7 +263,7 @@ take_tensors(struct model *m, struct founds *all, struct index *x, struct err *e
 }
 
 static int
-find_files(struct model *m, struct index *x, struct err *e)
+find_files(struct model *m, struct err *e)
 {
 	char *index;
 	struct stat st;
@@ -327,7 +279,7 @@ find_files(struct model *m, struct index *x, struct err *e)
 			return -ERR_SYS;
 		if (model_stat(AT(index), 0, &st) == 0) {
 			file_looks(&m->index, &st);
-			r = safetensors_index(index, index_add, x, e);
+			r = safetensors_index(index, index_add, m, e);
 		} else
 			r = file_add(m, 0, MODEL_SINGLE, alloc_path(m->path,
 			    MODEL_SINGLE, e), e);
@@ -342,21 +294,19 @@ int
 model_open(struct model *m, const char *path, struct err *e)
 {
 	struct founds all = { NULL, 0, 0 };
-	struct index x = { m, NULL, 0, 0 };
 	uint32_t i;
 	size_t k;
 	int r;
 
 	m->path = path;
-	r = find_files(m, &x, e);
+	r = find_files(m, e);
 	for (i = 0; i < m->nfiles && r == 0; i++)
 		r = file_tensors(m, i, &all, e);
 	if (r == 0)
-		r = take_tensors(m, &all, &x, e);
+		r = take_tensors(m, &all, e);
 	for (k = 0; k < all.n; k++)
 		alloc_free(all.p[k].t.name);
 	alloc_free(all.p);
-	index_release(&x);
 	if (r < 0)
 		model_close(m);
 	return r;

@@ -53,6 +53,8 @@ struct model {
 	struct model_place *place;	/* [schema.n] */
 	uint64_t said;			/* a hash of the metadata of safetensors
 					 * files, without "format" */
+	uint64_t indexed;	/* a hash of the pairs of tensor and file in the index, less those
+				 * found: 0 if the index is right */
 };
 #define MODEL_INIT { .schema = SCHEMA_INIT }
 

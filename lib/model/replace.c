@@ -127,12 +127,11 @@ replace_known(struct replace *s, const struct model *m,
 
 /* Sums of checksums of files' states: they do not depend on the order in a directory. */
 struct looks {
-	uint64_t all, was;	/* with the ctimes; without them */
-	uint64_t to;		/* checksum for the targets of symbolic links */
-	int dir;
+	uint64_t all;	/* with the ctimes of files in a directory */
+	uint64_t was;	/* without ctimes, which links and renames change */
 };
 
-/* Add the state of a file to l; if the file is a symbolic link, also of its target. */
+/* Add the state of a file in a directory to l. */
 static int
 looks_add(void *arg, const char *path, const char *name, struct err *e)
 {
@@ -143,8 +142,6 @@ looks_add(void *arg, const char *path, const char *name, struct err *e)
 		return err_sys(e, "'%s'", path);
 	l->all += model_looks(&st, name, 1);
 	l->was += model_looks(&st, name, 0);
-	if (S_ISLNK(st.st_mode) && model_stat(AT(path), 0, &st) == 0)
-		l->to += model_looks(&st, name, 1);
 	return 0;
 }
 
@@ -154,15 +151,12 @@ replace_looks(const char *path, struct looks *l, struct err *e)
 {
 	struct stat st, rights;
 
-	*l = (struct looks){ 0 };
-	if (fstatat(AT(path), &st, 0) < 0)
+	if (model_stat(AT(path), 0, &st) < 0)
 		return err_sys(e, "'%s'", path);
-	if (!(l->dir = S_ISDIR(st.st_mode)))
-		return looks_add(l, path, "", e);
 	rights = (struct stat){ .st_mode = st.st_mode, .st_uid = st.st_uid,
 	    .st_gid = st.st_gid };
-	l->all = l->was = model_looks(&rights, ".", 0);
-	return scan(path, 1, looks_add, l, e);
+	l->all = l->was = model_looks(S_ISDIR(st.st_mode) ? &rights : &st, "", 0);
+	return S_ISDIR(st.st_mode) ? scan(path, 1, looks_add, l, e) : 0;
 }
 
 /* ---- names ---- */
@@ -268,48 +262,27 @@ replace_like(int from, const char *path, const char *to, uint64_t n, int *fd,
 	return *cloned ? 0 : replace_fill(path, from, *fd, n, e);
 }
 
-/* Link, or else copy, a file that does not change into the next directory. */
-static int
-replace_both(const char *path, const char *to, struct err *e)
-{
-	struct stat st;
-	int from, fd = -1, r;
-	char cloned;
-
-	if (linkat(AT(path), AT(to), 0) == 0 || errno == EEXIST)	/* copied already */
-		return 0;
-	if (fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_sys(e, "'%s'", path);
-	if (S_ISDIR(st.st_mode))
-		return err_set(e, ERR_REFUSED, "'%s' is a directory inside the model: "
-		    "use --in-place", path);
-	if (!S_ISREG(st.st_mode))
-		return err_sys(e, "'%s'", to);
-	if ((r = fd_open(path, FD_FILE, &from, &st, e)) < 0)
-		return r;
-	if ((r = replace_like(from, path, to, UINT64_MAX, &fd, &cloned, e)) == 0 &&
-	    fsync(fd) < 0)
-		r = err_sys(e, "'%s'", to);
-	if (fd >= 0)
-		(void)close(fd);
-	(void)close(from);
-	return r;
-}
-
+/* Link a file that does not change into the next directory; the files that change are there. */
 static int
 replace_link(void *arg, const char *path, const char *name, struct err *e)
 {
 	char *to = alloc_path(((const struct replace *)arg)->at[NEW], name, e);
-	const int r = to != NULL ? replace_both(path, to, e) : -ERR_SYS;
+	struct stat st;
+	int r = to != NULL ? 0 : -ERR_SYS;
 
+	if (r == 0 && linkat(AT(path), AT(to), 0) < 0 && errno != EEXIST)
+		r = fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) ?
+		    err_set(e, ERR_REFUSED, "'%s' is a directory inside the model: "
+		    "use --in-place", path) : err_sys(e, "cannot link '%s' to '%s' "
+		    "(use --in-place)", path, to);
 	alloc_free(to);
 	return r;
 }
 
-/* Give the next directory the owner and mode of the model's directory.  last 0: also let the
- * owner write in it; 1: before this, link or copy the missing files into it. */
+/* Link the missing files into the next directory, and give it the owner and mode of the
+ * model's directory. */
 static int
-replace_folder(struct replace *s, int last, struct err *e)
+replace_folder(struct replace *s, struct err *e)
 {
 	const char *new = s->at[NEW];
 	struct stat st;
@@ -317,13 +290,11 @@ replace_folder(struct replace *s, int last, struct err *e)
 
 	if (fstatat(AT(s->path), &st, 0) < 0)
 		return err_sys(e, "'%s'", s->path);
-	if (last && (r = scan(s->path, 1, replace_link, s, e)) < 0)
+	if ((r = scan(s->path, 1, replace_link, s, e)) < 0)
 		return r;
 	if ((fd = openat(AT(new), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return err_sys(e, "'%s'", new);
 	r = replace_owned(fd, &st, s->path, new, e);
-	if (r == 0 && !last && fchmod(fd, 0700) < 0)
-		r = err_sys(e, "'%s'", new);
 	(void)close(fd);
 	return r;
 }
@@ -389,7 +360,7 @@ replace_beside(struct replace *s, const unsigned char *touched, struct err *e)
 		return r;
 	s->was = now.was;
 	temp_enter(s->at[NEW]);
-	if (s->m->dir && ((r = replace_try(s, e)) < 0 || (r = replace_folder(s, 0, e)) < 0))
+	if (s->m->dir && (r = replace_try(s, e)) < 0)
 		return r;
 	return replace_copies(s, touched, e);
 }
@@ -471,17 +442,6 @@ replace_inode(const char *path)
 	return fstatat(AT(path), &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
-/* Return 1 if the old model, which is now at `new', has changed since replace_ready, else 0.
- * The exchange itself changes the ctime of a single file. */
-static int
-replace_changing(const struct replace *s, const char *new, struct err *e)
-{
-	struct looks was;
-	const int r = replace_looks(new, &was, e);
-
-	return r < 0 ? r : (was.dir ? was.all : was.was) != s->ready.was;
-}
-
 /* The next model is now at path and the old one at `new'.  If the old one has changed since
  * replace_ready, exchange them back. */
 static int
@@ -489,22 +449,21 @@ replace_placed(struct replace *s, struct err *e)
 {
 	const char *new = s->at[NEW];
 	const int there = replace_inode(new) != 0;
-	struct looks now;
-	int changing = 0, r;
+	struct looks now, was = { .all = s->ready.was };
+	int r;
 
 	s->placed = 1;
 	/* look at the old model first: removing a file changes the ctime of its other
 	 * links */
-	if (there && (changing = replace_changing(s, new, e)) < 0)
-		return changing;
-	if ((r = replace_looks(s->path, &now, e)) < 0)
+	if ((there && (r = replace_looks(new, &was, e)) < 0) ||
+	    (r = replace_looks(s->path, &now, e)) < 0)
 		return r;
 	if (now.was != s->ready.next) {	/* somebody replaced the next model meanwhile */
 		s->placed = 0;
 		replace_discard(s);
 		return 0;
 	}
-	if (changing > 0) {
+	if (was.all != s->ready.was) {
 		if (replace_exchange(new, s->path) < 0)
 			return err_sys(e, "'%s'", new);
 		s->placed = 0;
@@ -625,7 +584,7 @@ replace_whole(struct replace *s, struct err *e)
 	size_t i;
 	int r;
 
-	if (s->m->dir && (r = replace_folder(s, 1, e)) < 0)
+	if (s->m->dir && (r = replace_folder(s, e)) < 0)
 		return r;
 	for (i = 0; i < s->m->nfiles; i++) {
 		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0)
@@ -638,8 +597,7 @@ replace_whole(struct replace *s, struct err *e)
 		return r;
 	s->ready.inode = replace_inode(s->at[NEW]);
 	s->ready.next = next.was;
-	s->ready.stamp = now.all + now.to;
-	s->ready.was = s->m->dir ? now.all : now.was;
+	s->ready.was = now.all;
 	return now.was == s->was ? 0 : replace_changed(s, e);
 }
 
@@ -674,7 +632,7 @@ replace_still(const struct replace *s, struct err *e)
 		return model_same(s->m, e);
 	return (r = replace_looks(s->path, &now, e)) < 0 ||
 	    (r = replace_looks(s->at[NEW], &next, e)) < 0 ? r :
-	    now.all + now.to == s->ready.stamp && next.was == s->ready.next ? 0 :
+	    now.all == s->ready.was && next.was == s->ready.next ? 0 :
 	    replace_changed(s, e);
 }
 

@@ -13,10 +13,12 @@
  *		redo sets the values again, if the result is the model with redo's hash
  *	marker	which model is in place, if we made it
  *
- * With `new', the commit is one rename that exchanges new and the model.  After it we check
- * whether the old model changed just before the exchange, and if so exchange them back; a
- * change of a single file whose mtime was set back is not detected.  If the file system
- * cannot exchange two files, the rename replaces the old one.
+ * With `new', the commit is one rename that exchanges new and the model.  The old model is
+ * compared with its state in `ready' before the rename and again after it.  If it changed in
+ * between, a second rename exchanges them back.  For a single file this state does not have
+ * the ctime, which the rename changes, so a write after which the mtime is set back is not
+ * detected once `new' is ready.  If the file system cannot exchange two files, the rename
+ * replaces the old one.
  */
 #ifndef ACE_REPLACE_H
 #define ACE_REPLACE_H

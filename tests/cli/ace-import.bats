@@ -496,7 +496,7 @@ part() {
 	exits 0 ace-export -f raw -o ab ab.aceg
 	[ "$(wc -c <ab)" -eq 32 ]
 	index x
-	refuses 3 "corrupt: tensor '[xy]' of" ace-import m
+	refuses 3 "corrupt: the files of 'm/model.safetensors.index.json'" ace-import m
 	rm m/model.safetensors.index.json
 	exits 3 ace-import m
 	says 'neither model.safetensors.index.json nor model.safetensors'

@@ -58,8 +58,6 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 	exits 0 ace-patch m <step.aceg
 	is m new
 	is kept old
-	exits 2 ace-patch --stage --in-place m <step.aceg
-	exits 2 ace-patch --stage --commit m
 	exits 2 ace-patch <step.aceg
 }
 
@@ -76,7 +74,8 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 		# staging the same patch again is accepted
 		exits 0 ace-patch --stage $m <step.aceg
 		exec 9<$f
-		exits 0 ace-patch --commit $m
+		exits 0 ace-patch --commit -v $m
+		says "the next model of '$m' is [0-9a-f]{32}, step 7"
 		is $m new
 		cat <&9 >has
 		exec 9<&-
@@ -345,11 +344,11 @@ changed() {
 }
 
 @test "a patch for another model: status 5, a message with both hashes and the step; nothing is written" {
-	ace-diff -s 8 new third >next
+	ace-diff -s 8 --base-version 7 new third >next
 	cp old m
 	stat -c '%i %y' m >seen
 	exits 5 ace-patch m <next
-	says "the patch to step 8 is for model [0-9a-f]{32}, but 'm' is model [0-9a-f]{32}: apply the patches in between, or a whole model \(ace-diff NEW\)\$"
+	says "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is model [0-9a-f]{32}: apply the patches in between, or a whole model \(ace-diff NEW\)\$"
 	stat -c '%i %y' m | diff seen -
 	same m old
 	exits 0 ace-patch m <step.aceg
@@ -393,53 +392,75 @@ changed() {
 	same old new
 }
 
-# at_each_kill WAY MODEL PATCH MAKES: kill ace-patch at each of its changes of a file.  The
-# model must be MODEL or MAKES: right then, or with --in-place after the next ace-patch.
+# one_of M NAME...: check that M equals one of these models
+one_of() {
+	for model in "${@:2}"; do
+		! is "$1" "$model" >/dev/null || return 0
+	done
+	return 1
+}
+
+# at_each_kill WAY: kill ace-patch at each of its changes of a file, with an input of two
+# patches, or with --commit.  The model must be whole: right then, or with --in-place after the
+# next ace-patch.
 at_each_kill() {
 	local n got
-	for n in $(upto 400); do
-		rm -rf m m.ace-patch
-		cp -r "$2" m
-		got=0
-		killed "$n" ace-patch $1 m <"$3" 2>err || got=$?
-		if [ "$1" != --in-place ]; then
-			is m old >/dev/null || is m "$4" || return 1
-		fi
-		[ "$got" -eq 137 ] || break
-		# a call with an unsuitable patch, too, completes the interrupted one
-		exits 5 ace-patch m <other
-		is m old >/dev/null || is m "$4" || { echo "killed at $n"; return 1; }
-		exits 0 ace-patch $1 m <"$3"
-		is m "$4"
-		beside m
-	done
-	[ "$got" -eq 0 ] && [ "$n" -gt 8 ]
-}
-
-@test "killed at any change of a file: with copy and in place" {
-	mkmodel fourth -n 1000 -s 3
-	mkmodel fifth -n 1000 -s 4
-	ace-diff fourth fifth >other
-	at_each_kill "" olds step.aceg new
-	at_each_kill --in-place olds step.aceg new
-}
-
-@test "killed at any change of a file during --commit" {
-	local n got
-	for n in $(upto 200); do
+	for n in $(upto 800); do
 		rm -rf m m.ace-patch
 		cp -r olds m
-		ace-patch --stage m <step.aceg
+		[ "$1" != --commit ] || ace-patch --stage m <step.aceg
 		got=0
-		killed "$n" ace-patch --commit m 2>err || got=$?
-		is m old >/dev/null || is m new
+		killed "$n" ace-patch $1 m <all 2>err || got=$?
+		[ "$1" = --in-place ] || one_of m old new third
 		[ "$got" -eq 137 ] || break
-		# staged or committed; status 5 means that nothing is left to do
-		ace-patch --commit m 2>err || [ $? -eq 5 ]
-		is m new
+		if [ "$1" = --commit ]; then
+			# staged or committed; status 5 means that nothing is left to do
+			ace-patch --commit m 2>err || [ $? -eq 5 ]
+			is m new
+			beside m
+		fi
+		# a call with an unsuitable patch, too, completes the interrupted one
+		exits 5 ace-patch m <other
+		one_of m old new third || { echo "killed at $n"; return 1; }
+		exits 0 ace-patch ${1/--commit/} m <all
+		is m third
 		beside m
 	done
 	[ "$got" -eq 0 ] && [ "$n" -gt 3 ]
+}
+
+@test "killed at any change of a file: two patches with copy and in place, and --commit" {
+	mkmodel fourth -n 1000 -s 3
+	mkmodel fifth -n 1000 -s 4
+	ace-diff fourth fifth >other
+	ace-diff -s 8 new third | cat step.aceg - >all
+	for way in "" --in-place --commit; do
+		at_each_kill $way
+	done
+}
+
+@test "with an old ready file, which a power cut brings back, no half-written model is put in place" {
+	ace-diff new third >next
+	ace-diff old third >other
+	for patch in other next; do
+		for n in $(upto 200); do
+			rm -rf m m.ace-patch
+			cp -r olds m
+			ace-patch --stage m <step.aceg
+			cp m.ace-patch/ready was
+			[ $patch = other ] || ace-patch --commit m
+			got=0
+			killed "$n" ace-patch --stage m <$patch 2>err || got=$?
+			[ "$got" -eq 137 ] || break
+			# the next model may get the inode of the dropped one
+			inode=$(stat -c %i m.ace-patch/new) || continue
+			[ $patch = next ] || sed -i "s/^inode .*/inode $inode/" was
+			[ -e m.ace-patch/ready ] || cp was m.ace-patch/ready
+			ace-patch --commit m 2>err || [ $? -eq 5 ]
+			one_of m old new third
+		done
+		[ "$got" -eq 0 ] && [ "$n" -gt 8 ]
+	done
 }
 
 # left FILE IS PATCH CMD...: kill CMD when m.ace-patch/FILE exists and m equals IS
@@ -605,12 +626,17 @@ renamed() {
 		exits 0 ace-patch $way m <part
 		rm -r m.ace-patch
 		exits 0 ace-patch $way m <part
+		grep -q "^step 8$" m.ace-patch/marker
 		cp new m
 		exits 0 ace-patch $way m <part
 		is m third
 		rm -r m m.ace-patch
 	done
 	cp old m
+	refuses 3 "limit: the input has more than one patch, but --stage takes one" \
+	    ace-patch --stage m <all
+	same m old
+	[ ! -e m.ace-patch/ready ]
 	cat next step.aceg | exits 5 ace-patch m
 	says "the patch to step 8 came before the one to step 7 and was not applied"
 	# each patch is applied on its own, if what follows it is not damaged
@@ -628,16 +654,6 @@ renamed() {
 	is m new
 }
 
-@test "--stage takes one patch" {
-	ace-diff -s 8 --base-version 7 new third >next
-	cat step.aceg next >all
-	cp old m
-	refuses 3 "limit: the input has more than one patch, but --stage takes one" \
-	    ace-patch --stage m <all
-	same m old
-	[ ! -e m.ace-patch/ready ]
-}
-
 @test "a patch that changes nothing: a new step" {
 	ace-diff -s 8 --base-version 7 new new >same.aceg
 	cp old m
@@ -653,26 +669,6 @@ renamed() {
 	cp old m
 	exits 0 ace-patch m <all
 	is m new
-}
-
-@test "a lost marker is made again: the model's hash gives the step" {
-	ace-diff -s 8 --base-version 7 new third >next
-	cat step.aceg next >all
-	for m in old new third; do
-		rm -rf m m.ace-patch
-		cp $m m
-		exits 0 ace-patch m <all
-		is m third
-		grep -q "^step 8$" m.ace-patch/marker
-	done
-	# another model of the same tensors: the message has both hashes and the step
-	rm -rf m m.ace-patch
-	mkmodel m -n 1000 -s 9
-	cp m was
-	exits 5 ace-patch m <next
-	says "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is model [0-9a-f]{32}: apply"
-	same m was
-	[ "$(ls -m m.ace-patch)" = "lock" ]
 }
 
 @test "parameters out of range: status 2, and nothing is made" {

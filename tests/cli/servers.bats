@@ -230,6 +230,7 @@ sent() {
 	ace-diff -s 3 m3 >sent/000003.whole
 	exits 0 catch-up.sh h sent far
 	same h m5
+	[ ! -s err ]
 	# a backup, with the marker of a newer model
 	cp h3 h
 	exits 0 catch-up.sh h sent far
@@ -245,11 +246,15 @@ sent() {
 	says "h' has step 4, not 000005: run this again"
 	exits 0 catch-up.sh h sent far
 	same h m5
+	# a newer whole model without a patch to it
+	ace-diff -s 6 other >sent/000006.whole
+	exits 0 catch-up.sh h sent
+	same h other
 	# no model, no patches, no connection
 	exits 4 catch-up.sh absent sent far
 	says "copy a whole model there first"
 	exits 4 catch-up.sh h . far
-	says "'.' of the trainer has no patch for step 5: expected files such as 000007.aceg"
+	says "'.' of the trainer has no patch for step 6: expected files such as 000007.aceg"
 	exits 4 catch-up.sh h sent false
 	exits 2 catch-up.sh h
 }
