@@ -147,7 +147,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 		refuses 3 "corrupt: 'd/model.safetensors.index.json' names file" ace-diff a d
 	done
 	{ cat was && echo '{}'; } >$i
-	refuses 3 "corrupt: index 'd/model.*': text follows the last entry" ace-diff a d
+	refuses 3 "corrupt: index: text follows the last entry, .*file '$i'" ace-diff a d
 	for bad in layer.99.empty/layer.99.other 00001-of-00002/00002-of-00002; do
 		sed "s/$bad/" was >$i
 		refuses 3 "corrupt: the files of '$i' do not have the tensors" ace-diff a d
