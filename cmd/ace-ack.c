@@ -30,15 +30,15 @@ struct ack {
 	struct statedir state;
 	struct receipts receipts, heard;	/* receipts: all; heard: those of this stream */
 	int fresh;			/* 1: some receipts are not on disk yet */
-	uint64_t at;			/* position of the current shard */
+	uint64_t at;			/* byte of the input after the shard's head */
 	int owned;			/* 1: the owner of the state is known */
 	struct residual_owner owner;
 };
 
-/* Return 1 when the receipt is about a shard of this state. Return 0 for receipts of
- * another run or device, and for those that report two states of one device
- * (equivocation, fenced) for bytes that are not pending here. A state that has coded
- * nothing yet accepts every receipt. */
+/* Return 1 when the receipt is for a shard of this state.  Return 0 for a receipt of another
+ * run or device, and for an equivocation or fenced shard that is not pending here: another
+ * state of the same device has sent it.  A state that has coded nothing yet accepts every
+ * receipt. */
 static int
 ours(struct ack *x, const struct receipt *r, struct err *e)
 {
@@ -170,7 +170,7 @@ pass_on(struct ack *x, int event, struct err *e)
 	}
 }
 
-/* Open the state; sync the directory and its entry in the parent against power cuts. */
+/* Open the state; with a full sync, sync the directory that holds it, against power cuts. */
 static int
 open_state(struct statedir *s, const struct opts *o, struct err *e)
 {
@@ -209,8 +209,8 @@ restart(const struct opts *o, struct err *e)
 	return r;
 }
 
-/* Return 1 if the input, a pipe, ended without a byte. Then the network is the cause and
- * not the data, so a retry helps. */
+/* Return 1 if the input is a pipe and ended without a byte.  Then the network is the cause
+ * and not the data, so a retry helps. */
 static int
 no_answer(const struct ack *x, const struct err *e)
 {

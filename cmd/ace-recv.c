@@ -148,8 +148,8 @@ listen_to(int sig)
 	(void)sigprocmask(SIG_UNBLOCK, &s, NULL);
 }
 
-/* Read in a child and answer in this process.  The input stays open here, for fd_linger
- * after the child has failed. */
+/* Read in a child and answer in this process.  from: the descriptor of standard input if that
+ * is the input, else -1; it stays open here, for fd_linger after the child has failed. */
 static int
 serve(struct run *x, int from, struct err *e)
 {
@@ -188,7 +188,7 @@ serve(struct run *x, int from, struct err *e)
 	return k;
 }
 
-/* Let a device into the run, or remove it. */
+/* Add a device to the list of devices, or remove it. */
 static int
 operate(struct run *x, struct err *e)
 {

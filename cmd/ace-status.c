@@ -462,7 +462,7 @@ status_each_name(void *kind, const char *path, const char *name, struct err *e)
 	return 1;
 }
 
-/* Find out what a directory is.  An empty one is a spool that has no shard yet. */
+/* Find out what a directory is.  An empty directory is a spool that has no shard yet. */
 static int
 status_kind(const char *dir, enum status_kind *kind, struct err *e)
 {

@@ -110,8 +110,8 @@ run_state_step(struct run_state_device *d, uint64_t step)
 	d->any = 1;
 }
 
-/* Count the receipts in a step's manifest, one per device and step.  Leave out receipts of an
- * earlier step whose directory exists, since the files in that directory are counted. */
+/* Note the receipts in a step's manifest.  Do not count the verdict in a receipt of an earlier
+ * step whose directory exists, since the files in that directory are counted. */
 static int
 run_state_count(struct run_state *s, const struct spool *in, uint64_t step,
     const struct receipt_list *l, struct err *e)
@@ -175,8 +175,8 @@ run_state_shard(struct run_state_dir *x, const char *name,
 	return 0;
 }
 
-/* Count the receipts of a device's rejected shards.  If the manifest has no receipt of the
- * device for this step, they also count as one answer. */
+/* Count the receipts of a device's rejected shards.  If the step is closed and its manifest has
+ * no receipt of the device, they also count as one answer. */
 static int
 run_state_refused(struct run_state_dir *x, const char *name, const struct receipt_list *no,
     struct err *e)

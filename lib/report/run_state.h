@@ -20,23 +20,23 @@ struct run_state_device {
 	unsigned char id[SHARD_ID];	/* first, see run_state_by_id */
 	char name[SHARD_NAME + 1];
 	int any;		/* 1: the spool has a shard or receipt of the device */
-	uint64_t step;		/* its newest step */
-	uint64_t first;		/* its oldest step */
-	uint64_t bytes;		/* bytes of its newest shard; 0: the shard was removed */
+	uint64_t step;		/* newest step in which the spool has one */
+	uint64_t first;		/* oldest such step */
+	uint64_t bytes;		/* bytes of its newest stored shard; 0: none is stored */
 	double at;		/* arrival of that shard, Unix seconds */
-	uint64_t verdict[RECEIPT_NVERDICT];
+	uint64_t verdict[RECEIPT_NVERDICT];	/* number of its shards, by verdict */
 	uint64_t answered;	/* closed steps in which it has a receipt */
-	uint64_t counted;	/* the last of these steps, + 1 */
+	uint64_t counted;	/* last closed step that has its shard, + 1; 0: none */
 	uint64_t missed;	/* steps since its first that were closed without it */
 	uint64_t disk;
 	int listed;		/* 1: it is in the list of devices */
 	int here;		/* 1: its shard of the current step is there */
 	/* derived from these, for the reports: */
-	const char *is;		/* "here", "missing", ... */
-	double ago;		/* seconds since its newest shard */
+	const char *is;		/* its state in one word (run_state_where) */
+	double ago;		/* seconds since `at' */
 	uint64_t accepted, refused;
 	int awaited;		/* 1 while the open step waits for it */
-	unsigned have;		/* STATUS_SEEN, STATUS_SENT */
+	unsigned have;		/* STATUS_SEEN: `any'; STATUS_SENT: `bytes' is not 0 */
 };
 enum { STATUS_SEEN = 1, STATUS_SENT = 2 };
 
@@ -51,14 +51,15 @@ struct run_state {
 	enum run_state_now now;
 	uint64_t step;		/* the current step, if `now' is OPEN or CLOSED */
 	double since;		/* arrival of its first shard, Unix seconds */
-	uint64_t here, missing;	/* number of devices with a shard in `step'; without one */
+	uint64_t here, missing;	/* number of devices whose shard of `step' is there; is
+				   waited for */
 	struct closed run;	/* which steps are closed and averaged */
 	int listed;		/* 1: there is a list of devices */
 	uint64_t steps;		/* number of steps that have a directory */
 	uint64_t disk;
 	const char *is;		/* `now' in words */
 	double ago;		/* seconds since `since' */
-	unsigned have;		/* STATUS_LAST, STATUS_STEP */
+	unsigned have;		/* STATUS_LAST: run.has_last; STATUS_STEP: not IDLE */
 	struct run_state_device **d;	/* [n], sorted by name */
 	size_t n, cap;
 	void *tree;		/* tsearch(3): the devices by id */

@@ -213,7 +213,7 @@ limits_note(const struct limits *a, struct checks *c, const struct reader *in,
  * DIR/device/DEVICE.open lists the steps in which the device may have a file, one per
  * line, so that the number of open steps need not be counted in their directories.  A
  * power cut may damage the list: then a wrong number is counted until those steps are
- * closed.
+ * closed.  The file also shows that the device is known (verdict_stranger).
  *
  * Open the list, locked as `how' says, and read its steps that are still open.  With
  * LOCK_SH the list may be absent.  The caller closes *fd unless it is -1, also after a

@@ -44,9 +44,10 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 	    "lists no shard", path) : k;
 }
 
-/* The newest manifest, at path, is damaged or, if absent is 1, is absent although the
- * average of a step was made: fail, and say how the user can continue with the newest
- * manifest that can be read.  Later steps are then closed again, with the same shards. */
+/* Fail because the newest manifest, at path, is damaged (absent 0) or missing (absent 1);
+ * return 0 if it is missing and no step is done.  The message says how to continue after the
+ * newest manifest that can be read.  Later steps are then closed again, with the same shards.
+ */
 static int
 manifest_remedy(const struct spool *s, const char *path, int absent, struct err *e)
 {

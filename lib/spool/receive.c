@@ -28,7 +28,7 @@
 
 /* A message from the reading process to the answering one. */
 struct receive_said {
-	struct receipt r;
+	struct receipt r;	/* of the shard; of a question only the step is used */
 	char run[SHARD_NAME + 1];
 	int asks;		/* 1: the device asks for averages from r.step on
 				 * (join_next); 0: it sent a shard */
@@ -49,8 +49,8 @@ struct receive {
 	struct io *to;		/* the pipe to the answering process */
 };
 
-/* Fail if the shard is not of the device that may send, or is of another run.  No verdict
- * is stored: the device named in the shard would get it for a shard of its own. */
+/* Fail if the shard is not of the device that may send, or not of the run of --run.  No
+ * verdict is stored: the device that the shard names would get it for a shard of its own. */
 static int
 receive_check_sender(const struct receive *x, const struct shard *sh,
     struct err *e)
@@ -69,8 +69,8 @@ receive_check_sender(const struct receive *x, const struct shard *sh,
 }
 
 /* Decode and check the records of one frame, so that every accepted shard can be
- * averaged. Records that cannot be decoded end the connection: they were damaged on the
- * way, which is no reason to refuse the shard. */
+ * averaged.  A record that cannot be decoded ends the connection without a verdict, since it
+ * may have been damaged on its way. */
 static int
 receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 {
@@ -96,8 +96,8 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 	return 0;
 }
 
-/* Write the shard, frame by frame, to a temporary file.  Once it is refused, the
- * rest is only read for the digest.  w may be NULL if r is a refusal already. */
+/* Write the shard's frames to w.  Once the shard is refused in r, only read the rest, for
+ * the digest.  w may be NULL if r is a refusal already. */
 static int
 receive_data(struct receive *x, struct writer *w, struct receipt *r,
     struct err *e)
@@ -155,7 +155,8 @@ receive_tell(struct receive *x, const struct receipt *r, const struct shard *sh,
 	return k < 0 ? k : io_flush(x->to, e);
 }
 
-/* Receive the shard into the spool; its verdict is on disk when this returns. */
+/* Receive the shard into the spool; its verdict is on disk when this returns.  over 1: its
+ * step is closed; model: what verdict_head returned. */
 static int
 receive_spool(struct receive *x, const struct shard *sh, int over, int model,
     struct receipt *r, struct err *e)
@@ -287,8 +288,8 @@ receive_within(double secs)
 	(void)setitimer(ITIMER_REAL, &t, NULL);
 }
 
-/* Wait for the average.  Return 0, with path "" if it will never come; or 1 if the
- * reading process failed.  The wait also ends, with an error, when the device is gone. */
+/* Wait for the average.  Return 0 with its path, or with path "" if it will never come; or 1
+ * if the reading process failed.  When the device is gone, fail with wait_orphan's error. */
 static int
 receive_await(const struct receive_answers *o, uint64_t step, char path[SPOOL_PATH],
     struct err *e)
@@ -314,8 +315,8 @@ receive_await(const struct receive_answers *o, uint64_t step, char path[SPOOL_PA
 	return r < 0 ? r : 0;
 }
 
-/* Fail if the step of this accepted shard will never have an average because the models
- * of its devices differ: the device would wait for ever. */
+/* Fail if this accepted shard was excluded because the models of its step's devices differ:
+ * the device would wait for the average for ever. */
 static int
 receive_split(const struct receive_answers *o, const struct receive_said *a,
     struct err *e)
@@ -375,8 +376,8 @@ receive_reply(struct receive_answers *o, const struct receive_said *a,
 	return r < 0 ? r : 0;
 }
 
-/* Send a device that asks the averages of all closed steps, and the step to begin with.
- */
+/* Answer a question: send the averages of all closed steps from a->r.step on, and the step to
+ * begin with.  Return 1 if the reading process failed. */
 static int
 receive_teach(struct receive_answers *o, const struct receive_said *a,
     struct err *e)

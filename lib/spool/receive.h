@@ -23,7 +23,7 @@ struct reader_opts;
 struct writer;
 
 /* Bytes of a tensor table, unpacked, at most.  The table of a large model takes a hundredth
- * of this limit; without it each connection could make us allocate half a gigabyte. */
+ * of this limit; without the limit each connection could make us allocate half a gigabyte. */
 enum { RECEIVE_TABLE = 16 << 20 };
 
 struct receive_opts {
@@ -34,9 +34,10 @@ struct receive_opts {
 	const struct cli *cli;		/* the program, for messages */
 };
 
-/* receive_all(s, in, o, to, e): receive every shard of in, to its end; `to' is the pipe
- * to the process that answers (receive_answer).  -ERR_DATA: a shard is of another device
- * or run than o's, cannot be decoded, or takes too long.  The connection then ends, and
+/* receive_all(s, in, o, to, e): receive every shard of in, to the end of in; `to' is the
+ * pipe to the process that answers (receive_answer).  -ERR_DATA: a shard is of another
+ * device or run than o's, cannot be decoded, takes too long or is far too large;
+ * -ERR_REFUSED: the spool has no room for it (limits_room).  The connection then ends, and
  * that shard gets no receipt. */
 int receive_all(const struct spool *s, struct reader *in,
     const struct receive_opts *o, int to, struct err *e);

@@ -211,8 +211,8 @@ spool_schema_error(const char *path, int k, struct err *e)
 
 /* ---- receiving ---- */
 
-/* Make the name of a directory durable.  The file .synced in the directory records this, so
- * that it happens once. */
+/* Make the name of the directory dir durable.  The file .synced in it records this, so that it
+ * happens once.  top 1: dir is that of the spool. */
 static int
 spool_settle(const struct spool *s, const char *dir, int top, struct err *e)
 {

@@ -10,7 +10,7 @@
  *                                spool/manifest.h
  *   DIR/done/STEP                the manifest of a step whose average was made; the
  *                                newest one is a second name of `closed'
- *   DIR/past.?                   see mean/center.h
+ *   DIR/past.*                   see mean/center.h
  *   DIR/STEP/DEVICE.aceg         an accepted shard, a stream of its own
  *   DIR/STEP/DEVICE.no           the receipts of rejected shards
  *   DIR/STEP/aggregate.aceg      the average, for devices that wait for it
@@ -24,16 +24,17 @@
  *   DIR/.clients                 see spool/clients.h
  *   DIR/limits                   see spool/limits.h
  *
- * An empty file .synced in DIR or in a directory in it says that the name of this directory
- * is durable, so that it is synced once and not for each shard.  It is made with a full
- * sync only.
+ * An empty file .synced in DIR or in a directory in DIR says that the name of this directory
+ * is durable, so that the name is synced once and not for each shard.  The file is made with
+ * a full sync only.
  *
  * DEVICE is the name, in which every byte but [A-Za-z0-9_-] is written as %XX, as is the
  * first letter of the name "aggregate".  A name too long for a file ends with its hash.
  *
- * A shard gets one verdict, which is on disk before its device receives it.  Of the
- * shards with one name (device, step) at most one is accepted.  The file of a shard never
- * changes, and a closed step stays closed.
+ * A verdict is final, and on disk before the device gets the receipt.  Of the shards with
+ * one name (device, step) at most one is accepted.  The file of an accepted shard never
+ * changes, except that a shard that is sent again replaces a damaged file.  A closed step
+ * stays closed.
  */
 #ifndef ACE_SPOOL_H
 #define ACE_SPOOL_H
@@ -78,7 +79,7 @@ struct spool {
 int spool_open(struct spool *s, const char *dir, struct err *e);
 void spool_close(struct spool *s);
 
-/* spool_name(name, out): write the file name of a run or device, as above. */
+/* spool_name(name, out): write the name of a run or device to out, escaped as above. */
 void spool_name(const char *name, char out[SPOOL_NAME]);
 
 /* spool_path(s, step, file, out): write the path DIR/STEP/file to out and return out;
@@ -95,7 +96,7 @@ char *spool_of(const struct spool *s, const uint64_t *step, const char *device,
     const char *end, char out[SPOOL_PATH]);
 /* spool_device(file, out, id): convert the name of a file back to the device's name and
  * its hash; id may be NULL.  Return 1, or 0 if the name was too long for a file: then
- * out has only its beginning. */
+ * out has only its beginning.  The name "" has the hash 0. */
 int spool_device(const char *file, char out[SHARD_NAME + 1],
     unsigned char id[SHARD_ID]);
 /* spool_is_shard(name): return 1 if this file of a step's directory is an accepted
@@ -113,16 +114,17 @@ int spool_schema_error(const char *path, int k, struct err *e);
 
 /* ---- receiving ---- */
 
-/* spool_begin(s, step, e): make DIR/device and the directory of a step, with durable
- * names; step NULL: only DIR/device.  Call it only for a shard that was received to its
- * end: a device can begin shards of any number of steps. */
+/* spool_begin(s, step, e): make DIR/device and the directory of a step, with names that are
+ * durable if s->sync is IO_SYNC_FULL; step NULL: make only DIR/device.  Call it only for a
+ * shard that was received to its end: a device can begin shards of any number of steps. */
 int spool_begin(const struct spool *s, const uint64_t *step, struct err *e);
 /* spool_made(s, dir, e): make the directory dir, a path with a slash at the end, with a
- * durable name. */
+ * name that is durable if s->sync is IO_SYNC_FULL. */
 int spool_made(const struct spool *s, const char *dir, struct err *e);
-/* spool_durable(s, step, e): sync the names in DIR/STEP; step NULL: those in
- * DIR.  Call it before anything relies on a file, since the process that made the
- * file may have been killed before it synced the name. */
+/* spool_durable(s, step, e): if s->sync is IO_SYNC_FULL, sync the names in DIR/STEP; step
+ * NULL: those in DIR.  Return 0 also if the step's directory was removed.  Call it before
+ * anything relies on a file, since the process that made the file may have been killed
+ * before it synced the name. */
 int spool_durable(const struct spool *s, const uint64_t *step, struct err *e);
 /* spool_there(path, e): return 1 if there is a file at path, else 0.
  * spool_has(s, step, name, e): the same for DIR/STEP/name; name "": for DIR/STEP; step

@@ -18,15 +18,16 @@ struct steps {
 
 int steps_add(struct steps *x, uint64_t step, struct err *e);
 /* steps_list(x, s, below, from, e): add the steps >= `from' that have a directory (below
- * "") or an average (below STEPS_DONE).  Call steps_release(x), also after a failure. */
+ * "") or are done (below STEPS_DONE, see closing_done), and sort x.  Call steps_release(x),
+ * also after a failure. */
 int steps_list(struct steps *x, const struct spool *s, const char *below,
     uint64_t from, struct err *e);
 void steps_release(struct steps *x);
 
 /* steps_files(l, s, step, e): append the names of the files of the step's accepted
  * shards, in no order.
- * steps_devices(l, s, step, e): append the names of the devices of these shards, except
- * names that are empty or too long for a file name.
+ * steps_devices(l, s, step, e): append the names of the devices that sent these shards,
+ * except names that are empty or too long for a file name.
  * steps_shards(l, s, step, have, e): append a receipt per shard to l.  Take it from `have',
  * if that is not NULL (a sorted list) and has it, else read the file.  For a damaged file
  * the receipt has the verdict `late' and the reason, and no run and digest. */

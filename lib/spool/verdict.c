@@ -24,7 +24,7 @@ struct verdict {
 	const struct shard *sh;
 	const struct schema *sc;
 	const char *temp;
-	const char *path, *no;	/* files of the shard; of receipts of rejected shards */
+	const char *path, *no;	/* the shard's file; that of receipts of rejected shards */
 	struct history *m;
 	struct receipt *r;
 	struct closed d;
@@ -43,8 +43,8 @@ verdict_link(const struct verdict *x, struct err *e)
 	return err_sys(e, "'%s'", x->path);
 }
 
-/* Add the rejection to the file of receipts, beside those for other bytes sent under this
- * name, so that every later answer is the same. */
+/* Add the refusal to the file of receipts, beside those for other bytes sent under this
+ * name, so that the same bytes get the same answer later. */
 static int
 verdict_refuse(const struct verdict *x, struct err *e)
 {
@@ -60,9 +60,9 @@ verdict_refuse(const struct verdict *x, struct err *e)
 }
 
 /* Look for the shard's bytes among those rejected before.  Return 1 with their receipt in
- * r; 1 with the verdict equivocation in r if other bytes may not follow; or 0.  Other bytes
- * may follow VERDICT_TRIES - 1 times, since a device may have been repaired.  closed 1: the
- * step is closed: other bytes are late and no equivocation. */
+ * r; 1 with the verdict equivocation in r if VERDICT_TRIES other shards were rejected before;
+ * or 0: other bytes may follow, since a device may have been repaired.  closed 1: the step is
+ * closed, and other bytes are late, never an equivocation. */
 static int
 verdict_before(const struct verdict *x, int closed, struct err *e)
 {
@@ -110,10 +110,10 @@ verdict_known(const struct verdict *x, struct err *e)
 }
 
 /* Set the verdict of a late shard to `invalid' if its device is new and does not know the
- * common model: it never had a shard in an open step of the run, and it was not sent the
- * averages (spool/join.h).  A device goes on after a late shard and adds its values to the
- * next one; `invalid' stops it, so that values of another model do not reach the average.
- * A shard at most one step before the last closed step stays late. */
+ * common model: the device never had a shard in an open step of the run, and was not sent
+ * the averages (spool/join.h).  A device goes on after a late shard and adds its values to the
+ * next shard; `invalid' stops the device, so that values of another model do not reach the
+ * average.  A shard at most one step before the last closed step stays late. */
 static int
 verdict_stranger(const struct verdict *x, struct err *e)
 {
@@ -136,7 +136,7 @@ verdict_stranger(const struct verdict *x, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* Decide on a shard of a closed step, by the manifest. */
+/* Decide on a shard of a closed step, by the manifest and the receipts of rejected shards. */
 static int
 verdict_closed(const struct verdict *x, struct err *e)
 {

@@ -1,7 +1,8 @@
 /*
  * The verdict on a shard: accepted, invalid, late, duplicate, equivocation or fenced.
- * One function decides, by the state of the run, while a lock prevents closing; what it
- * decided is on disk before the device learns it.
+ * One function decides, by the state of the run, while the spool's lock prevents closing and
+ * other verdicts.  The files from which the verdict follows are durable before the device
+ * gets it.
  */
 #ifndef ACE_VERDICT_H
 #define ACE_VERDICT_H
@@ -14,7 +15,7 @@ struct schema;
 
 /* verdict_run(s, sh, sc, why, e): compare the shard's model with the run's, which is that of
  * the first shard accepted.  Return an enum verdict_run; VERDICT_OTHER: why says what
- * differs; -ERR_DATA: the shard is of another run. */
+ * differs; VERDICT_NEW: no shard was accepted yet.  -ERR_DATA: the shard is of another run. */
 enum verdict_run { VERDICT_SAME, VERDICT_OTHER, VERDICT_NEW };
 int verdict_run(const struct spool *s, const struct shard *sh, const struct schema *sc,
     char why[256], struct err *e);
@@ -28,9 +29,9 @@ int verdict_head(const struct spool *s, const struct shard *sh,
  * verdict_shard(s, sh, sc, model, path, m, r, e): decide on a shard that was read to its
  * verified end into the temporary file at path, which this function removes.  If the
  * shard is a difference, m has its reconstruction.  model is what verdict_head returned.
- * r has the shard's name and digest and the reader's verdict: `accepted', which may become
- * another one here, or a refusal.  The verdict is on disk when this returns 0; -ERR_SYS:
- * there is no verdict.
+ * r has the shard's name and digest, and `accepted' or the reader's refusal; this function
+ * sets the final verdict.  After a failure the device gets no receipt, and has to send the
+ * shard again.
  */
 int verdict_shard(const struct spool *s, const struct shard *sh,
     const struct schema *sc, int model, const char *path, struct history *m,

@@ -42,14 +42,14 @@ int waiting_due(struct waiting *w);
  * an event if events were asked for.  missing: names of devices after ": ", or "". */
 void waiting_say(const struct waiting *w, uint64_t round, const char *missing,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* waiting_step(s, step, n, want): print through s->wait that n of `want' shards of
- * this step have come; with n = 0, that no step after this one has begun (UINT64_MAX: no
- * step at all). */
+/* waiting_step(s, step, n, want): print through s->wait that n of `want' shards of this step
+ * have come.  n = 0: print that no shard of a later step has come; step UINT64_MAX: that no
+ * shard at all has come. */
 void waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want);
 
-/* waiting_device(s, step): print through s->wait why the average of this step has not come.
- * Either the step is closed, or print which devices have sent, and which are missing from the
- * list of devices or, without a list, from the devices of the last average. */
+/* waiting_device(s, step): print through s->wait why the average of this step has not come:
+ * the step is closed, or print which devices have sent a shard, and which other devices of
+ * the list or, without a list, of the last average have not. */
 void waiting_device(const struct spool *s, uint64_t step);
 
 #endif
