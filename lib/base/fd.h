@@ -15,7 +15,7 @@ struct err;
 /* Wait for input, at most ms milliseconds, or without limit if ms < 0.  Return 1 if a read
  * will not wait, because bytes, the end of the input or an error are there; 0 if not, or if a
  * signal came.  watch: a pipe to which we write, or -1.  When that pipe has no reader any
- * more, return wait_orphan's error. */
+ * more and no input is there, return wait_orphan's error. */
 int fd_ready(int fd, int watch, int ms, const char *name, struct err *e);
 /* Read once, at most n bytes; *got is the number read, 0 at the end of the input. For
  * `watch' see fd_ready. */
@@ -36,8 +36,8 @@ int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
  *   FD_NAMED: the user named the file.  If it is a FIFO, wait for a writer.
  *   FD_FILE: we found the file in a folder or an index.  -ERR_DATA if it is not regular.
  *   FD_OURS: the file is our own.  As FD_FILE, and -ERR_SYS if it is a symbolic link.
- * fd_input: set *st to the stat of fd.  -ERR_USAGE if fd is the same file as standard
- * output: reading would never end.  fd_open checks this, too, except with FD_OURS.
+ * fd_input: set *st to the stat of fd.  -ERR_USAGE if fd and standard output are the same
+ * regular file: reading would never end.  fd_open checks this, too, except with FD_OURS.
  */
 enum fd_what { FD_NAMED, FD_FILE, FD_OURS };
 int fd_open(const char *path, enum fd_what what, int *fd, struct stat *st,

@@ -35,7 +35,7 @@ struct io_kind {
  * buf[have - 1] wait to be written. */
 struct io {
 	const struct io_kind *kind;	/* NULL: for writing */
-	int fd;			/* -1: reads `from' */
+	int fd;			/* -1: reads `from', or was committed */
 	struct io_from from;
 	off_t place;		/* byte of the file from which file_read reads next */
 	int (*before)(struct io *, struct err *);
@@ -47,9 +47,9 @@ struct io {
 	struct temp temp;	/* for io_create; its name is NULL for others */
 	double silence, whole;	/* io_patience: seconds; 0: no limit */
 	double until;		/* clock_now at the end of `whole'; 0: no limit */
-	struct splice *share;	/* bytes passed on unchanged, or NULL */
+	struct splice *share;	/* keeps bytes that are passed on unchanged; or NULL */
 
-	uint64_t count;		/* bytes that the caller has read or written */
+	uint64_t count;		/* the caller's position, from where io was opened */
 	unsigned char *buf;
 	size_t at, have, cap;
 	int behind;		/* 1: set by io_behind */
@@ -412,7 +412,7 @@ io_below(struct io *io, struct io **below, const struct io_from *f, struct err *
 	*x = was;
 	x->before = NULL;
 	io->from = *f;
-	io->pipe = x->pipe;	/* errors point to the pipe's other end */
+	io->pipe = x->pipe;	/* so that errors point to the program at the pipe's other end */
 	*below = x;
 	return 0;
 }

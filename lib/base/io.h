@@ -2,7 +2,7 @@
  * An io is one end of a byte stream.  For reading it is a descriptor or a function that
  * returns bytes; for writing it is a descriptor or a new file, which gets its name when it
  * is complete.  The programs read and write all their data with it.  To be faster, an io
- * asks the system for 1 MiB in each pipe that it reads or writes.
+ * asks the system for a buffer of 1 MiB in each pipe that it reads or writes.
  */
 #ifndef ACE_IO_H
 #define ACE_IO_H
@@ -34,7 +34,7 @@ int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 int io_open_file(struct io **out, const char *path, struct err *e);
 int io_open_kept(struct io **out, const char *path, struct err *e);
 
-/* Read a regular file from its first byte, wherever fd's position is. */
+/* Like io_open_fd, for a regular file, but read it from its first byte. */
 int io_open_whole(struct io **out, int fd, const char *name, struct err *e);
 
 /*
@@ -74,8 +74,8 @@ int io_read(struct io *io, void *p, size_t n, size_t *got, struct err *e);
 enum io_took { IO_END, IO_GOT, IO_NOT_YET };
 int io_take(struct io *io, void *p, size_t n, int ms, size_t *got, struct err *e);
 
-/* Return 1 if a read will not wait, because bytes or the end of the input are there; 0 if
- * neither came within ms milliseconds (fd_ready). */
+/* Return 1 if a read will not wait, because bytes or the end of the input are there, or if
+ * a function reads the input; 0 if nothing came within ms milliseconds (fd_ready). */
 int io_ready(struct io *io, int ms, struct err *e);
 
 int io_can_seek(const struct io *io);
@@ -95,15 +95,15 @@ int io_skip(struct io *io, uint64_t n, struct err *e);
  * removes it if it was not committed.  Links stay, and the file that they lead to is
  * replaced.  If path is a FIFO or a device, write into it.  NULL or "-" is standard output.
  * -ERR_USAGE for a terminal, unless force is 1; -ERR_SYS for a directory; -ERR_REFUSED for
- * a link or FIFO that is not safe (temp_trusts).
+ * a link, FIFO or device that is not safe (temp_trusts).
  * io_create_fd: write to a descriptor.  io_commit closes it; io_free does not (see io_own).
  */
 int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
 /* io_create_over: like io_create, for our own file that is rewritten repeatedly: write over
- * its spare, an earlier version (struct temp).  The spare is not used if the file has less
- * than 256 KiB, or if the spare has a second name: path itself after a killed commit, or a
- * backup by links.
+ * its spare, an earlier version (for spare and durable see struct temp).  Create a new file
+ * if path has less than 256 KiB, or if the spare is absent, has other permissions, or has a
+ * second name: path itself after a killed commit, or a backup by links.
  * io_over: return 1 if io writes over a spare. */
 int io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e);
@@ -140,8 +140,8 @@ int io_sync_file(const char *path, struct err *e);
  * its next write.  -1: do not watch. */
 void io_watch(struct io *io, int fd);
 
-/* Limit the time that reads of a descriptor wait: -ERR_DATA if no input comes for `silence'
- * seconds, or if it has not come `whole' seconds after this call; 0: no limit. */
+/* Limit the time of reads from a descriptor: -ERR_DATA if no input comes for `silence'
+ * seconds, and for each read later than `whole' seconds after this call; 0: no limit. */
 void io_patience(struct io *io, double silence, double whole);
 
 /* ---- from one pipe to another without a copy ---- */
@@ -164,8 +164,8 @@ uint64_t io_bytes(const struct io *io);		/* position, from where io was opened *
 const char *io_name(const struct io *io);	/* for messages: "<stdin>" */
 void io_free(struct io *io);
 
-/* Copy all of `in' to a file without a name (temp_open), and open the file for reading under
- * the name of `in'. */
+/* Copy the rest of `in' to a file without a name (temp_open), and open that file for reading
+ * under the name of `in'. */
 int io_to_temp(struct io **out, struct io *in, struct err *e);
 
 /* ---- small files ---- */

@@ -164,7 +164,8 @@ splice_read(struct splice *s, int watch, void *p, size_t n, size_t *got,
 	return 0;
 }
 
-/* Splice once. Wait for room in `to', and for input if `from' is empty. */
+/* Splice once. Wait for room in `to', and for input if `from' is empty. Return the number of
+ * moved bytes, 0 at the end of the input, or -1. */
 static ssize_t
 splice_splice(int from, int to, size_t n)
 {

@@ -12,12 +12,13 @@
 struct err;
 struct splice;
 
-/* Return NULL if `from' or `to' is not a pipe, or if memory is short; the caller then copies
- * bytes. */
+/* Prepare to pass bytes from one pipe to another; splice_free closes neither.  Return NULL if
+ * one is not a pipe, or if memory is short; the caller then copies bytes. */
 struct splice *splice_new(int from, int to);
 void splice_free(struct splice *s);
 
-/* Forget the bytes kept before, and keep the next n bytes that are read (0: none). */
+/* Forget the bytes kept before, and keep the next n bytes that are read, if n > 0 and the
+ * third pipe has room for n. */
 void splice_begin(struct splice *s, size_t n);
 /* splice_read(s, watch, p, n, got, name, e): fd_read of the pipe `from'. */
 int splice_read(struct splice *s, int watch, void *p, size_t n, size_t *got,

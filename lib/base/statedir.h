@@ -1,6 +1,6 @@
 /*
- * The state directory of a device: created with mode 0700, refused if another user could
- * change it, and locked by the one program that commits to it.
+ * The state directory of a device: created with mode 0700, refused if it is another user's or
+ * others may write to it, and locked by the one program that commits to it.
  */
 #ifndef ACE_STATEDIR_H
 #define ACE_STATEDIR_H
@@ -25,8 +25,8 @@ enum { STATE_PATH = PATH_MAX + 64 };
  * those of other users in folders where all users may create names (temp_target).  From
  * then on all paths below dir are looked up from its descriptor (base/at.h).  -ERR_REFUSED
  * if dir belongs to another user or others may write to it.
- * statedir_open_here: do not follow links.  name is the name of dir in messages and
- * paths. */
+ * statedir_open_here: do the same without following links: -ERR_REFUSED if dir is one.
+ * name: how messages and paths name dir. */
 int statedir_open(struct statedir *s, const char *dir, struct err *e);
 int statedir_open_here(struct statedir *s, const char *dir, const char *name,
     struct err *e);
@@ -52,7 +52,7 @@ void statedir_prune(const struct statedir *s, const char *keep, const char *too)
 /* Write the path dir/name to out, and return out. */
 char *statedir_path(const struct statedir *s, const char *name, char out[STATE_PATH]);
 
-/* Open an unnamed temporary file in the directory. */
+/* Open an unnamed temporary file in the directory; the caller closes *fd. */
 int statedir_scratch(const struct statedir *s, int *fd, struct err *e);
 
 #endif

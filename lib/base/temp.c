@@ -181,9 +181,9 @@ temp_random(char *path, int i)
 		at[k] = digits[r % DIGITS];
 }
 
-/* Create a file as mkostemp(3) does, with this mode, less the umask unless exact is 1.
- * Changing the mode later would need a system call that could open any file to others. No
- * other thread may create files during the call, since the umask changes. */
+/* Create a file as mkostemp(3) does, with this mode, less the umask unless exact is 1. So the
+ * sandbox need not allow fchmod, which could open any file to others. With exact 1 no other
+ * thread may create files during the call, since the umask changes. */
 static int
 temp_new(char *path, mode_t mode, int exact)
 {
@@ -371,8 +371,9 @@ temp_folder(const char *path, char **target, struct err *e)
 	return r;
 }
 
-/* Open the spare and rename it to the temporary name, if it is our file, has no other
- * name and has the permissions of the file that is replaced.  Return 1, or 0 if not. */
+/* If same is 1, open the spare and rename it to the temporary name, provided that it has no
+ * other name and has the owner and permissions of the file that is replaced.  Return 1, or 0
+ * if a new file is needed. */
 static int
 temp_over(struct temp *t, int same, int *fd)
 {

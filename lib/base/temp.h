@@ -22,15 +22,15 @@
 
 struct err;
 
-/* Open an empty file without a name in $TMPDIR (or /tmp).  The kernel removes it when the
- * program ends.  Use TEMP_UNNAMED as the file's name in messages. */
+/* Open an empty file without a name in $TMPDIR (or /tmp).  The kernel removes it when *fd is
+ * closed.  Use TEMP_UNNAMED as the file's name in messages. */
 #define TEMP_UNNAMED "temporary file in TMPDIR or /tmp"
 int temp_open(int *fd, struct err *e);
 
-/* temp_create: create a file with this mode, less the umask; path ends with TEMP_NAME, whose
- * X are replaced.  The file is locked (flock) while it is open.
+/* temp_create: create a file with this mode, less the umask, and register it (temp_enter).
+ * path ends with TEMP_NAME, whose X are replaced.  The file is locked (flock) while *fd is open.
  * temp_sweep: remove the files in dir whose names end so and that no process has locked.
- * temp_remove: remove the file.  A caller that renames the file calls temp_leave instead.
+ * temp_remove: remove and unregister the file.  If it was renamed, call temp_leave instead.
  * temp_enter: register path, a file or a directory of files, for removal when a signal ends
  * the process.  At most 32 paths are registered at the same time; others are not removed.
  * temp_leave: unregister it.
@@ -43,15 +43,15 @@ void temp_enter(const char *path);
 void temp_leave(const char *path);
 void temp_abandon(void);
 
-/* Return 1 if it is safe to write through this link or into this FIFO.  Return 0 if another
- * user owns the link or FIFO and all users may create files in its folder, such as /tmp.
- * The kernel has the same rule for sticky folders (protected_symlinks,
+/* Return 1 if it is safe to write through this link or into this FIFO or device.  Return 0 if
+ * all users may create files in its folder, such as /tmp, and it belongs neither to us nor to
+ * the folder's owner.  The kernel has the same rule for sticky folders (protected_symlinks,
  * protected_fifos). */
 int temp_trusts(const char *name);
 
 /* Set *target, allocated, to path with all symbolic links at its end followed: this is the
- * name that a rename has to replace.  No file of that name need exist.  -ERR_REFUSED if a
- * link is not safe (temp_trusts). */
+ * name that a rename has to replace.  *target may be absent.  -ERR_REFUSED if a link is not
+ * safe (temp_trusts). */
 int temp_target(const char *path, char **target, struct err *e);
 /* Like temp_target, for a folder.  Trailing slashes are removed: with a slash the kernel
  * would follow a link that we have not checked. */
@@ -63,14 +63,15 @@ struct temp {
 	 * under this name, and the next temp_begin overwrites it: this is several times
 	 * faster than allocating new pages and blocks */
 	char *spare;
-	int durable;		/* with spare: sync the directory first */
+	int durable;		/* 1: temp_begin syncs the directory before it overwrites a spare */
 	struct stat was;	/* stat of the file that is replaced */
 };
 
 /* Create the file that temp_commit will rename to path.  On entry t is zeros except for
- * `spare' and `durable'.  Return 1 if fd is the spare, which may be longer than the new
- * contents, else 0.  With a spare, no other process may write path at the same time, since
- * both would use the same spare.  Call temp_drop also after errors. */
+ * `spare', allocated, and `durable'.  Return 1 if fd is the spare, which may be longer than
+ * the new contents, 0 if it is a new file, or -ERR_SYS.  With a spare, no other process may
+ * write path at the same time, since both would use the same spare.  Call temp_drop also
+ * after errors. */
 int temp_begin(struct temp *t, const char *path, int *fd, struct err *e);
 /* Close fd, also on errors, and rename the file to path.  durable: sync the file and its
  * directory.  name: the file's name in messages. */
