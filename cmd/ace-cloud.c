@@ -114,7 +114,7 @@ operate(const struct opts *x, const char *name, const char *how,
 		r = child_output(c.child[0].word, none, sizeof(none), e);
 	child_release(&c);
 	return r <= 0 ? r : err_set(e, ERR_SYS, "ace-recv %s of '%s' ended with "
-	    "status %d: its own message is above", how, name, r);
+	    "status %d: its own message, if any, is above", how, name, r);
 }
 
 /* ---- the cloud itself ---- */
@@ -312,7 +312,8 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 
 	if (n != 2 || x->name == NULL)
 		return err_set(e, ERR_USAGE, "expected [[USER@]HOST:]DIR of the cloud, DIR of "
-		    "this relay and --name NAME, found %zu operands", n);
+		    "this relay and --name NAME, found %zu operands%s", n, x->name == NULL ?
+		    " and no name" : "");
 	x->above.name = x->name;
 	if ((r = place_named(x->name, e)) == 0 &&
 	    (r = cloud_at(&x->above, path[0], e)) == 0 &&
@@ -354,7 +355,7 @@ authorize(const struct opts *x, const char *name, const char *key,
 		    "(give the file that ends with .pub)", key);
 	if (x->folder.dir[strcspn(x->folder.dir, "'\"\\\n")] != '\0')
 		return err_set(e, ERR_USAGE, "'%s' cannot stand in "
-		    "authorized_keys: use a folder without quotes or \\ in its path",
+		    "authorized_keys: use a folder without quotes, \\ or line ends in its path",
 		    x->folder.dir);
 	(void)printf("restrict,command=\"ace-cloud serve '%s' %s\" %s\n",
 	    x->folder.dir, name, text);
@@ -573,7 +574,7 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n < 1 || n > 4)
-		return err_set(e, ERR_USAGE, "expected DIR [NAME [hello ID | sync ID]]");
+		return err_set(e, ERR_USAGE, "expected DIR [NAME [hello ID | sync ID]], found %zu words", n);
 	if (n < 3) {
 		asked(words, sizeof(words));
 		(void)snprintf(first, sizeof(first), "%.*s",
@@ -648,8 +649,9 @@ run_example(void *own, char **path, size_t n, struct err *e)
 		if (strchr(name, '/') == NULL && access(file, R_OK) == 0)
 			return child_exec(words, e);
 	}
-	return err_set(e, ERR_USAGE, "example '%.40s' is not in '%.150s%s': expected pytorch, "
-	    "numpy, jax, hf or c", name, self, at[0]);
+	return n != 1 ? err_set(e, ERR_USAGE, "expected pytorch, numpy, jax, hf or c, found %zu "
+	    "names", n) : err_set(e, ERR_USAGE, "example '%.40s' is not readable in '%.150s%s': "
+	    "expected pytorch, numpy, jax, hf or c", name, self, at[0]);
 }
 
 /* ---- the command line ---- */

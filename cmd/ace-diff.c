@@ -189,7 +189,7 @@ alike(const struct diff *d, char **path, struct err *e)
 
 	if (schema_diff(&d->old.schema, &d->new.schema, why))
 		return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different "
-		    "tensors: %s", path[1], path[0], why);
+		    "tensors: %s", path[0], path[1], why);
 	if (d->old.said != d->new.said)
 		cli_say(d->o->f->cli, 0, "'%s' and '%s' differ in metadata, which a "
 		    "patch does not carry: the patched model keeps the old metadata",

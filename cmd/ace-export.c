@@ -133,11 +133,7 @@ put_later(struct export *x, const float *v, size_t n, struct err *e)
 static int
 group_wanted(const struct export *x)
 {
-	const struct schema *sc = reader_schema(x->in);
-	struct schema_span span;
-
-	schema_span(sc, x->v.group, &span);
-	return pick_tensor(x->o->tensor, sc->t[span.tensor].name);
+	return pick_tensor(x->o->tensor, schema_name(reader_schema(x->in), x->v.group));
 }
 
 /* Write the values and, once they are verified, the end of the file. */

@@ -420,8 +420,8 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 		    io_name(a->io), path);
 	memcpy(a->what, en->what, ARC_WHAT);
 	if (strlen(path) >= ARC_NAME)
-		return err_set(e, ERR_DATA, "limit: %s: the name has %zu bytes, "
-		    "at most %d", en->what, strlen(path), ARC_NAME - 1);
+		return err_set(e, ERR_DATA, "limit: %s: the name has %zu bytes, at most "
+		    "%d: pack it under a shorter name", en->what, strlen(path), ARC_NAME - 1);
 	if (!a->single)
 		(void)snprintf(en->name, ARC_NAME, "%s", path);
 	en->size = archive_entry_size_is_set(ae) ?
@@ -501,7 +501,7 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 
 	if (arc_leaves(en->name))
 		return err_set(e, ERR_DATA, "unsupported: the name of %s begins with "
-		    "a slash or has '..': pack it under another name", en->what);
+		    "a slash or has '..' (\\ counts as /): pack it under another name", en->what);
 	if (en->link)
 		return err_set(e, ERR_DATA, "unsupported: %s is a link: pack the file "
 		    "itself", en->what);
@@ -514,8 +514,8 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 		return 0;
 	if ((k = arc_again(a, en->name, e)) <= 0)
 		return k;
-	return err_set(e, ERR_DATA, "corrupt: two entries have the same name: %s",
-	    en->what);
+	return err_set(e, ERR_DATA, "corrupt: two entries have the same name: %s: pack "
+	    "the file once", en->what);
 }
 
 /* ---- writing ---- */

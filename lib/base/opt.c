@@ -40,7 +40,7 @@ opt_measure(const struct opt *o, double *v, const char *val, const char *what,
 	if (*v < o->lo.f || (o->hi.f > 0 && *v > o->hi.f))
 		return err_set(e, ERR_USAGE, "%s '%s': expected at %s %g%s", what,
 		    val, *v < o->lo.f ? "least" : "most", *v < o->lo.f ? o->lo.f :
-		    o->hi.f, time ? "s" : "bit/s");
+		    o->hi.f, time ? " s" : " bit/s");
 	return 0;
 }
 

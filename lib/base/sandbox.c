@@ -388,8 +388,8 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 		    "seccomp cannot be used" : calls ? "incomplete, Landlock cannot be "
 		    "used" : "none, Landlock and seccomp cannot be used");
 	if (want == SANDBOX_REQUIRE && !(files && calls))
-		return err_set(e, ERR_SYS, "--sandbox require: the sandbox on this "
-		    "system is %s (auto runs without it)", says);
+		return err_set(e, ERR_SYS, "--sandbox require: this system has no whole "
+		    "sandbox (%s): --sandbox auto runs without it", says);
 	return 0;
 }
 
@@ -422,7 +422,7 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 {
 	(void)snprintf(says, n, "none, this build has no sandbox");
 	return want != SANDBOX_REQUIRE ? 0 : err_set(e, ERR_SYS, "--sandbox require: "
-	    "this build has no sandbox (auto runs without it)");
+	    "this build has no sandbox: --sandbox auto runs without it");
 }
 
 void

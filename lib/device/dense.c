@@ -21,8 +21,8 @@ dense_stamp(struct dense *d, struct io *io, struct err *e)
 	if (k < 0)
 		return k;
 	if (got != sizeof(tail) || bytes_le32(tail + 4) != FRAME_TAIL)
-		return err_set(e, ERR_DATA, "truncated: '%s' lacks its last frame",
-		    io_name(io));
+		return err_set(e, ERR_DATA, "truncated: '%s' does not end with "
+		    "the last frame of a stream", io_name(io));
 	shard_hex(tail + FRAME_HEAD_SIZE + 16, d->stamp);
 	return 0;
 }
@@ -33,8 +33,9 @@ dense_first(struct dense *d, enum shard_kind kind, struct err *e)
 	int k = reader_to_shard(d->r, e);
 
 	if (k == 0 || (k > 0 && reader_shard(d->r)->kind != (uint32_t)kind))
-		k = err_set(e, ERR_DATA, "corrupt: first shard: kind %s, expected %s", k == 0 ?
-		    "none" : shard_kind_name(reader_shard(d->r)->kind), shard_kind_name(kind));
+		k = err_set(e, ERR_DATA, "corrupt: the kind of the first shard is %s, "
+		    "expected %s", k == 0 ? "unknown (there is no shard)" :
+		    shard_kind_name(reader_shard(d->r)->kind), shard_kind_name(kind));
 	if (k < 0)
 		return reader_blame(d->r, k, e);
 	return values_begin(&d->v, d->r, e);
@@ -82,9 +83,9 @@ dense_check(const struct dense *d, const struct shard *sh,
 		return err_set(e, ERR_DATA, "mismatch: the shard is of device '%s', "
 		    "but the state is of device '%s': give another state directory",
 		    shard_device(sh), shard_device(own));
-	if (schema_diff(sc, reader_schema(d->r), why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: '%s' is of another model: %s "
-		    "(give a new model a new state directory)", reader_name(d->r), why);
+	if (schema_diff(reader_schema(d->r), sc, why) != 0)
+		return err_set(e, ERR_DATA, "mismatch: '%s' is of another model than the shard: "
+		    "%s (give a new model a new state directory)", reader_name(d->r), why);
 	return 0;
 }
 

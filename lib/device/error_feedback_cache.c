@@ -97,8 +97,8 @@ feedback_cache_how(float *rho, const struct shard *sh, const char **base,
 		    "'%.40s', expected cache:R (ace-patch applies '" SHARD_PREDICT_PATCH "')", how);
 	d = strtod(how + 6, &end);
 	if (*end != '\0' || end == how + 6 || !(d >= 0 && d <= 1))
-		return err_set(e, ERR_DATA, "corrupt: feedback '%.40s' is not cache:R "
-		    "with R from 0 to 1", how);
+		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_PREDICT " is '%.40s', "
+		    "expected cache:R with R from 0 to 1", how);
 	*rho = (float)d;
 	return 0;
 }
@@ -139,6 +139,7 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 static int
 feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err *e)
 {
+	char has[64] = "no history";
 	int k;
 
 	c->was[0] = c->stamp[0] = '\0';
@@ -147,16 +148,13 @@ feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err
 	if (strcmp(c->want, "none") == 0 && (c->stamp[0] == '\0' ||
 	    c->newest <= sh->step))
 		return 0;
-	if (c->stamp[0] == '\0')
-		return err_set(e, ERR_REFUSED, "step %llu is a difference to history "
-		    "%.8s, but this receiver has no history: begin a new one with "
-		    "step %llu (ace-ack --restart)", (unsigned long long)sh->step, c->want,
-		    (unsigned long long)sh->step + 1);
-	return err_set(e, ERR_REFUSED, "step %llu is a difference to history %.8s, "
-	    "but after step %llu this receiver has history %.8s: begin a new one with "
-	    "step %llu (ace-ack --restart)", (unsigned long long)sh->step, c->want,
-	    (unsigned long long)c->newest, c->stamp,
-	    (unsigned long long)sh->step + 1);
+	if (c->stamp[0] != '\0')
+		(void)snprintf(has, sizeof(has), "history %.8s of step %llu", c->stamp,
+		    (unsigned long long)c->newest);
+	return err_set(e, ERR_REFUSED, "step %llu is a difference to history %.8s, but this "
+	    "receiver has %s: begin a new one with step %llu (ace-ack --restart)",
+	    (unsigned long long)sh->step, c->want, has, 1 + (unsigned long long)(c->stamp[0] !=
+	    '\0' && c->newest > sh->step ? c->newest : sh->step));
 }
 
 int

@@ -96,7 +96,7 @@ pending_compare(const struct residual *q, const struct pending *p,
 		return err_set(e, ERR_DATA, "mismatch: the average is of step %llu, which "
 		    "has its receipt or was not sent from this state (last step: %llu)",
 		    (unsigned long long)sh->step, (unsigned long long)q->step);
-	if (schema_diff(reader_schema(q->d.r), sc, why) != 0)
+	if (schema_diff(sc, reader_schema(q->d.r), why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of another "
 		    "model than this state: %s (give its state)", shard_device(sh), why);
 	return 0;

@@ -181,8 +181,8 @@ note_stat(const struct note *note, uint32_t i, const struct schema *sc,
 		s->hist[b] = bytes_le32(p + 24 + 4 * b);
 	schema_span(sc, note->first + i, &span);
 	return note_stat_sound(s, span.n) ? 0 : err_set(e, ERR_DATA, "corrupt: the "
-	    "statistics of group %lu are not finite or do not add up",
-	    (unsigned long)(note->first + i));
+	    "statistics of group %lu, in tensor '%.160s', are not finite or do not add up",
+	    (unsigned long)(note->first + i), sc->t[span.tensor].name);
 }
 
 float

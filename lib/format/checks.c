@@ -78,8 +78,9 @@ checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 		if (entry == NOTE_STAT)
 			k = note_stat(&n, i, reader_schema(r), &s, e);
 		else if (entry == NOTE_SCORE && isnan(note_score(&n, i)))
-			k = err_set(e, ERR_DATA, "corrupt: the score of group %lu is "
-			    "not a number", (unsigned long)(n.first + i));
+			k = err_set(e, ERR_DATA, "corrupt: the score of group %lu, in "
+			    "tensor '%.160s', is not a number", (unsigned long)(n.first + i),
+			    schema_name(reader_schema(r), n.first + i));
 	}
 	return k;
 }

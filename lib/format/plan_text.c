@@ -22,13 +22,10 @@ int
 plan_text_put(struct buf *out, const struct schema *sc, uint32_t g,
     const struct codec_plan *p, struct err *e)
 {
-	struct schema_span span;
 	char line[400], codec[CODEC_TEXT];
-	int n;
+	int n = snprintf(line, sizeof(line), "%lu %s %.300s\n", (unsigned long)g,
+	    codec_format(p, codec), schema_name(sc, g));
 
-	schema_span(sc, g, &span);
-	n = snprintf(line, sizeof(line), "%lu %s %.300s\n", (unsigned long)g,
-	    codec_format(p, codec), sc->t[span.tensor].name);
 	return buf_put(out, line, (size_t)n, e);
 }
 

@@ -41,13 +41,13 @@ data_may(const struct schema *s, const struct record *rec, struct err *e)
 	schema_span(s, rec->group, &span);
 	dtype = s->t[span.tensor].dtype;
 	if (schema_bits(dtype) && rec->codec != CODEC_EXACT)
-		return err_set(e, ERR_DATA, "unsupported: group %lu has %s values in codec "
-		    "%s, expected codec exact", (unsigned long)rec->group,
+		return err_set(e, ERR_DATA, "unsupported: tensor '%.160s' has %s values in "
+		    "codec %s, expected codec exact", s->t[span.tensor].name,
 		    schema_dtype_name(dtype), codec_name(rec->codec));
 	if (dtype < SCHEMA_U8 || codec_exact(rec->codec))
 		return 0;
-	return err_set(e, ERR_DATA, "corrupt: group %lu has %s values in codec %s, "
-	    "expected a codec without loss", (unsigned long)rec->group,
+	return err_set(e, ERR_DATA, "corrupt: tensor '%.160s' has %s values in codec %s, "
+	    "expected a codec without loss", s->t[span.tensor].name,
 	    schema_dtype_name(dtype), codec_name(rec->codec));
 }
 

@@ -242,6 +242,15 @@ schema_span(const struct schema *s, uint32_t g, struct schema_span *out)
 		out->cols = (uint32_t)t->dim[t->ndim - 1];
 }
 
+const char *
+schema_name(const struct schema *s, uint32_t g)
+{
+	struct schema_span span;
+
+	schema_span(s, g, &span);
+	return s->t[span.tensor].name;
+}
+
 int
 schema_exact_group(const struct schema *s, uint32_t g)
 {

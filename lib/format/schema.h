@@ -80,6 +80,8 @@ struct schema_span {
 	size_t n;
 };
 void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);
+/* Return the name of the tensor of group g. */
+const char *schema_name(const struct schema *s, uint32_t g);
 
 /* Return 0 if a and b are equal, else 1, and describe the first difference in `why'. */
 int schema_diff(const struct schema *a, const struct schema *b, char why[256]);

@@ -93,6 +93,7 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
     size_t n, struct err *e)
 {
 	struct agreement had = f->said, now;
+	struct err why = ERR_INIT;
 	char *from, *path;
 	const size_t first = sizeof(CLOUD_FIRST) - 1;
 	const char *who = c->host != NULL ? c->host : c->dir;
@@ -109,9 +110,9 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 	(void)snprintf(where, n, "%s", from);
 	if ((path = place_path(f, "run.new", e)) == NULL)
 		return -ERR_SYS;
-	if ((r = place_put(f, "run.new", text, e)) == 0 && place_read(path, &now, NULL) < 0)
-		r = err_set(e, ERR_DATA, "unsupported: the answer of '%s' does not describe "
-		    "a run: install the same version of ace there", where);
+	if ((r = place_put(f, "run.new", text, e)) == 0 && (r = place_read(path, &now, &why)) < 0)
+		r = r != -ERR_DATA ? err_move(e, &why) : err_set(e, ERR_DATA, "unsupported: the answer "
+		    "of '%s' does not describe a run: install the same version of ace there", where);
 	(void)unlinkat(AT(path), 0);
 	alloc_free(path);
 	if (r == 0 && had.id[0] != '\0' && strcmp(had.id, now.id) != 0)

@@ -249,7 +249,7 @@ place_lock(struct place *f, struct err *e)
 {
 	const int r = statedir_lock(&f->held, e);
 
-	if (r == -ERR_REFUSED) {
+	if (r == -ERR_REFUSED && errno == EWOULDBLOCK) {
 		err_clear(e);
 		return err_set(e, ERR_REFUSED, "another ace-cloud or ace-edge works on '%s': end "
 		    "that process, or give another folder", f->where);

@@ -624,7 +624,8 @@ gather_one(const struct gather *g, struct gather_shard *s, uint32_t group, int l
 		return k;
 	if (hash_64(p->body.p, rec->len) != rec->hash)
 		return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was read: "
-		    "try again when nothing writes it", gather_name(g, s));
+		    "try again when nothing writes it", rec->copied ? TEMP_UNNAMED :
+		    gather_name(g, s));
 	own = (struct record){ rec->group, rec->codec, rec->param, p->body.p, rec->len };
 	schema_span(&g->schema, group, &span);
 	values_ctx(&g->schema, &s->head, group, &ctx);
@@ -760,7 +761,8 @@ gather_twice_in(struct gather *g, const struct gather_name *p, size_t n, struct 
 		p++;
 	i = p[0].i == worst ? p[1].i : p[0].i;
 	k = gather_blame(g, worst, err_set(e, ERR_REFUSED, "'%.80s' would count "
-	    "twice, in the shards of '%.80s' and of '%.80s'", p->name,
+	    "twice, in the shards of '%.80s' and of '%.80s': let it send to one cloud or relay",
+	    p->name,
 	    shard_device(&g->in[i].s->head), shard_device(&g->in[worst].s->head)));
 	alloc_free(shared);
 	return k;

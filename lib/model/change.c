@@ -27,26 +27,26 @@ change_begin(struct change *c, struct reader *in, const struct model *m, struct 
 	c->whole = !differs;
 	c->n = 0;
 	scratch_clear(&c->s);
-	if (schema_diff(&m->schema, reader_schema(in), why))
+	if (schema_diff(reader_schema(in), &m->schema, why))
 		return err_set(e, ERR_DATA, "mismatch: the patch is for another "
 		    "architecture than '%s': %s", m->path, why);
 	return 0;
 }
 
 static int
-change_part(struct change *c, const struct record *rec, struct err *e)
+change_part(struct change *c, const struct schema *s, const struct record *rec, struct err *e)
 {
 	struct change_part *p;
 	int r;
 
 	if (rec->codec != CODEC_EXACT)
-		return err_set(e, ERR_DATA, "mismatch: group %lu of the patch is "
-		    "coded %s, expected codec exact", (unsigned long)rec->group,
+		return err_set(e, ERR_DATA, "mismatch: tensor '%.160s' of the patch is "
+		    "coded %s, expected codec exact", schema_name(s, rec->group),
 		    codec_name(rec->codec));
 	if (!codec_takes(CODEC_EXACT, rec->param))
 		return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
-		    "exact in group %lu: a newer release of ace may read it",
-		    rec->param, (unsigned long)rec->group);
+		    "exact in tensor '%.160s' is unknown: a newer release of ace may read it",
+		    rec->param, schema_name(s, rec->group));
 	if ((r = alloc_grow(&c->part, &c->cap, c->n + 1, sizeof(*c->part), e)) < 0)
 		return r;
 	p = &c->part[c->n++];
@@ -69,7 +69,7 @@ change_frame(struct change *c, struct reader *in, int event, struct model_note *
 	if (event == READER_DATA) {
 		rec = reader_records(in, &n);
 		for (i = 0; i < n && r == 0; i++)
-			r = change_part(c, &rec[i], e);
+			r = change_part(c, reader_schema(in), &rec[i], e);
 		return r < 0 ? reader_place(in, r, e) : 0;
 	}
 	if (event != READER_NOTE || (f = reader_frame(in))->type != FRAME_MODL)

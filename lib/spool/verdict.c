@@ -202,7 +202,7 @@ verdict_run(const struct spool *s, const struct shard *sh, const struct schema *
 		if (k != READER_SHARD)
 			continue;
 		first = reader_shard(r);
-		differs = schema_diff(reader_schema(r), sc, why);
+		differs = schema_diff(sc, reader_schema(r), why);
 		if (memcmp(first->run, sh->run, SHARD_ID) != 0) {
 			k = err_set(e, ERR_DATA, "mismatch: the shard is of run "
 			    "'%.80s', but spool '%.150s' is of run '%.80s'",
@@ -223,7 +223,7 @@ verdict_head(const struct spool *s, const struct shard *sh,
 	int k = verdict_run(s, sh, sc, why, e);
 
 	if (k == VERDICT_OTHER)
-		limits_refuse(r, "mismatch: run '%.32s' is of another model: %.80s",
+		limits_refuse(r, "mismatch: the shard is of another model than run '%.24s': %.72s",
 		    spool_run_of(sh), why);
 	return k < 0 ? k : k == VERDICT_SAME;
 }

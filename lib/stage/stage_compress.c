@@ -462,13 +462,14 @@ stage_compress_note(struct stage *s, const struct stage_note *n, struct err *e)
 /* ---- the end of a shard ---- */
 
 static int
-stage_compress_lacks(struct stage_compress *x, uint32_t g, struct err *e)
+stage_compress_lacks(struct stage_compress *x, const char *what, uint32_t g, struct err *e)
 {
 	if (!x->plan.any)
 		return err_set(e, ERR_USAGE, "the stream has no plan: put "
 		    "ace-select before this program, or give -c CODEC");
-	return reader_place(x->sh.in, err_set(e, ERR_DATA,
-	    "mismatch: the stream has no plan for group %lu", (unsigned long)g), e);
+	return reader_place(x->sh.in, err_set(e, ERR_DATA, "mismatch: the stream has no %s for "
+	    "group %lu, in tensor '%.160s'", what, (unsigned long)g,
+	    schema_name(x->sh.schema, g)), e);
 }
 
 /* At the end of the shard, set the plan of each waiting group. */
@@ -482,20 +483,18 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 
 	for (g = 0; g < x->sh.schema->ngroups; g++) {
 		if (g < x->left && !note_wait_has(&x->plan, g))
-			return stage_compress_lacks(x, g, e);
+			return stage_compress_lacks(x, "plan", g, e);
 		w = i < x->coding.n && x->coding.g[i].group == g ?
 		    &x->coding.g[i++] : NULL;
 		if (w != NULL && !w->absent && !note_wait_has(&x->plan, g))
-			return stage_compress_lacks(x, g, e);
+			return stage_compress_lacks(x, "plan", g, e);
 		p = stage_compress_plan(x, g);
 		if (x->shares.on)
 			x->shares.of[g].plan = p;
 		if (w != NULL)
 			coding_plan(&x->coding, i - 1, &p);
 		else if (g >= x->left && p.codec != CODEC_NONE)
-			return reader_place(x->sh.in, err_set(e, ERR_DATA,
-			    "mismatch: group %lu has a plan, but no values",
-			    (unsigned long)g), e);
+			return stage_compress_lacks(x, "values, but a plan,", g, e);
 	}
 	return 0;
 }
@@ -524,7 +523,7 @@ stage_compress_rest(struct stage_compress *x, struct err *e)
 	if (x->budget == 0) {
 		for (i = 0; i < q->n; i++)
 			if (!q->g[i].absent)
-				return stage_compress_lacks(x, q->g[i].group, e);
+				return stage_compress_lacks(x, "plan", q->g[i].group, e);
 		return stage_compress_first(x, q->n, e);
 	}
 	if ((r = coding_settled(q, e)) < 0 || (r = stage_compress_plans(x, e)) < 0 ||

@@ -130,7 +130,8 @@ stage_sign_make(struct stage *s, void *opts, const struct filter *f, struct err 
 	struct stage_sign *x = (struct stage_sign *)s;
 
 	if ((o->key != NULL) == (o->ring != NULL))
-		return err_set(e, ERR_USAGE, "expected one of --key and --check");
+		return err_set(e, ERR_USAGE, "%s", o->key != NULL ? "--key and --check exclude "
+		    "each other: give one" : "expected one of --key and --check");
 	o->f = f;
 	x->o = o;
 	if (o->key != NULL)

@@ -239,7 +239,7 @@ step speedup phi steps faster" ]
 	END
 	exits 4 ace-advise cluster nosuchfile
 	t 'pt fc\n1 1\n'
-	refuses 2 "cuts is missing" ace-advise dynacomm in
+	refuses 2 "the time of a cut is missing: add --cuts" ace-advise dynacomm in
 }
 
 @test "options that exclude each other, and invalid numbers, are refused" {

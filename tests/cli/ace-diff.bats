@@ -115,7 +115,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	for other in "v F32 4 16" "w BF16 8 16" "w F32 2,2 16" "w F32 3 12"; do
 		one $other >b
 		exits 3 ace-diff a b
-		says "mismatch: 'b' and 'a' have different tensors: .*'[vw]'"
+		says "mismatch: 'a' and 'b' have different tensors: .*'[vw]'"
 	done
 	st '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}' 8 >b
 	exits 3 ace-diff a b

@@ -650,7 +650,7 @@ renamed() {
 	same m old
 	cat step.aceg other >bad
 	exits 5 ace-patch m <bad
-	says "the patch to step 0 is for model [0-9a-f]*, but 'm' is model [0-9a-f]*; the last patch applied to it made step 7: apply the patches in between"
+	says "the patch to step 0 is for model [0-9a-f]*, but 'm' is model [0-9a-f]*; the last patch applied to it made step 7: apply a patch to a later step"
 	is m new
 }
 

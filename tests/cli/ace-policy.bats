@@ -133,7 +133,7 @@ interval=1' >in
 	says "^ace-policy: --interval needs --target-divergence"
 	refuses 2 "needs --target-divergence" ace-policy --model-norm 4 in
 	exits 2 ace-step --bits 1 --model-norm 4 in
-	refuses 2 "expected at most 1e.30bit" ace-policy --bandwidth 1e31bit in
+	refuses 2 "expected at most 1e.30 bit" ace-policy --bandwidth 1e31bit in
 	exits 4 ace-policy clusters
 }
 

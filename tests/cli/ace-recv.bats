@@ -169,7 +169,7 @@ gets() {
 @test "a shard of another model than the run's is invalid" {
 	gets accepted 0
 	mkshards -d edge2 -t other:7 >in
-	recv "^step 0: invalid: mismatch: run 'test' is of another model: .*other" <in
+	recv "^step 0: invalid: mismatch: the shard is of another model than run 'test': .*other" <in
 }
 
 @test "--create writes a file of limits once; a line of it may name a device" {
@@ -205,8 +205,8 @@ gets() {
 		refuses 2 "spool/limits:3: ${line#*:}" ace-recv --spool spool in
 		[ ! -e spool/0 ]
 	done <<-'END'
-		max-weight_1:'max-weight' is not the name of a limit
-		shards_1M:'shards' is not the name of a limit
+		max-weight_1:'max-weight' is not a name that this file may have
+		shards_1M:'shards' is not a name that this file may have
 		shard:shard has no value: expected SIZE
 		shard_1X:shard '1X'
 		weight_0:weight '0' is not a number from

@@ -98,7 +98,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	rm spool/device/edge1.history/history.2
 	code 3
 	answer sent3 5
-	says "step 3: invalid: .*a difference to history $new, but after step 1 this receiver has history $old: begin a new one with step 4"
+	says "step 3: invalid: .*a difference to history $new, but this receiver has history $old of step 1: begin a new one with step 4"
 	[ ! -e spool/3/edge1.aceg ]
 	code 4
 	answer sent4

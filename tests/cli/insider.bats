@@ -86,7 +86,7 @@ coded() {
 	# the first value is a NaN, which would be the reason if values had been decoded
 	mkshards -n 100k -k nan -i 0 -d evil -s 1 >in
 	exits 0 ace-recv -v --spool spool --sync none in
-	says "step 1: invalid: mismatch: run 'test' is of another model"
+	says "step 1: invalid: mismatch: the shard is of another model than run 'test'"
 	mkshards -n 100k -k nan -i 0 -d evil -r other >in
 	notes "invalid: non-finite value" ace-recv -v --spool new --sync none in
 }

@@ -85,7 +85,7 @@ trains() {
 
 @test "ace example refuses an unknown name" {
 	exits 2 ace example cobol
-	says "example 'cobol' is not in '.*/trainers': expected pytorch, numpy, jax, hf or c"
+	says "example 'cobol' is not readable in '.*/trainers': expected pytorch, numpy, jax, hf or c"
 	exits 2 ace example ../x
 	exits 2 ace example
 }

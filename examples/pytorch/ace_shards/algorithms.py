@@ -369,8 +369,8 @@ class Run:
         if self.gone:
             raise Error(self.gone)
         if (args or more) and self.mode != "local":
-            raise Error("the optimiser's step() was called with a closure, which only "
-                        "mode=\"local\" allows: call it without arguments")
+            raise Error("the optimiser's step() was called with arguments, such as a closure, "
+                        "which only mode=\"local\" allows: call it without")
         got = self._step(*args, **more)
         self.count += 1
         self.wait.tell(logging.INFO, self.round + 1, f"{self.count} steps")
@@ -700,8 +700,8 @@ class Replay(Run):
                         for t, (_, p) in zip(self.room, self.params)]
         if self._options() != self.options:
             raise Error("the optimiser's options changed between two steps, and "
-                        "mode=\"replay\" cannot repeat that: remove the scheduler, and "
-                        "give schedule=f, where f(step) sets the options")
+                        "mode=\"replay\" cannot repeat that: set them only in f(step), "
+                        "given as schedule=f, and use no other scheduler")
         for s, (n, p) in zip(self.sum, self.params):
             if p.grad is not None:
                 why = refuse(p.grad)

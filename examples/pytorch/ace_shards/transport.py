@@ -212,14 +212,20 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join(filter(None, path))}
 
 
+def unstarted(word: str, e: OSError) -> Error:
+    """Return the error for a program that did not start."""
+    return Error(f"cannot run '{word}': {e.strerror}" + (
+        ": install it in PATH, or beside this Python" if isinstance(e, FileNotFoundError)
+        else ""))
+
+
 def output(words: list[str], *given: bytes | bytearray) -> str:
     """Run a program with these bytes as input, and return its output, which must be short."""
     pipe = subprocess.PIPE
     try:
         p = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment())
     except OSError as e:
-        raise Error(f"cannot run '{words[0]}': {e.strerror}: install it in PATH, or "
-                    "beside this Python") from None
+        raise unstarted(words[0], e) from None
     with p:
         try:
             with contextlib.suppress(BrokenPipeError):  # its message says why it ended
@@ -454,8 +460,7 @@ class Pipe:
         except OSError as e:
             os.close(hear)
             _end(*self.programs, 0)
-            raise Error(f"cannot run '{self.stages[len(self.processes)][0]}': "
-                        f"{e.strerror}: install it in PATH, or beside this Python") from None
+            raise unstarted(self.stages[len(self.processes)][0], e) from None
         finally:
             os.close(say)
         self.poll = select.poll()       # select cannot handle descriptors from 1024 on

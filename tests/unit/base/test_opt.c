@@ -123,13 +123,13 @@ TEST(test_refused)
 	    "8"), "%s", ERR_MSG(&e));
 	ok(refused("x", "-2", "--x '-2' is not a number from -1 to 1e+09"),
 	    "%s", ERR_MSG(&e));
-	ok(refused("secs", "50ms", "--secs '50ms': expected at least 0.1s"), "%s",
+	ok(refused("secs", "50ms", "--secs '50ms': expected at least 0.1 s"), "%s",
 	    ERR_MSG(&e));
-	ok(refused("rate", "7bit", "--rate '7bit': expected at least 8bit/s"), "%s",
+	ok(refused("rate", "7bit", "--rate '7bit': expected at least 8 bit/s"), "%s",
 	    ERR_MSG(&e));
 	ok(refused("half", "0bit", "--half '0bit': expected more than 0"), "%s",
 	    ERR_MSG(&e));
-	ok(refused("rate", "2Gbit", "--rate '2Gbit': expected at most 1e+09bit/s"), "%s",
+	ok(refused("rate", "2Gbit", "--rate '2Gbit': expected at most 1e+09 bit/s"), "%s",
 	    ERR_MSG(&e));
 	ok(refused("animal", "do", "--animal 'do': expected cat, dog or cow"), "%s",
 	    ERR_MSG(&e));
