@@ -24,12 +24,12 @@ statedir_ours(int fd, const char *dir, struct err *e)
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, "state '%s'", dir);
 	if (st.st_uid != geteuid())
-		return err_set(e, ERR_REFUSED, "state '%s' belongs to user %lu, but "
+		return err_set(e, ERR_REFUSED, "directory '%s' belongs to user %lu, but "
 		    "the program runs as user %lu: run it as that user, or name "
 		    "another folder", dir, (unsigned long)st.st_uid,
 		    (unsigned long)geteuid());
 	if ((st.st_mode & 022) != 0)
-		return err_set(e, ERR_REFUSED, "state '%s' can be changed by other "
+		return err_set(e, ERR_REFUSED, "directory '%s' can be changed by other "
 		    "users (mode %03o): if all files are yours, run chmod go-w on it",
 		    dir, (unsigned)st.st_mode & 0777);
 	return 0;

@@ -56,14 +56,14 @@ TEST(test_open)
 	statedir_close(&s);
 	ok(opened(0755) == 0, "others may read it");
 	ok(opened(0720) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
-	    "state 'S' can be changed by other users (mode 720): if all files "
+	    "directory 'S' can be changed by other users (mode 720): if all files "
 	    "are yours, run chmod go-w on it") == 0,
 	    "not the group write: %s", ERR_MSG(&e));
 	ok(opened(0702) == -ERR_REFUSED, "nor all: %s", ERR_MSG(&e));
 	if (geteuid() == 0) {
 		ok(chown("S", 65534, (gid_t)-1) == 0 &&
 		    opened(0700) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
-		    "state 'S' belongs to user 65534, but the program runs as user 0: run "
+		    "directory 'S' belongs to user 65534, but the program runs as user 0: run "
 		    "it as that user, or name another folder") == 0,
 		    "nor may it be somebody else's: %s", ERR_MSG(&e));
 		ok(chown("S", 0, (gid_t)-1) == 0, "given back");
