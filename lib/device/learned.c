@@ -143,8 +143,8 @@ learned_read(struct learned *h, struct reader *r, struct err *e)
 	int k;
 
 	if (sh->kind != SHARD_HISTORY)
-		return err_set(e, ERR_DATA, "corrupt: the shard has kind %s, expected history",
-		    shard_kind_name(sh->kind));
+		return err_set(e, ERR_DATA, "corrupt: the shard has kind %s, expected history: "
+		    "remove the file", shard_kind_name(sh->kind));
 	h->step = sh->step;
 	memcpy(h->run, sh->run, SHARD_ID);
 	memcpy(h->device, sh->device, SHARD_ID);
@@ -166,7 +166,7 @@ learned_both(struct learned h[2], const struct statedir *s, const char *name,
 	if ((k = reader_kept(&r, statedir_path(s, name, path), NULL, e)) > 0)
 		while ((k = reader_to_shard(r, e)) > 0 &&
 		    (k = n < 2 ? learned_read(&h[n++], r, e) : err_set(e, ERR_DATA,
-		    "corrupt: the file has more than two shards")) >= 0)
+		    "corrupt: the file has more than two shards: remove it")) >= 0)
 			continue;
 	if (k < 0) {
 		learned_release(&h[0]);

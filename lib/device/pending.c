@@ -20,8 +20,8 @@ pending_scan(struct pending *p, const struct statedir *s, struct err *e)
 		} else if (k == READER_SEND && in) {
 			if (p->n == PENDING_MAX) {
 				k = err_set(e, ERR_DATA,
-				    "limit: more than %d shards wait for receipts: pass "
-				    "receipts to ace-ack", PENDING_MAX);
+				    "limit: more than %d shards in '%s' wait for "
+				    "receipts: pass these to ace-ack", PENDING_MAX, s->dir);
 				break;
 			}
 			p->p[p->n].step = reader_shard(q.d.r)->step;

@@ -13,8 +13,8 @@ dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
 
 	*d = (struct dynacomm)DYNACOMM_INIT;
 	if (n == 0 || n >= SIZE_MAX / sizeof(*d->pt) || dt < 0)
-		return err_set(e, ERR_USAGE, "expected at least one layer, and a start "
-		    "time (dt) of 0 or more");
+		return err_set(e, ERR_USAGE, "%zu layers and %g s per transfer (--cuts): "
+		    "expected at least 1 layer and 0 s", n, (double)dt * 1e-9);
 	if ((d->pt = alloc_get(n + 1, sizeof(*d->pt), e)) == NULL ||
 	    (d->fc = alloc_get(n + 1, sizeof(*d->fc), e)) == NULL) {
 		dynacomm_release(d);
@@ -25,8 +25,8 @@ dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
 	for (i = 0; i < n; i++) {
 		if (pt[i] < 0 || fc[i] < 0) {
 			dynacomm_release(d);
-			return err_set(e, ERR_USAGE, "layer %zu has a negative "
-			    "time", i + 1);
+			return err_set(e, ERR_USAGE, "layer %zu has times of %g s and %g s, expected 0 s or "
+			    "more", i + 1, (double)pt[i] * 1e-9, (double)fc[i] * 1e-9);
 		}
 		if (pt[i] > MOST - sum || fc[i] > MOST - sum - pt[i] ||
 		    dt > MOST - sum - pt[i] - fc[i]) {

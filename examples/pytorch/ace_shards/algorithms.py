@@ -532,8 +532,9 @@ class Local(Run):
         found = [self.optimizer.state.get(p, {}).get("exp_avg_sq") for _, p in self.params]
         if all(s is None for s in found):
             raise Error("moment=True needs an optimiser with mean squared gradients "
-                        "(exp_avg_sq), such as Adam after its first step, but this one is "
-                        f"{type(self.optimizer).__name__}: leave moment=True out", 2, True)
+                        "(exp_avg_sq), as Adam has after its first step, but "
+                        f"{type(self.optimizer).__name__} has none: take a step before "
+                        "sync(), or leave moment=True out", 2, True)
         return found
 
     def _finish(self) -> None:
