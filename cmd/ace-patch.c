@@ -168,21 +168,19 @@ static int
 other_model(const struct patch *x, struct err *e)
 {
 	const struct change *c = &x->c;
-	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "";
-	char apply[128] = ": apply the patches in between";
+	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "", step[128] = ": apply the patches in between";
 
 	shard_hex(c->before, want);
 	shard_hex(x->is, have);
 	if (c->base != 0)
-		(void)snprintf(of, sizeof(of), ", step %llu",
-		    (unsigned long long)c->base);
+		(void)snprintf(of, sizeof(of), ", step %llu", (unsigned long long)c->base);
 	if (x->replace.marked && memcmp(x->replace.mark.hash, x->is, MODEL_HASH) == 0)
-		(void)snprintf(apply, sizeof(apply), "; the last patch applied to it made step "
+		(void)snprintf(step, sizeof(step), "; the last patch applied to it made step "
 		    "%llu: apply %s", (unsigned long long)x->replace.mark.step, c->step >
 		    x->replace.mark.step ? "the patches in between" : "a patch to a later step");
 	return err_set(e, ERR_REFUSED, "the patch to step %llu is for model %s%s, but '%s' is "
 	    "model %s%s, or a whole model (ace-diff NEW)", (unsigned long long)c->step, want, of,
-	    x->m.path, have, apply);
+	    x->m.path, have, step);
 }
 
 /* Compare x->is with the models of the patch: return OTHER, ALREADY or 0. */
