@@ -54,8 +54,8 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 	return robust_parse(&o->who.rule, o->who.rule_text, e);
 }
 
-/* Set the rule that tolerates F bad devices: it excludes shards with large norms
- * and limits how far any other shard moves the result. */
+/* Set the rule that tolerates F bad devices: it excludes shards with large norms or with
+ * values that are not finite, and limits how far any other shard moves the result. */
 static int
 set_tolerate(void *arg, const struct opt *row, const char *val, struct err *e)
 {

@@ -132,7 +132,6 @@ int io_commit(struct io *io, enum io_sync sync, struct err *e);
 
 /* Sync the directory that holds path, so that a link or a rename is durable. */
 int io_sync_path(const char *path, struct err *e);
-/* Sync the file at path itself. */
 int io_sync_file(const char *path, struct err *e);
 
 /* While io waits for input, fail as soon as the pipe fd has no reader any more

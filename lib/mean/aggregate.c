@@ -27,7 +27,7 @@
 #include "spool/waiting.h"
 #include "sync/robust.h"
 
-enum { AGGREGATE_NAMES = 1 << 20 };	/* limit on the bytes of names in one frame */
+enum { AGGREGATE_NAMES = 1 << 20 };	/* begin a new frame of names after this many bytes */
 enum { AGGREGATE_SENT = 1, AGGREGATE_LACKED = 2 };	/* bits of `sent' */
 
 struct aggregate {
@@ -122,7 +122,7 @@ aggregate_read(void *arg, unsigned who, size_t i, struct err *e)
 	return gather_group(x->g, x->first + i, x->group, lists, &x->part_of[i], e);
 }
 
-/* Report a tensor without a mean that differs in contribution i. */
+/* Report, once per step, a tensor without a mean that differs in contribution i. */
 static void
 aggregate_tell_differs(struct aggregate *x, size_t i)
 {
@@ -138,8 +138,8 @@ aggregate_tell_differs(struct aggregate *x, size_t i)
 	x->said = 1;
 }
 
-/* Add values v of contribution i whose type, such as an integer, has no mean: keep those of
- * the first contribution that has the group, and report others that differ from them. */
+/* Add values v (NULL: not sent) of contribution i whose type, such as an integer, has no mean:
+ * keep those of the first contribution that has the group, and report others that differ. */
 static void
 aggregate_first_of(struct aggregate *x, size_t i, const float *v)
 {
@@ -264,7 +264,6 @@ aggregate_put_group(struct aggregate *x, struct err *e)
 	return aggregate_write(x, y, e);
 }
 
-/* Add a group of all contributions and write it. */
 static int
 aggregate_group(void *arg, uint32_t group, const struct schema_span *span, struct err *e)
 {
@@ -280,8 +279,8 @@ aggregate_group(void *arg, uint32_t group, const struct schema_span *span, struc
 	return (r = aggregate_add(x, e)) < 0 ? r : aggregate_put_group(x, e);
 }
 
-/* Merge the policies that the contributions ask for, add the delay if one was given, and
- * write the result. */
+/* Merge the policies that the contributions ask for, replace the delay if --delay gives one,
+ * and write the result. */
 static int
 aggregate_put_policy(struct aggregate *x, struct err *e)
 {
@@ -511,8 +510,8 @@ aggregate_try(struct aggregate *x, char **paths, size_t n, struct err *e)
 	return r;
 }
 
-/* Aggregate a step of a spool without the shards that cannot be used.  Since a closed
- * step stays closed, such a shard would otherwise stop the run for ever. */
+/* Wait until a step of the spool closes, and aggregate it without the shards that cannot be
+ * used.  Since a closed step stays closed, such a shard would otherwise stop the run. */
 static int
 aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 {

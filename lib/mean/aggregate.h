@@ -26,7 +26,7 @@ struct aggregate_opts {
 	int means;			/* 1: write each cluster's mean, too */
 	const char *device;		/* name of the aggregate */
 	const char *delay;		/* value of the key KEYS_DELAY, or NULL */
-	int own;			/* 1: write each device's own interval */
+	int own;			/* 1: put each device's own interval into the policy */
 	uint64_t expect;		/* contributions to a step; 0: not given */
 	/* for a spool only */
 	uint64_t quorum;		/* see spool/closing.h; 0: not given */

@@ -94,7 +94,7 @@ center_read_both(struct center *p, struct dense *d, struct err *e)
 	return center_read(d, (float *)p->last.row, e);
 }
 
-/* Read the memory from the file of the newest step before that of sh. */
+/* Read the memory from the file with the newest step of the model sc before that of sh. */
 static int
 center_load(struct center *p, const struct shard *sh, const struct schema *sc,
     struct err *e)
@@ -316,8 +316,9 @@ center_far2(const struct center_row *a, const struct center_row *b)
 	return s;
 }
 
-/* Make p->next, the rows after this step, from p->last and the contributions that count.
- * All are sorted by device.  A device without a name keeps no row. */
+/* Make p->next, the rows after this step, from p->last and the contributions that count, and
+ * set the contributions' far2.  All are sorted by device.  A device without a name keeps no
+ * row. */
 static int
 center_next(struct center *p, struct robust_step *t, struct err *e)
 {

@@ -82,7 +82,8 @@ struct center {
 int center_keep(struct center *p, const char *dir, enum io_sync sync, struct err *e);
 /* center_begin(p, sh, sc, k, e): begin the step of shard sh, with k contributions to the
  * model sc.  In the first step, and after a step of another model, read the memory of an
- * earlier step with the model sc from the files; if there is none, set p->known to 0. */
+ * earlier step with the model sc from the files; if there is none, set p->known to 0.
+ * After an error of a file p->bad is 1. */
 int center_begin(struct center *p, const struct shard *sh, const struct schema *sc,
     size_t k, struct err *e);
 /* center_device(p, i, sh): set the device of contribution i, whose shard is sh. */
@@ -93,7 +94,7 @@ void center_device(struct center *p, size_t i, const struct shard *sh);
 int center_group(struct center *p, uint32_t group, size_t n, struct err *e);
 void center_add(struct center *p, size_t i, const float *x);
 /* center_judge(p, t, e): after robust_judge, apply robust_past with the distances over many
- * steps. */
+ * steps, unless p->known is 0. */
 int center_judge(struct center *p, struct robust_step *t, struct err *e);
 /* center_of(p, first): return the center's values from index `first' on; NULL: zeros.
  * center_make(p, first, y, n): set n values of this step's aggregate from index `first'

@@ -45,7 +45,8 @@ void contrib_release(struct contrib *c);
 /* contrib_look(c, out, e): begin a step.  With a robust rule or clusters read all values
  * and decide: set keys of the shard out (the devices that are left out or clipped, the
  * rule, the clusters), and set `left' of the contributions that do not count.
- * -ERR_REFUSED: no contribution is left, or too few for the rule. */
+ * -ERR_REFUSED: no contribution is left, or too few for the rule; or one is a sum or is not
+ * finite, and g->blame names it. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
 /* contrib_cluster(c, k): leave out the contributions that do not count and, unless k is
@@ -60,12 +61,12 @@ double contrib_weight(const struct contrib *c, size_t i);
 double contrib_factor(const struct contrib *c, size_t i);
 
 /* contrib_pull(c): return the factor of the center in the sum, which is the weight that
- * clipping takes from the contributions. */
+ * clipping takes from the contributions; 0 for rules without a center. */
 double contrib_pull(const struct contrib *c);
 
 /* contrib_finite(c, i, span, v, e): check that the values v f32[span->n] of contribution i
- * are finite.  If not, the rule `finite' leaves the contribution out; without that rule
- * return -ERR_REFUSED. */
+ * are finite.  If not, mark the contribution, which the rule `finite' then leaves out; without
+ * that rule return -ERR_REFUSED. */
 int contrib_finite(struct contrib *c, size_t i, const struct schema_span *span,
     const float *v, struct err *e);
 

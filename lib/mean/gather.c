@@ -433,14 +433,14 @@ gather_pipe(void *arg, unsigned who, size_t i, struct err *e)
 	return k > 0 ? gather_index(g, &g->shard[i], in->r, 1, e) : k;
 }
 
-/* Read one shard of each pipe, at the same time: one pipe may be full while its writer, or
- * another reader, waits for the next one. */
+/* Read one shard of each pipe, all at the same time.  If they were read one after another, the
+ * pipe being read could stay empty because its writer waits at another pipe, which is full. */
 static int
 gather_pipes(struct gather *g, struct err *e)
 {
 	const int k = pool_run(g->pool, g->ninput, POOL_LITTLE, gather_pipe, g, e);
 
-	/* the signal is blocked in a thread that finds no reader of the output */
+	/* SIGPIPE is blocked in the threads: raise it here if the output has no reader */
 	if (k < 0)
 		(void)wait_orphan(g->to, 0, NULL);
 	return k;

@@ -51,7 +51,7 @@ struct gather_shard {
 	size_t n, cap;
 	size_t at;			/* the first record that may still be read */
 	uint64_t nonzero;		/* the count that the shard states */
-	uint64_t decoded, found;	/* records decoded in this pass, their count */
+	uint64_t decoded, found;	/* in this pass: records decoded; their nonzero values */
 };
 
 /* The contribution of one device: one shard or, in a spool, all shards of the device that have

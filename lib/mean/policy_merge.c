@@ -127,8 +127,8 @@ policy_merge_own(const struct asked *a, const struct gather *g, struct text_kv *
 	return r;
 }
 
-/* Set the key with the cuts of the slowest contributor within the bounds; if several are
- * equally slow, of the first by name. */
+/* Set the keys of the cuts to those of the slowest contributor within the bounds; if several
+ * are equally slow, of the first by name. */
 static int
 policy_merge_cuts(const struct asked *a, const struct gather *g, struct text_kv *kv,
     struct err *e)

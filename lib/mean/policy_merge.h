@@ -21,13 +21,14 @@ enum { POLICY_MERGE_TEXT = 32 * 1024, POLICY_MERGE_CUTS = 24 * 1024 };
  *
  *   KEYS_DELAY        the largest delay that is asked for
  *   KEYS_INTERVAL     the smallest interval that is asked for
- *   KEYS_FORCE        1 if half of the devices with this key want it, else 0
+ *   KEYS_FORCE        1 if at least half of the devices with this key want it, else 0
  *   KEYS_CUTS, KEYS_CUTS_SECONDS
  *                     the values of the device with the longest backward pass, since all
  *                     others wait for it.  A device whose two values exceed
  *                     POLICY_MERGE_CUTS bytes is not considered
  *   KEYS_INTERVAL_OF and a name
- *                     with own 1: the interval that this device asks for
+ *                     with own 1: the interval that this device asks for, if it is not
+ *                     the KEYS_INTERVAL above
  */
 int policy_merge_write(struct gather *g, int own, struct text_kv *kv, struct err *e);
 

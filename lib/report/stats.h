@@ -31,7 +31,6 @@ struct stats {
 #define STATS_INIT { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 void stats_add(struct stats *m, const struct kern *k, const float *x, size_t n);
-/* Add n zeros, for values not sent. */
 void stats_zeros(struct stats *m, uint64_t n);
 void stats_merge(struct stats *m, const struct stats *other);	/* add other's values to m */
 double stats_std(const struct stats *m);	/* 0 if m has no values */

@@ -28,7 +28,6 @@ walk_bits(const struct tally *y)
 	return y->elements != 0 ? 8 * (double)y->bytes / (double)y->elements : 0;
 }
 
-/* Prepare to read tensor w->at. */
 static void
 walk_arrive(struct walk *w, const struct schema *sc)
 {

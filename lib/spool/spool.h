@@ -79,7 +79,8 @@ struct spool {
 int spool_open(struct spool *s, const char *dir, struct err *e);
 void spool_close(struct spool *s);
 
-/* spool_name(name, out): write the name of a run or device to out, escaped as above. */
+/* spool_name(name, out): write the name of a run or device to out, escaped as above, but
+ * without the rule for "aggregate". */
 void spool_name(const char *name, char out[SPOOL_NAME]);
 
 /* spool_path(s, step, file, out): write the path DIR/STEP/file to out and return out;
@@ -133,9 +134,10 @@ int spool_there(const char *path, struct err *e);
 int spool_has(const struct spool *s, const uint64_t *step, const char *name,
     struct err *e);
 /* spool_temp(s, sh, end, path, io, e): make a temporary file DEVICE.end in DIR, since the
- * directory of a step is made only for a whole shard; open *io to write it.  path is set
- * to the path of the file, or to "" after a failure.  The file stays until verdict_shard
- * or temp_remove.  It is locked while *io is open, so that temp_sweep leaves it alone. */
+ * directory of a step is made only for a whole shard; open *io to write it.  end is TEMP_NAME
+ * without its dot, or a word and TEMP_NAME.  path is set to the path of the file, or to ""
+ * after a failure.  The file stays until verdict_shard or temp_remove.  It is locked while
+ * *io is open, so that temp_sweep leaves it alone. */
 int spool_temp(const struct spool *s, const struct shard *sh, const char *end,
     char path[SPOOL_PATH], struct io **io, struct err *e);
 /* spool_clock(): return the time in Unix nanoseconds, or SOURCE_DATE_EPOCH if it is set,
