@@ -91,7 +91,7 @@ values_view(const struct reader *r, const struct record *rec, float *buf,
 
 	schema_span(reader_schema(r), rec->group, &span);
 	if (span.n > cap)
-		return err_set(e, ERR_USAGE, "a group is larger than the buffer");
+		return err_set(e, ERR_USAGE, "a buffer of %zu values for a group of %zu", cap, span.n);
 	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
 	*n = span.n;
 	if ((k = values_record(rec, &ctx, span.n, buf, NULL, x, t, e)) < 0)
@@ -121,7 +121,7 @@ values_refuse(const struct reader *r, uint32_t g, size_t i, struct err *e)
 
 	schema_span(sc, g, &span);
 	return reader_place(r, err_set(e, ERR_REFUSED, "non-finite value in "
-	    "tensor '%s' at index %llu", sc->t[span.tensor].name,
+	    "tensor '%s' at index %llu: correct the training", sc->t[span.tensor].name,
 	    (unsigned long long)(span.offset + i)), e);
 }
 

@@ -149,7 +149,8 @@ history_open(struct dense *d, const char *path, const struct shard *sh,
 	if (step == NULL || snprintf(dir, sizeof(dir), "%.*s/device/%.*s.history",
 	    (int)(step - path), path, (int)strcspn(file + 1, "."),
 	    file + 1) >= PATH_MAX)
-		return err_set(e, ERR_SYS, "'%s' is too long a path, or not in a spool", path);
+		return err_set(e, ERR_SYS, "'%s' is not SPOOL/STEP/FILE, or has %d bytes or "
+		    "more", path, PATH_MAX);
 	s.dir = dir;
 	(void)snprintf(name, sizeof(name), HISTORY_STEP,
 	    (unsigned long long)sh->step);

@@ -231,7 +231,6 @@ stage_score_energy(struct stage_score *x, struct reader *r, float *energy,
 	while ((k = values_next(&v, e)) > 0) {
 		if ((i = stat_group_of(v.x, v.n, &s)) != 0) {
 			k = values_refuse(r, v.group, i - 1, e);
-			(void)err_after(e, 0, ": correct the trainer, which measured it");
 			goto out;
 		}
 		energy[v.group] = v.n > 0 ? s.sumsq / (float)v.n : 0;

@@ -23,11 +23,11 @@ deco_check(const struct deco *d, struct err *e)
 	    (r = known(d->kc, 0, "kc", e)) < 0 || (r = known(d->kd, 0, "kd", e)) < 0)
 		return r;
 	if (!(d->min >= 1e-15 && d->min <= 1))
-		return err_set(e, ERR_USAGE, "the smallest delta: %g is not from "
-		    "1e-15 to 1", d->min);
+		return err_set(e, ERR_USAGE, "the smallest delta is %g, expected 1e-15 "
+		    "to 1", d->min);
 	if (d->most < 0 || d->most > DECO_MOST)
-		return err_set(e, ERR_USAGE, "the largest tau: %d is not from "
-		    "0 to %d", d->most, DECO_MOST);
+		return err_set(e, ERR_USAGE, "the largest tau is %d, expected 0 to "
+		    "%d", d->most, DECO_MOST);
 	return 0;
 }
 

@@ -215,7 +215,7 @@ records() {
 	for k in nan inf; do
 		mkshards -k "$k" -i 200 >in
 		exits 5 ace-compress -S st -c q8 in
-		says "non-finite value in tensor 'layer.weight' at index 8, shard 1 'edge1/0'"
+		says "non-finite value in tensor 'layer.weight' at index 8: correct the training, shard 1 'edge1/0'"
 		[ ! -e st/residual ]
 		exits 3 ace-expand out
 	done

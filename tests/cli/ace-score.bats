@@ -52,7 +52,7 @@ count() { frames "$1" | grep -c " $2\$"; }
 @test "a value that is not finite is refused, with tensor and index" {
 	mkshards -k nan -i 70 -t a:64 -t b:8,8 >in
 	exits 5 ace-score in
-	says "ace-score: non-finite value in tensor 'b' at index 6, shard 1"
+	says "ace-score: non-finite value in tensor 'b' at index 6: correct the training, shard 1"
 	mkshards -k inf >in
 	exits 5 ace-score --form paper -S st in
 	[ ! -e st/score ]
@@ -225,7 +225,7 @@ lessons() {
 	mkshards -t a:64,64 -t b:64,64 | head -c 1000 >st/moment
 	refuses 3 'truncated' ace-score -S st --form moment in
 	mkshards -k nan -t a:64,64 -t b:64,64 >st/moment
-	refuses 5 'non-finite value in tensor .*: correct the trainer, which measured it' ace-score -S st --form moment in
+	refuses 5 'non-finite value in tensor .*: correct the training' ace-score -S st --form moment in
 	rm st/moment
 	mkfifo st/moment
 	refuses 3 'not a regular file' ace-score -S st --form moment in
