@@ -169,10 +169,10 @@ records() {
 	says "^ace-compress: mismatch: the shard is of run 'run2', but the state is of run 'test'"
 	mkshards -s 1 -t layer.weight:8,16 -t embed:24,8 -t layer.bias:16 >g
 	exits 3 ace-compress -S st -c q8 g
-	says "^ace-compress: mismatch: .*tensor 0 is 'layer.weight' and 'embed'"
+	says "^ace-compress: mismatch: .*tensor 0 is 'embed' and 'layer.weight'"
 	mkshards -s 1 -g 64 >g
 	exits 3 ace-compress -S st -c q8 g
-	says "^ace-compress: mismatch: .*group size 64 and 65536"
+	says "^ace-compress: mismatch: .*group size 65536 and 64"
 	same st/residual residual
 }
 
