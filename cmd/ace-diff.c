@@ -1,6 +1,6 @@
 /*
  * ace-diff: writes a patch that makes one model of another, exactly: a shard of kind model
- * whose groups are coded given the old values.
+ * with the groups that change, coded given the old values; or a shard with a whole model.
  */
 #include <stddef.h>
 #include <string.h>

@@ -204,7 +204,8 @@ tell(const struct replace *s)
 	    (unsigned long long)s->ready.step);
 }
 
-/* Write the next model beside the present one, or the journal, unless fits() says why not. */
+/* Write the next model beside the present one, or the journal that makes it in place.  Return
+ * 0, an error, or the answer of fits(): then the caller discards what was written. */
 static int
 make_next(struct patch *x, struct err *e)
 {

@@ -14,7 +14,7 @@
 #include "model/journal.h"
 
 enum {
-	JOURNAL_TEXT = 512,
+	JOURNAL_TEXT = 512,	/* limit on the bytes of marker and ready */
 	JOURNAL_BLOCK = 128,	/* bytes: 64 pairs, with one bit each in redo */
 	JOURNAL_BITS = 10,	/* bytes before the pairs of a block */
 	JOURNAL_HEAD = 24 + MODEL_HASH	/* bytes of the head of a group */
@@ -213,8 +213,9 @@ journal_set(const unsigned char *set, size_t len, unsigned char *p, uint64_t n)
 	return set == end;
 }
 
-/* Read the next group of the journal and apply its changes; at its end set *makes and
- * return 1.  Write nothing if the result has another hash than the journal states. */
+/* Read the next group of the journal and apply its changes in memory; with write 1 write the
+ * result.  If the result has another hash than the journal states, refuse it.  At the end of
+ * the journal set *makes and return 1. */
 static int
 journal_next(struct journal *j, struct io *f, unsigned char *p, int write,
     struct journal_mark *makes, struct err *e)

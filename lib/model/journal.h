@@ -5,7 +5,7 @@
  *
  * redo is the journal of a change in place.  It has for each group of the model, in order:
  *
- *	u32 file  u32 length of the changes  u64 place in the file  u64 bytes
+ *	u32 file  u32 bytes of the changes  u64 place in the file  u64 bytes of the group
  *	XXH3-128 of the group's new bytes
  *	for each block of 128 bytes that changes: u16 number of the block  u64 with a bit
  *	    for each pair of its bytes  the new pairs whose bit is 1

@@ -205,7 +205,7 @@ file_says(void *arg, const char *key, const char *value, struct err *e)
 	return 0;
 }
 
-/* Read the tensors of a file and check that they fill the file. */
+/* Read the tensors of file i and check that they fill the file. */
 static int
 file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 {
@@ -239,7 +239,7 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	return r;
 }
 
-/* Put all tensors into the model, sorted by name. */
+/* Put all tensors into the model, sorted by name, unless the index is wrong. */
 static int
 take_tensors(struct model *m, struct founds *all, struct err *e)
 {

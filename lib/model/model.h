@@ -25,7 +25,7 @@ enum {
 	MODEL_HASH = 16,
 	MODEL_HEX = 2 * MODEL_HASH + 1,
 	MODEL_GROUP = 1 << 19,	/* values of a group; all hashes depend on it */
-	MODEL_FILES = 1000
+	MODEL_FILES = 1000	/* limit on the files of a model */
 };
 
 struct model_file {
@@ -45,7 +45,7 @@ struct model_place {
 
 struct model {
 	const char *path;
-	int dir;
+	int dir;			/* 1: path is a directory */
 	struct model_file index;	/* index of a directory */
 	struct model_file *file;	/* [nfiles], sorted by name */
 	size_t nfiles;
@@ -123,9 +123,10 @@ struct model_note {
 };
 #define MODEL_NOTE_INIT { { 0 }, { 0 }, NULL, 0, 0, BUF_INIT }
 
+/* Add the checksum of the next group; add the number of words that changed in it. */
 int model_note_add(struct model_note *t, uint64_t sum, struct err *e);
-/* Add the number of words that changed in the next group. */
 int model_note_changed(struct model_note *t, uint64_t words, struct err *e);
+/* Append the frame's bytes to out; read t from them.  -ERR_DATA: they are not a frame mODL. */
 int model_note_encode(const struct model_note *t, struct buf *out,
     struct err *e);
 int model_note_decode(struct model_note *t, const unsigned char *p, size_t n,

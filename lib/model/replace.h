@@ -11,7 +11,7 @@
  *	redo	a journal of the values to set in place (model/journal.h).  When it is
  *		complete and on disk, the model counts as replaced.  A process that finds
  *		redo sets the values again, if the result is the model with redo's hash
- *	marker	which model is in place, if we made it
+ *	marker	which model is in place, if ace-patch made or verified it
  *
  * With `new', the commit is one rename that exchanges new and the model.  The old model is
  * compared with its state in `ready' before the rename and again after it.  If it changed in
@@ -43,7 +43,8 @@ struct replace {
 	/* set while the next model is written */
 	int in_place;		/* 1: redo is written instead of new files */
 	const struct model *m;
-	int *fd;		/* [m->nfiles] the copy of a file that changes, or -1 */
+	int *fd;		/* [m->nfiles] the copy of a file that changes (in place: the
+				 * file), or -1 */
 	char *cloned;		/* [m->nfiles] 1: the copy shares the bytes of the file */
 	uint64_t was;		/* state of the files before they were linked or copied */
 	int placed;		/* 1: exchanged, but the old model is not checked yet */
