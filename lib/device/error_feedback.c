@@ -671,6 +671,7 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
     struct err *e)
 {
 	uint32_t incarnation = 0;
+	struct receipts q;
 	double before = 0;
 	char path[STATE_PATH];
 	int r;
@@ -691,6 +692,10 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 		return r;
 	if (unlinkat(AT(statedir_path(s, "residual", path)), 0) < 0 && errno != ENOENT)
 		return err_sys(e, "'%s'", path);
+	/* of a damaged file of receipts keep what can be read */
+	if (receipts_load(&q, s, NULL) == -ERR_DATA && (r = receipts_save(&q, s,
+	    s->durable ? IO_SYNC_FULL : IO_SYNC_RENAME, e)) < 0)
+		return r;
 	statedir_prune(s, NULL, NULL);
 	return 0;
 }

@@ -21,7 +21,8 @@ receipts_load(struct receipts *q, const struct statedir *s, struct err *e)
 		if (k == READER_RCPT)
 			receipts_add(q, reader_receipt(r));
 	reader_free(r);
-	return k;
+	return k == -ERR_DATA ? err_after(e, err_file(e, k, path),
+	    " (ace-ack --restart begins without it)") : k;
 }
 
 static int

@@ -259,7 +259,7 @@ tell_event(struct tell *t, const json_t *ev)
 			tell_error(t, ev, s);
 		if (s != NULL && strcmp(s, "late") == 0)
 			tell_say(t, "the average of round %llu is without this device's "
-			    "shard: the update is kept and sent with a later round",
+			    "shard: the update is kept for a later round",
 			    (unsigned long long)round);
 	} else if (!old && strcmp(name, event_name(EVENT_WAITS)) == 0) {
 		s = json_string_value(json_object_get(ev, "missing"));

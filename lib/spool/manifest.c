@@ -35,7 +35,7 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 	char line[ERR_LINE];
 	int k = receipt_list_read(l, path, e);
 
-	if (k == -ERR_DATA) {
+	if (k == -ERR_DATA && e != NULL) {
 		(void)err_format(e, line);
 		err_clear(e);
 		return err_set(e, ERR_DATA, "corrupt: '%s': %.200s", path, line);

@@ -180,7 +180,7 @@ gone_by() {
 	py slow.py edge1 slow over 3>&- 2>err1 &
 	exits 0 py slow.py edge2 over slow
 	wait
-	[ "$(grep -c "^ace: edge2: the average of round 2 is without this device's shard: the update is kept and sent with a later round$" err)" -eq 1 ]
+	[ "$(grep -c "^ace: edge2: the average of round 2 is without this device's shard: the update is kept for a later round$" err)" -eq 1 ]
 	# edge1 has no such message; edge2, if slow, may have one for other rounds, too
 	! grep 'edge1: the average of round 2 is without' err1 || false
 }

@@ -101,8 +101,12 @@ noticed() {
 	shows "exact, 1 inputs up to step 5, 1 accepted, 0 pending" balance in5
 }
 
-@test "--restart works with a damaged residual" {
+@test "--restart works with a damaged residual and damaged receipts" {
 	lost_disk
+	head -c 300 state/receipts >short
+	mv short state/receipts
+	exits 3 ace-compress -S state --resend
+	says "\\(ace-ack --restart begins without it\\), at byte [0-9]*, file 'state/receipts'\$"
 	head -c 300 state/residual >short
 	mv short state/residual
 	exits 3 ace-compress -S state --resend

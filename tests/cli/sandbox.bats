@@ -106,7 +106,7 @@ none() {
 	same a c
 	mkdir d e
 	ln -s ../e/out d/out
-	ace-score $(yes -- '-o none' | head -n 300) -o d/out in
+	yes -- '-o none' | head -n 300 | xargs sh -c 'ace-score "$@" -o d/out in' -
 	same a e/out
 	ace-score -o /dev/stdout in | cat >f
 	same a f
