@@ -294,7 +294,7 @@ class Wait:
             self.behind = True
             log.log(logging.DEBUG if self.quiet else logging.WARNING,
                     "%s: the average of round %d is without this device's shard: the "
-                    "update is kept and sent with a later round", self.device, at)
+                    "update is kept for a later round", self.device, at)
         return True
 
     def known(self, round: int) -> dict[str, int]:
