@@ -129,7 +129,7 @@ put_groups(struct diff *d, struct err *e)
 	return r;
 }
 
-/* Write the hashes of both models after all groups: before, they are unknown. */
+/* Write the hashes of both models.  They are known only after all groups. */
 static int
 put_note(struct diff *d, struct err *e)
 {
@@ -216,8 +216,8 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 	return 0;
 }
 
-/* Begin the shard. Set SHARD_PREDICTED, so that readers that do not know patches refuse the
- * shard. */
+/* Begin the shard.  With an old model set SHARD_PREDICTED, so that readers that do not know
+ * patches refuse the shard. */
 static int
 begin(struct diff *d, struct err *e)
 {

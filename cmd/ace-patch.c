@@ -64,8 +64,8 @@ open_model(struct patch *x, struct err *e)
 
 /* ---- the model's groups ---- */
 
-/* Decode the group in slot i.  Record an error instead of returning it, since the patch may
- * be for another model. */
+/* Decode the group in slot i.  Record an error of the patch instead of returning it: the hash
+ * of all groups shows later whether the patch is damaged or for another model. */
 static int
 decode_group(void *arg, unsigned who, size_t i, struct err *e)
 {
@@ -170,7 +170,7 @@ other_model(const struct patch *x, struct err *e)
 	const struct change *c = &x->c;
 	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "", step[128] = ": apply the patches in between";
 
-	shard_hex(c->before, want);
+	shard_hex(c->note.before, want);
 	shard_hex(x->is, have);
 	if (c->base != 0)
 		(void)snprintf(of, sizeof(of), ", step %llu", (unsigned long long)c->base);
@@ -189,8 +189,8 @@ fits(const struct patch *x)
 {
 	const struct change *c = &x->c;
 
-	return memcmp(c->after, x->is, MODEL_HASH) == 0 ? ALREADY : !c->whole &&
-	    memcmp(c->before, x->is, MODEL_HASH) != 0 ? OTHER : 0;
+	return memcmp(c->note.after, x->is, MODEL_HASH) == 0 ? ALREADY : !c->whole &&
+	    memcmp(c->note.before, x->is, MODEL_HASH) != 0 ? OTHER : 0;
 }
 
 /* Report the next model, which is ready. */
@@ -222,7 +222,7 @@ make_next(struct patch *x, struct err *e)
 	if (x->bad.code != ERR_OK)
 		return err_move(e, &x->bad);
 	model_hash(&x->m, x->after, makes);
-	if (memcmp(makes, x->c.after, MODEL_HASH) != 0)
+	if (memcmp(makes, x->c.note.after, MODEL_HASH) != 0)
 		return err_set(e, ERR_DATA, "corrupt: the patch does not make the model that "
 		    "it names: copy the stream again, or make it again with ace-diff");
 	if ((r = replace_ready(&x->replace, makes, x->c.step, e)) == 0)
@@ -261,7 +261,7 @@ apply(struct patch *x, struct err *e)
 	int r;
 
 	if (x->replace.staged && x->o->act == STAGE &&
-	    memcmp(x->replace.ready.hash, x->c.after, MODEL_HASH) == 0 &&
+	    memcmp(x->replace.ready.hash, x->c.note.after, MODEL_HASH) == 0 &&
 	    replace_still(&x->replace, &own) == 0)
 		return 0;
 	/* before the model is read: removing hard links changes the ctime of its files */
@@ -280,7 +280,7 @@ apply(struct patch *x, struct err *e)
 	if (r != ALREADY)
 		return r;
 	cli_say(x->o->f->cli, 1, "'%s' is already the model that the patch makes", x->m.path);
-	replace_known(&x->replace, &x->m, x->c.after, x->c.step);
+	replace_known(&x->replace, &x->m, x->c.note.after, x->c.step);
 	return 0;
 }
 
@@ -293,8 +293,9 @@ scratch_file(void *replace, int *fd, uint64_t *from, struct err *e)
 	return statedir_scratch(&((struct replace *)replace)->dir, fd, e);
 }
 
-/* Apply the patches in order.  Each is complete, and what follows it is a patch or the end.
- * One for another model is passed over if a later one, to no earlier step, fits. */
+/* Apply the patches in order.  Apply a patch only after the header of the next one, or the end
+ * of the input, was read without an error.  Pass over a patch for another model if a later
+ * one, to no earlier step, fits. */
 static int
 each_patch(struct patch *x, struct reader **in, struct err *e)
 {

@@ -26,6 +26,7 @@ change_begin(struct change *c, struct reader *in, const struct model *m, struct 
 	c->base = sh->base_version;
 	c->whole = !differs;
 	c->n = 0;
+	c->notes = 0;
 	scratch_clear(&c->s);
 	if (schema_diff(reader_schema(in), &m->schema, why))
 		return err_set(e, ERR_DATA, "mismatch: the patch is for another "
@@ -56,10 +57,9 @@ change_part(struct change *c, const struct schema *s, const struct record *rec, 
 	return scratch_put(&c->s, rec->body, rec->len, &p->at, e);
 }
 
-/* Store the records of a frame; *notes counts frames mODL, and note is of the last one. */
+/* Store the records or the note of a frame. */
 static int
-change_frame(struct change *c, struct reader *in, int event, struct model_note *note,
-    int *notes, struct err *e)
+change_frame(struct change *c, struct reader *in, int event, struct err *e)
 {
 	const struct chain_frame *f;
 	const struct record *rec;
@@ -74,49 +74,41 @@ change_frame(struct change *c, struct reader *in, int event, struct model_note *
 	}
 	if (event != READER_NOTE || (f = reader_frame(in))->type != FRAME_MODL)
 		return 0;
-	++*notes;
-	return model_note_decode(note, f->raw, f->raw_len, e);
+	c->notes++;
+	return model_note_decode(&c->note, f->raw, f->raw_len, e);
 }
 
-/* Check a complete patch, and take the models and the checksums of its groups. */
+/* Check a complete patch. */
 static int
-change_end(struct change *c, const struct model_note *note, int notes, struct err *e)
+change_end(const struct change *c, struct err *e)
 {
 	const unsigned char none[MODEL_HASH] = { 0 };
-	size_t i;
 
-	if (notes != 1 || note->n != c->n)
+	if (c->notes != 1 || c->note.n != c->n)
 		return err_set(e, ERR_DATA, "corrupt: the patch has %d frames mODL, expected "
-		    "1; the last lists %zu groups, expected %zu", notes, note->n, c->n);
-	memcpy(c->before, note->before, MODEL_HASH);
-	memcpy(c->after, note->after, MODEL_HASH);
-	if (c->whole != (memcmp(c->before, none, MODEL_HASH) == 0))
+		    "1; the last lists %zu groups, expected %zu", c->notes, c->note.n, c->n);
+	if (c->whole != (memcmp(c->note.before, none, MODEL_HASH) == 0))
 		return err_set(e, ERR_DATA, c->whole ? "corrupt: the patch holds a "
 		    "whole model, but names an old one" : "corrupt: the patch "
 		    "changes an old model, but does not name it");
-	for (i = 0; i < c->n; i++)
-		c->part[i].sum = note->sum[i];
 	return 0;
 }
 
 int
 change_read(struct change *c, struct reader *in, const struct model *m, struct err *e)
 {
-	struct model_note note = MODEL_NOTE_INIT;
-	int notes = 0, r = change_begin(c, in, m, e);
+	int r = change_begin(c, in, m, e);
 
 	while (r >= 0 && (r = reader_next(in, e)) > 0 && r != READER_SEND)
-		r = change_frame(c, in, r, &note, &notes, e);
-	if (r > 0)
-		r = change_end(c, &note, notes, e);
-	model_note_release(&note);
-	return r;
+		r = change_frame(c, in, r, e);
+	return r > 0 ? change_end(c, e) : r;
 }
 
 void
 change_release(struct change *c)
 {
 	scratch_release(&c->s);
+	model_note_release(&c->note);
 	alloc_free(c->part);
 	*c = (struct change)CHANGE_INIT;
 }
@@ -135,7 +127,7 @@ change_group(const struct change *c, const struct change_part *p,
 		return r;
 	r = exact_get(p->param, span->form, given ? old : NULL, body->p,
 	    p->len, new, span->words, e);
-	if (r == 0 && hash_both(new, span->bytes, hash) != p->sum)
+	if (r == 0 && hash_both(new, span->bytes, hash) != c->note.sum[p - c->part])
 		r = err_set(e, ERR_DATA, "corrupt: the checksum of a group does not "
 		    "match its bytes");
 	return r < 0 ? err_after(e, r, ", in the patch to step %llu",

@@ -1,6 +1,6 @@
 /*
- * A patch of a stream: it changes a model, or has a whole one.  It is read, verified and
- * stored before any of it is applied, group by group.
+ * A patch in a stream.  It makes one model of another, or has a whole model.  change_read reads
+ * all of it into a scratch file; then change_group applies and verifies one group after another.
  */
 #ifndef ACE_CHANGE_H
 #define ACE_CHANGE_H
@@ -18,7 +18,6 @@ struct reader;
 struct change_part {
 	uint32_t group, len;	/* len: bytes of its body */
 	uint64_t at;		/* position of its body in the scratch file */
-	uint64_t sum;		/* XXH3-64 of the new bytes */
 	uint8_t param;
 };
 
@@ -26,20 +25,23 @@ struct change {
 	struct scratch s;	/* the bodies; the caller may choose its file */
 	struct change_part *part;	/* [n], in rising order of groups */
 	size_t n, cap;
-	unsigned char before[MODEL_HASH];	/* zeros: the patch has a whole model */
-	unsigned char after[MODEL_HASH];
+	struct model_note note;	/* the models; note.sum: [n] of part */
+	int notes;		/* number of frames mODL; note is the last one */
 	uint64_t step, base;	/* base: base_version, 0: unknown */
 	int whole;
 };
-#define CHANGE_INIT { .s = SCRATCH_INIT(1 << 20) }
+#define CHANGE_INIT { .s = SCRATCH_INIT(1 << 20), .note = MODEL_NOTE_INIT }
 
-/* Read the patch whose shard `in' has reached; it replaces the patch read before.
- * -ERR_DATA if the shard is not a patch, or is for other tensors than m's. */
+/* Read the patch whose shard `in' has reached (reader_to_shard); c forgets the patch read
+ * before.  -ERR_DATA if the shard is damaged, is not a patch, or is for other tensors than
+ * m's. */
 int change_read(struct change *c, struct reader *in, const struct model *m, struct err *e);
 void change_release(struct change *c);
 
-/* Apply record p to the bytes at old, write the result to new, verify it by p->sum, and
- * set hash to the result's XXH3-128. body is scratch memory; each thread needs its own. */
+/* Apply record p to the bytes at old, write the result to new, verify it by its checksum, and
+ * set hash to the result's XXH3-128.  old is not read if the record has all values.  body is
+ * scratch memory; each thread needs its own.  -ERR_DATA if the record is damaged or the
+ * checksum differs, as it does if old is of another model. */
 int change_group(const struct change *c, const struct change_part *p,
     const struct model_span *span, const unsigned char *old, unsigned char *new,
     unsigned char hash[MODEL_HASH], struct buf *body, struct err *e);

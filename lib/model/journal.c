@@ -19,7 +19,7 @@ enum {
 	JOURNAL_BITS = 10,	/* bytes before the pairs of a block */
 	JOURNAL_HEAD = 24 + MODEL_HASH	/* bytes of the head of a group */
 };
-#define JOURNAL_MAGIC UINT64_C(0x0134304f44455250)	/* "PREDO04" and a byte 1 */
+#define JOURNAL_MAGIC UINT64_C(0x0135304f44455250)	/* "PREDO05" and a byte 1 */
 #define JOURNAL_LAST UINT32_MAX			/* as a file's number: the journal ends here */
 
 /* ---- marker and ready ---- */
@@ -76,29 +76,16 @@ journal_begin(struct journal *j, const char *path, const unsigned char *touched,
 	return r;
 }
 
-/* Return a bit for each pair of bytes of a block, in the order of journal_pair: 1 where it
- * changes. */
+/* Return a bit for each pair of bytes of a block: 1 where it changes. */
 static inline uint64_t
 journal_pairs(const unsigned char *old, const unsigned char *new)
 {
-	const uint64_t top = 0x8000800080008000u;
-	uint64_t x, pairs = 0;
+	uint64_t pairs = 0;
 	unsigned i;
 
-	for (i = 0; i < JOURNAL_BLOCK; i += 8) {
-		x = bytes_le64(old + i) ^ bytes_le64(new + i);
-		pairs = pairs >> 1 | ((((x & ~top) + ~top) | x) & top);
-	}
+	for (i = 0; i < JOURNAL_BLOCK / 2; i++)
+		pairs |= (uint64_t)(bytes_le16(old + 2 * i) != bytes_le16(new + 2 * i)) << i;
 	return pairs;
-}
-
-/* Return the position in the block, in bytes, of the pair of the lowest 1 bit. */
-static inline unsigned
-journal_pair(uint64_t pairs)
-{
-	const unsigned bit = (unsigned)__builtin_ctzll(pairs);
-
-	return bit % 16 * 8 + bit / 16 * 2;
 }
 
 int
@@ -128,7 +115,7 @@ journal_group(struct journal *j, const struct model_span *span,
 			p += JOURNAL_BITS;
 		}
 		for (; pairs != 0; pairs &= pairs - 1, p += 2)
-			memcpy(p, new + journal_pair(pairs), 2);
+			memcpy(p, new + 2 * __builtin_ctzll(pairs), 2);
 		old += JOURNAL_BLOCK;
 		new += JOURNAL_BLOCK;
 	}
@@ -206,7 +193,7 @@ journal_set(const unsigned char *set, size_t len, unsigned char *p, uint64_t n)
 		if (at >= n)
 			return 0;
 		for (; pairs != 0 && end - set >= 2; pairs &= pairs - 1, set += 2)
-			memcpy(p + at + journal_pair(pairs), set, 2);
+			memcpy(p + at + 2 * __builtin_ctzll(pairs), set, 2);
 		if (pairs != 0)
 			return 0;
 	}

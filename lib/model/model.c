@@ -33,7 +33,8 @@ static const uint8_t forms[SCHEMA_NDTYPE] = {
 
 /* ---- the files ---- */
 
-/* Insert a file before file i; the model then owns path. */
+/* Insert a file before file i.  path, or NULL if there was no memory for it, is owned by the
+ * model, and freed after an error. */
 static int
 file_add(struct model *m, size_t i, const char *name, char *path, struct err *e)
 {
@@ -221,6 +222,8 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	    e)) < 0)
 		return r;
 	sc = format_schema(src);
+	if (i == 0)
+		r = text_add(&m->note, format_note(src), e);
 	at = m->file[i].head = format_where(src);
 	for (k = 0; k < sc->n && r == 0; k++) {
 		struct schema_tensor t = sc->t[k];
@@ -327,6 +330,7 @@ model_close(struct model *m)
 	alloc_free(m->index.path);
 	schema_release(&m->schema);
 	alloc_free(m->place);
+	text_release(&m->note);
 	*m = (struct model)MODEL_INIT;
 }
 
@@ -556,23 +560,6 @@ struct folder {
 	size_t cap;
 };
 
-/* Copy the metadata of the first file, which is taken to be the same in all files. */
-static int
-folder_notes(struct format_source *s, struct err *e)
-{
-	const struct folder *f = s->own;
-	const struct format_opts any = { .bits = 1 };
-	struct format_source *one;
-	int r = f->m.nfiles == 0 ? 0 : format_open(&one, FORMAT_SAFETENSORS,
-	    f->m.file[0].path, &any, e);
-
-	if (r == 0 && f->m.nfiles != 0) {
-		r = text_add(&s->note, format_note(one), e);
-		format_close(one);
-	}
-	return r;
-}
-
 static int
 folder_begin(struct format_source *s, const struct format_opts *o, struct err *e)
 {
@@ -601,7 +588,8 @@ folder_begin(struct format_source *s, const struct format_opts *o, struct err *e
 		    sizeof(*f->from), e)) == 0)
 			f->from[s->schema.n - 1] = i;
 	}
-	return r < 0 ? r : folder_notes(s, e);
+	/* the metadata is taken to be the same in all files */
+	return r < 0 ? r : text_add(&s->note, &f->m.note, e);
 }
 
 static int

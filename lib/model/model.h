@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "format/schema.h"
+#include "format/text.h"
 
 struct err;
 struct format_opts;
@@ -33,7 +34,7 @@ struct model_file {
 	char *path;
 	int fd;			/* open for reading */
 	uint64_t head;		/* position of the first tensor */
-	uint64_t size, inode;	/* inode 0: the file is absent */
+	uint64_t size, inode;	/* inode 0: absent; only the index may be */
 	uint64_t links, looks, changed;	/* looks, changed: model_looks with all = 0, 1 */
 };
 
@@ -51,6 +52,7 @@ struct model {
 	size_t nfiles;
 	struct schema schema;		/* tensors, sorted by name */
 	struct model_place *place;	/* [schema.n] */
+	struct text_kv note;		/* metadata of the first file (format_note) */
 	uint64_t said;			/* a hash of the metadata of safetensors
 					 * files, without "format" */
 	uint64_t indexed;	/* a hash of the pairs of tensor and file in the index, less those
@@ -75,7 +77,7 @@ void model_span(const struct model *m, uint32_t g, struct model_span *out);
 size_t model_most(const struct model *m);
 /* Return the size of all tensors in bytes. */
 uint64_t model_bytes(const struct model *m);
-/* Read the s->bytes bytes of a group into p. */
+/* Read the s->bytes bytes of a group into p.  -ERR_REFUSED if the file has become shorter. */
 int model_read(const struct model *m, const struct model_span *s,
     unsigned char *p, struct err *e);
 
@@ -87,11 +89,12 @@ int model_source(struct format_source **out, const char *path,
 #define MODEL_INDEX "model.safetensors.index.json"
 #define MODEL_SINGLE "model.safetensors"
 
-/* Return 0, or -ERR_REFUSED when a file or the index has changed since model_open. */
+/* Return 0, or -ERR_REFUSED if a file or the index has changed since model_open.  A file that
+ * was only linked or unlinked is not changed. */
 int model_same(const struct model *m, struct err *e);
-/* Check as model_same does, but accept and store new times of last change.  Call it after
- * files were opened for writing and before they are read: opening may change the times of
- * files from a lower layer of a file system. */
+/* Check the files as model_same does, but accept new times of last change (ctime), and store
+ * them for later calls.  Call it after files were opened for writing and before they are read:
+ * opening a file of a lower layer of overlayfs changes its ctime. */
 int model_again(struct model *m, struct err *e);
 /* Call fstatat(2).  If the file changed just now, wait and repeat the call, until any
  * later change of the file will certainly give it another time of last change. */
@@ -100,7 +103,7 @@ int model_stat(int dir, const char *name, int flags, struct stat *st);
  * replaced, written or given other permissions; with `all' also when the file is linked
  * or renamed, or its mtime is set back. */
 uint64_t model_looks(const struct stat *st, const char *name, int all);
-/* Return a number for the present state of all files. */
+/* Return a number for the present state of the files that m has open, without the index. */
 uint64_t model_stamp(const struct model *m);
 
 /* Set hash to the hash of a model whose groups have these digests (XXH3-128 of their

@@ -22,11 +22,8 @@
 #include "model/replace.h"
 
 /* Files in the directory beside the model (replace.h). */
-static const char *const names[REPLACE_NAMES] = { "lock", "new", "old",
-	"ready", "redo", "marker" };
-enum { LOCK, NEW, OLD, READY, REDO, MARKER };
-
-enum { REPLACE_PIECE = 1 << 20 };
+static const char *const names[REPLACE_NAMES] = { "lock", "new", "ready", "redo", "marker" };
+enum { LOCK, NEW, READY, REDO, MARKER };
 
 int
 replace_open(struct replace *s, const char *path, const struct cli *cli,
@@ -87,6 +84,7 @@ replace_drop(struct replace *s)
 			(void)close(s->fd[i]);
 	alloc_free(s->fd);
 	s->fd = NULL;
+	journal_drop(&s->redo);
 }
 
 void
@@ -95,7 +93,6 @@ replace_close(struct replace *s)
 	size_t i;
 
 	replace_drop(s);
-	journal_drop(&s->redo);
 	statedir_close(&s->dir);
 	for (i = 0; i < REPLACE_NAMES; i++)
 		alloc_free(s->at[i]);
@@ -161,6 +158,15 @@ replace_looks(const char *path, struct looks *l, struct err *e)
 
 /* ---- names ---- */
 
+/* Return the inode number of path, or 0 if it does not exist. */
+static uint64_t
+replace_inode(const char *path)
+{
+	struct stat st;
+
+	return fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : (uint64_t)st.st_ino;
+}
+
 /* Remove a file, or a directory of files.  Keep subdirectories and the targets of links,
  * which are not ours. */
 static void
@@ -197,34 +203,17 @@ void
 replace_discard(struct replace *s)
 {
 	replace_drop(s);
-	journal_drop(&s->redo);
 	if (s->placed)		/* the next process's replace_lock checks the old model */
 		return;
 	(void)unlinkat(AT(s->at[READY]), 0);
-	replace_remove(s, s->at[NEW]);
-	replace_remove(s, s->at[OLD]);
+	/* a power cut must not bring `ready' back beside a part of `new' */
+	if (replace_inode(s->at[NEW]) != 0 && io_sync_file(s->home, NULL) == 0)
+		replace_remove(s, s->at[NEW]);
 	temp_leave(s->at[NEW]);
 	s->staged = 0;
 }
 
 /* ---- the next model, beside the old one ---- */
-
-/* Copy the first n bytes of a file or, if it is shorter, all. */
-static int
-replace_fill(const char *path, int from, int to, uint64_t n, struct err *e)
-{
-	unsigned char *p = alloc_raw(REPLACE_PIECE, 1, e);
-	uint64_t at = 0;
-	size_t got = 1;
-	int r = p != NULL ? 0 : -ERR_SYS;
-
-	for (; r == 0 && got > 0 && at < n; at += got)
-		if ((r = fd_read_at(from, (off_t)at, p, n - at < REPLACE_PIECE ?
-		    (size_t)(n - at) : REPLACE_PIECE, &got, path, e)) == 0)
-			r = fd_write_at(to, (off_t)at, p, got, path, e);
-	alloc_free(p);
-	return r;
-}
 
 /* Give fd the owner, group and mode in *was and the ACL of path. */
 static int
@@ -241,40 +230,27 @@ replace_owned(int fd, const struct stat *was, const char *path, const char *to,
 	return 0;
 }
 
-/* Make a new file like the one at path, which is open as `from'; *fd stays open.  If the
- * file system can, the new file shares its bytes, and *cloned is 1; otherwise copy the first
- * n bytes. */
 static int
-replace_like(int from, const char *path, const char *to, uint64_t n, int *fd,
-    char *cloned, struct err *e)
+replace_unable(const struct replace *s, struct err *e)
 {
-	struct stat st;
-	int r;
-
-	if (fstat(from, &st) < 0)
-		return err_sys(e, "'%s'", path);
-	*fd = openat(AT(to), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (*fd < 0)
-		return err_sys(e, "'%s'", to);
-	if ((r = replace_owned(*fd, &st, path, to, e)) < 0)
-		return r;
-	*cloned = ioctl(*fd, FICLONE, from) == 0;
-	return *cloned ? 0 : replace_fill(path, from, *fd, n, e);
+	return err_set(e, ERR_REFUSED, "'%s' cannot be exchanged with another "
+	    "file or directory (%s): use --in-place, without --stage", s->path, strerror(errno));
 }
 
 /* Link a file that does not change into the next directory; the files that change are there. */
 static int
 replace_link(void *arg, const char *path, const char *name, struct err *e)
 {
-	char *to = alloc_path(((const struct replace *)arg)->at[NEW], name, e);
+	const struct replace *s = arg;
+	char *to = alloc_path(s->at[NEW], name, e);
 	struct stat st;
 	int r = to != NULL ? 0 : -ERR_SYS;
 
 	if (r == 0 && linkat(AT(path), AT(to), 0) < 0 && errno != EEXIST)
 		r = fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) ?
 		    err_set(e, ERR_REFUSED, "'%s' is a directory inside the model: "
-		    "use --in-place", path) : err_sys(e, "cannot link '%s' to '%s' "
-		    "(use --in-place)", path, to);
+		    "use --in-place", path) : errno == EXDEV ? replace_unable(s, e) :
+		    err_sys(e, "cannot link '%s' to '%s' (use --in-place)", path, to);
 	alloc_free(to);
 	return r;
 }
@@ -299,70 +275,32 @@ replace_folder(struct replace *s, struct err *e)
 	return r;
 }
 
+/* Make a new file like file i of the model.  If the file system can, it shares the bytes of that
+ * file; otherwise copy the bytes before the tensors. */
 static int
-replace_unable(const struct replace *s, struct err *e)
+replace_copy(struct replace *s, size_t i, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "'%s' cannot be exchanged with another "
-	    "file or directory (%s): use --in-place, without --stage", s->path, strerror(errno));
-}
-
-/* Before copying, check that we may rename the directory and can exchange two directories.
- * Renaming the model to home always fails, since home has its lock and so is not empty;
- * errno says whether the rename was allowed. */
-static int
-replace_try(const struct replace *s, struct err *e)
-{
-	const char *new = s->at[NEW], *old = s->at[OLD];
+	const struct model_file *f = &s->m->file[i];
+	char *to = s->m->dir ? alloc_path(s->at[NEW], f->name, e) : alloc_dup(s->at[NEW], e);
+	unsigned char *head = NULL;
+	struct stat st;
 	int r;
 
-	if (mkdirat(AT(new), 0700) < 0 || mkdirat(AT(old), 0700) < 0)
-		return err_sys(e, "cannot make '%s' and '%s'", new, old);
-	if (rename(s->path, s->home) == 0)
-		r = rename(s->home, s->path) < 0 ? err_sys(e, "cannot rename '%s' "
-		    "back to '%s', rename it by hand", s->home, s->path) : replace_unable(s, e);
-	else if (errno != ENOTEMPTY && errno != EEXIST)
-		r = replace_unable(s, e);
+	if (to == NULL)
+		return -ERR_SYS;
+	if (fstat(f->fd, &st) < 0 || (s->fd[i] = openat(AT(to), O_RDWR | O_CREAT | O_EXCL |
+	    O_CLOEXEC, 0600)) < 0)
+		r = err_sys(e, "'%s'", to);
 	else
-		r = replace_exchange(new, old) < 0 ? replace_unable(s, e) : 0;
-	replace_remove(s, old);
+		r = replace_owned(s->fd[i], &st, f->path, to, e);
+	if (r == 0 && !(s->cloned[i] = ioctl(s->fd[i], FICLONE, f->fd) == 0))
+		r = (head = alloc_raw(f->head, 1, e)) == NULL ? -ERR_SYS :
+		    fd_read_all(f->fd, 0, head, f->head, f->path, e);
+	if (r == 0 && head != NULL)
+		r = fd_write_at(s->fd[i], 0, head, f->head, to, e);
+	alloc_free(head);
+	alloc_free(to);
 	return r;
-}
-
-static int
-replace_copies(struct replace *s, const unsigned char *touched, struct err *e)
-{
-	const struct model_file *f;
-	char *to;
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < s->m->nfiles && r == 0; i++) {
-		if (!touched[i])
-			continue;
-		f = &s->m->file[i];
-		to = s->m->dir ? alloc_path(s->at[NEW], f->name, e) : s->at[NEW];
-		r = to != NULL ? replace_like(f->fd, f->path, to, f->head, &s->fd[i],
-		    &s->cloned[i], e) : -ERR_SYS;
-		if (s->m->dir)
-			alloc_free(to);
-	}
-	return r;
-}
-
-/* Begin the next model beside the old one: make a new file for each file that changes. */
-static int
-replace_beside(struct replace *s, const unsigned char *touched, struct err *e)
-{
-	struct looks now;
-	int r;
-
-	if ((r = replace_looks(s->path, &now, e)) < 0)
-		return r;
-	s->was = now.was;
-	temp_enter(s->at[NEW]);
-	if (s->m->dir && (r = replace_try(s, e)) < 0)
-		return r;
-	return replace_copies(s, touched, e);
 }
 
 /* ---- the end ---- */
@@ -374,40 +312,19 @@ replace_changed(const struct replace *s, struct err *e)
 	    "began to make the next model: apply or stage the patch again", s->path);
 }
 
-/* The next model is in place: remove the old one and, unless the model has changed since,
- * write the marker. */
+/* The next model is in place: write the marker, with this stamp. */
 static int
-replace_finish(struct replace *s, struct err *e)
+replace_finish(struct replace *s, uint64_t stamp, struct err *e)
 {
-	struct model m = MODEL_INIT;
-	struct looks now;
-	size_t i;
 	int r;
 
-	/* before model_open: removing hard links changes their ctime */
-	replace_remove(s, s->at[OLD]);
-	if ((r = model_open(&m, s->path, e)) < 0)
-		return r;
-	s->mark = (struct journal_mark){ .step = s->ready.step,
-	    .stamp = model_stamp(&m) };
+	s->mark = (struct journal_mark){ .step = s->ready.step, .stamp = stamp };
 	memcpy(s->mark.hash, s->ready.hash, MODEL_HASH);
-	s->marked = s->fd == NULL || s->m->nfiles == m.nfiles;
-	/* after a change in place: check that these are the files that we wrote */
-	for (i = 0; s->fd != NULL && s->marked && i < m.nfiles; i++)
-		s->marked = m.file[i].inode == s->m->file[i].inode;
-	model_close(&m);
-	if (s->fd == NULL) {
-		if ((r = replace_looks(s->path, &now, e)) < 0)
-			return r;
-		s->marked = now.was == s->ready.next;
-	}
-	if (!s->marked)
-		(void)unlinkat(AT(s->at[MARKER]), 0);
-	else if ((r = journal_mark_write(s->at[MARKER], &s->mark, e)) < 0)
+	if ((r = journal_mark_write(s->at[MARKER], &s->mark, e)) < 0)
 		return r;
-	(void)unlinkat(AT(s->at[READY]), 0);
+	s->marked = 1;
+	s->placed = 0;
 	(void)unlinkat(AT(s->at[REDO]), 0);
-	s->staged = s->placed = 0;
 	return 0;
 }
 
@@ -426,58 +343,50 @@ replace_redo(struct replace *s, int read, struct err *e)
 	if (r == 0 && !read && (r = replace_fds(s, &m, e)) == 0)
 		r = journal_apply(&s->redo, f, 0, &s->ready, e);
 	if (r == 0 && (r = journal_apply(&s->redo, f, 1, &s->ready, e)) == 0)
-		r = replace_finish(s, e);
+		r = replace_finish(s, model_stamp(s->m), e);
 	replace_drop(s);
 	model_close(&m);
 	io_free(f);
 	return r;
 }
 
-/* Return the inode number of path, or 0 if it does not exist. */
-static uint64_t
-replace_inode(const char *path)
-{
-	struct stat st;
-
-	return fstatat(AT(path), &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
-}
-
-/* The next model is now at path and the old one at `new'.  If the old one has changed since
- * replace_ready, exchange them back. */
+/* The next model is now at path and the old one at `new'.  Write the marker and remove the old
+ * one or, if it has changed since replace_ready, exchange them back. */
 static int
 replace_placed(struct replace *s, struct err *e)
 {
 	const char *new = s->at[NEW];
-	const int there = replace_inode(new) != 0;
-	struct looks now, was = { .all = s->ready.was };
+	struct looks now = { 0 }, was = { .all = s->ready.was };
+	struct model m = MODEL_INIT;
+	uint64_t stamp;
 	int r;
 
 	s->placed = 1;
-	/* look at the old model first: removing a file changes the ctime of its other
-	 * links */
-	if ((there && (r = replace_looks(new, &was, e)) < 0) ||
-	    (r = replace_looks(s->path, &now, e)) < 0)
+	if ((r = model_open(&m, s->path, e)) < 0)
 		return r;
-	if (now.was != s->ready.next) {	/* somebody replaced the next model meanwhile */
-		s->placed = 0;
-		replace_discard(s);
-		return 0;
+	/* a write after this gives the model another stamp, so that the marker is not used */
+	stamp = model_stamp(&m);
+	/* without an exchange, `new' is absent */
+	if ((replace_inode(new) == 0 || (r = replace_looks(new, &was, e)) == 0) &&
+	    (r = replace_looks(s->path, &now, e)) == 0) {
+		if (now.was != s->ready.next)	/* somebody replaced the next model meanwhile */
+			s->placed = 0;
+		else if (was.all != s->ready.was && replace_exchange(new, s->path) < 0)
+			r = err_sys(e, "'%s'", new);
+		else if ((r = io_sync_path(s->path, e)) == 0 && was.all == s->ready.was)
+			r = replace_finish(s, stamp, e);
+		else if (r == 0) {
+			s->placed = 0;
+			r = replace_changed(s, e);
+		}
 	}
-	if (was.all != s->ready.was) {
-		if (replace_exchange(new, s->path) < 0)
-			return err_sys(e, "'%s'", new);
-		s->placed = 0;
-		if ((r = io_sync_path(s->path, e)) < 0)
-			return r;
+	if (!s->placed)
 		replace_discard(s);
-		return replace_changed(s, e);
-	}
-	if (there)
-		replace_remove(s, s->at[OLD]);
-	if (there && renameat(AT(new), AT(s->at[OLD])) < 0)
-		return err_sys(e, "'%s'", s->at[OLD]);
-	return (r = io_sync_path(s->path, e)) < 0 ||
-	    (r = io_sync_file(s->home, e)) < 0 ? r : replace_finish(s, e);
+	/* removing hard links has changed the ctime of their files, and so the stamp */
+	if (r == 0 && now.was == s->ready.next)
+		replace_known(s, &m, s->mark.hash, s->mark.step);
+	model_close(&m);
+	return r;
 }
 
 /* The directory beside the model has no lock, so it is not ours: refuse a file in it, except
@@ -550,15 +459,26 @@ int
 replace_begin(struct replace *s, struct model *m, const unsigned char *touched,
     int in_place, struct err *e)
 {
+	struct looks now;
+	size_t i;
 	int r;
 
 	if ((r = replace_fds(s, m, e)) < 0)
 		return r;
 	s->in_place = in_place;
-	if (!in_place)
-		return replace_beside(s, touched, e);
-	r = journal_begin(&s->redo, s->at[REDO], touched, e);
-	return r < 0 ? r : model_again(m, e);
+	if (in_place)
+		return (r = journal_begin(&s->redo, s->at[REDO], touched, e)) < 0 ? r :
+		    model_again(m, e);
+	if ((r = replace_looks(s->path, &now, e)) < 0)
+		return r;
+	s->was = now.was;
+	temp_enter(s->at[NEW]);
+	if (m->dir && mkdirat(AT(s->at[NEW]), 0700) < 0)
+		return err_sys(e, "'%s'", s->at[NEW]);
+	for (i = 0; i < m->nfiles && r == 0; i++)
+		if (touched[i])
+			r = replace_copy(s, i, e);
+	return r;
 }
 
 int
@@ -576,44 +496,34 @@ replace_group(struct replace *s, const struct model_span *span,
 	    s->m->file[span->file].path, e);
 }
 
-/* Complete the next model, sync its files, and check that the old model is unchanged. */
-static int
-replace_whole(struct replace *s, struct err *e)
-{
-	struct looks now, next;
-	size_t i;
-	int r;
-
-	if (s->m->dir && (r = replace_folder(s, e)) < 0)
-		return r;
-	for (i = 0; i < s->m->nfiles; i++) {
-		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0)
-			return err_sys(e, "'%s'", s->m->file[i].path);
-	}
-	replace_drop(s);
-	if ((r = replace_looks(s->at[NEW], &next, e)) < 0 ||
-	    (r = replace_looks(s->path, &now, e)) < 0 ||
-	    (r = model_same(s->m, e)) < 0)
-		return r;
-	s->ready.inode = replace_inode(s->at[NEW]);
-	s->ready.next = next.was;
-	s->ready.was = now.all;
-	return now.was == s->was ? 0 : replace_changed(s, e);
-}
-
 int
 replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t step,
     struct err *e)
 {
+	struct looks now, next;
+	size_t i;
 	int r;
 
 	s->ready = (struct journal_mark){ .step = step };
 	memcpy(s->ready.hash, hash, MODEL_HASH);
 	if (s->in_place)
 		return 0;
+	if (s->m->dir && (r = replace_folder(s, e)) < 0)
+		return r;
+	for (i = 0; i < s->m->nfiles; i++)
+		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0)
+			return err_sys(e, "'%s'", s->m->file[i].path);
+	replace_drop(s);
+	if ((r = replace_looks(s->at[NEW], &next, e)) < 0 ||
+	    (r = replace_looks(s->path, &now, e)) < 0 || (r = model_same(s->m, e)) < 0)
+		return r;
+	if (now.was != s->was)
+		return replace_changed(s, e);
+	s->ready.inode = replace_inode(s->at[NEW]);
+	s->ready.next = next.was;
+	s->ready.was = now.all;
 	/* `ready' is in the same directory as `new', so one sync covers both */
-	if ((r = replace_whole(s, e)) < 0 || (s->m->dir &&
-	    (r = io_sync_file(s->at[NEW], e)) < 0) ||
+	if ((s->m->dir && (r = io_sync_file(s->at[NEW], e)) < 0) ||
 	    (r = io_sync_path(s->home, e)) < 0)
 		return r;
 	temp_leave(s->at[NEW]);		/* keep what is staged for the next call */

@@ -6,7 +6,6 @@
  *
  *	lock	held by the one process that changes the model
  *	new	the next model while it is written; after the exchange, the old one
- *	old	the replaced model, which is to be removed
  *	ready	says that new is complete and on disk, and which model it is
  *	redo	a journal of the values to set in place (model/journal.h).  When it is
  *		complete and on disk, the model counts as replaced.  A process that finds
@@ -32,7 +31,7 @@
 struct cli;
 struct err;
 
-enum { REPLACE_NAMES = 6 };
+enum { REPLACE_NAMES = 5 };
 
 struct replace {
 	const struct cli *cli;	/* for messages */
@@ -47,7 +46,8 @@ struct replace {
 				 * file), or -1 */
 	char *cloned;		/* [m->nfiles] 1: the copy shares the bytes of the file */
 	uint64_t was;		/* state of the files before they were linked or copied */
-	int placed;		/* 1: exchanged, but the old model is not checked yet */
+	int placed;		/* 1: exchanged, but the old model, at `new', is not compared
+				 * with its state in `ready' yet */
 	struct journal redo;
 };
 #define REPLACE_INIT { .dir = STATE_INIT }
@@ -70,19 +70,23 @@ int replace_begin(struct replace *s, struct model *m, const unsigned char *touch
 int replace_group(struct replace *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e);
-/* Make the next model durable, except for words to be set in place.  hash: its hash. */
+/* Complete `new', sync it and write `ready', with the next model's hash and step.  In place,
+ * only keep both for replace_commit.  -ERR_REFUSED if the old model has changed since
+ * replace_begin. */
 int replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t step,
     struct err *e);
-/* Return 0 if no file of the old model or in its directory has changed since
- * replace_begin, otherwise -ERR_REFUSED. */
+/* Return 0 if the old model, with all files in its directory, and `new' are as `ready' says,
+ * otherwise -ERR_REFUSED.  In place, compare only the files of the model with model_open. */
 int replace_still(const struct replace *s, struct err *e);
-/* Replace the model by the next one; -ERR_REFUSED as replace_still. */
+/* Replace the model by the next one.  -ERR_REFUSED as replace_still, or if the model can only
+ * be changed in place. */
 int replace_commit(struct replace *s, struct err *e);
-/* Record in the marker that the model has this hash and this step, or the marker's step if
- * that is later.  Ignore errors. */
+/* Record in the marker that m has this hash and this step, or the marker's step if that is
+ * later and of the same hash.  Do nothing if m has changed since model_open.  Ignore errors. */
 void replace_known(struct replace *s, const struct model *m,
     const unsigned char hash[MODEL_HASH], uint64_t step);
-/* Remove the next model. */
+/* Remove the next model, or the old one after the exchange.  If the old one is not compared
+ * yet, keep it: replace_lock of the next process compares it. */
 void replace_discard(struct replace *s);
 
 #endif

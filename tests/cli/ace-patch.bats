@@ -719,15 +719,11 @@ renamed() {
 	touch m
 	for m in m d; do
 		[ $m = m ] && from=old || from=olds
-		for how in --stage ""; do
-			# a single file is found out when it is exchanged
-			[ "$m$how" != m--stage ] || continue
-			exits 5 unshare -m sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' \
-			    $from $m ace-patch $how $m <step.aceg
-			says "'$m' cannot be exchanged with another [a-z ]+ \(.*busy\): use --in-place"
-			[ "$(ls -m $m.ace-patch)" = lock ]
-			is $from old
-		done
+		exits 5 unshare -m sh -c 'mount --bind "$0" "$1" && exec ace-patch "$1"' \
+		    $from $m <step.aceg
+		says "'$m' cannot be exchanged with another [a-z ]+ \(.*(busy|link)\): use --in-place"
+		[ "$(ls -m $m.ace-patch)" = lock ]
+		is $from old
 		exits 0 unshare -m sh -c 'mount --bind "$0" "$1" && exec ace-patch --in-place "$1"' \
 		    $from $m <step.aceg
 		is $from new

@@ -243,28 +243,25 @@ x
 x.safetensors" ]
 }
 
-@test "a directory that cannot be renamed or exchanged is refused before staging" {
+@test "a directory that cannot be exchanged is refused, and patched in place" {
 	needs strace
 	sanitized && skip "a leak checker and strace exclude each other"
 	mkmodel old -n 1000 -f 3
 	mkmodel new -n 1000 -f 3 -s 1
 	exits 0 ace-diff -o step old new
-	for fault in renameat2:EINVAL "?rename,?renameat:EXDEV"; do
-		for how in --stage ""; do
-			cp -r old d
-			exits 5 fails "${fault%:*}" "${fault#*:}" ace-patch $how d <step
-			says "cannot be exchanged with another file or directory \\("
-			says "use --in-place"
-			[ "$(ls d.ace-patch)" = lock ]
-			diff -r d old
-			exits 0 ace-patch --in-place d <step
-			diff -r d new
-			rm -rf d d.ace-patch
-		done
+	for fault in EINVAL EXDEV EBUSY; do
+		cp -r old d
+		exits 5 fails renameat2 $fault ace-patch d <step
+		says "cannot be exchanged with another file or directory \\(.*use --in-place"
+		[ "$(ls d.ace-patch)" = lock ]
+		diff -r d old
+		exits 0 ace-patch --in-place d <step
+		diff -r d new
+		rm -rf d d.ace-patch
 	done
 }
 
-@test "a model in a lower layer of overlayfs is patched in place, or refused before staging" {
+@test "a model in a lower layer of overlayfs is patched in place only" {
 	unshare -m true 2>/dev/null || skip "a mount needs root"
 	mkmodel old -n 1000 -f 3
 	mkmodel new -n 1000 -f 3 -s 1
@@ -276,8 +273,8 @@ x.safetensors" ]
 	    mount -t overlay none mnt/all -o lowerdir=mnt/low,upperdir=mnt/up,workdir=mnt/work ||
 	        { touch none; exit 0; }
 	    touch x
-	    ace-patch --stage mnt/all/d <step 2>says || echo $? >staged
-	    ! ace-patch --commit mnt/all/d
+	    ace-patch --stage mnt/all/d <step
+	    ace-patch --commit mnt/all/d 2>says || echo $? >staged
 	    diff -r mnt/all/d old
 	    ace-patch --in-place mnt/all/d <step
 	    diff -r mnt/all/d new'
