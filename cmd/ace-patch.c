@@ -22,8 +22,7 @@
 
 struct opts {
 	struct filter *f;	/* the program's: threads */
-	enum { APPLY, STAGE, COMMIT } act;
-	int in_place;
+	int stage, commit, in_place;
 };
 
 /* A group that is being processed.  There are as many slots as threads. */
@@ -260,7 +259,7 @@ apply(struct patch *x, struct err *e)
 	struct err own = ERR_INIT;
 	int r;
 
-	if (x->replace.staged && x->o->act == STAGE &&
+	if (x->replace.staged && x->o->stage &&
 	    memcmp(x->replace.ready.hash, x->c.note.after, MODEL_HASH) == 0 &&
 	    replace_still(&x->replace, &own) == 0)
 		return 0;
@@ -274,7 +273,7 @@ apply(struct patch *x, struct err *e)
 	}
 	if (r == 0)
 		r = make_next(x, e);
-	if (r == 0 && (x->o->act == STAGE || (r = replace_commit(&x->replace, e)) == 0))
+	if (r == 0 && (x->o->stage || (r = replace_commit(&x->replace, e)) == 0))
 		return 0;
 	replace_discard(&x->replace);
 	if (r != ALREADY)
@@ -309,7 +308,7 @@ each_patch(struct patch *x, struct reader **in, struct err *e)
 		if ((r = change_read(&x->c, *in, &x->m, e)) < 0 ||
 		    (r = more = reader_to_shard(*in, e)) < 0)
 			return r;
-		if (more > 0 && x->o->act == STAGE)
+		if (more > 0 && x->o->stage)
 			return err_set(e, ERR_DATA, "limit: the input has more than one patch, "
 			    "but --stage takes one: stage and commit them one by one");
 		if (more == 0) {	/* free its tensor table, before the model needs memory */
@@ -394,33 +393,20 @@ run(void *opts, char **path, size_t n, struct err *e)
 
 	if (n != 1)
 		return err_set(e, ERR_USAGE, "expected one operand, MODEL, found %zu", n);
-	if (o->act == STAGE && o->in_place)
-		return err_set(e, ERR_USAGE, "--in-place and --stage exclude "
-		    "each other: a model changed in place cannot be staged");
+	if (o->stage + o->commit + o->in_place > 1)
+		return err_set(e, ERR_USAGE, "--stage, --commit and --in-place exclude each "
+		    "other: give one");
 	if ((r = replace_open(&x.replace, path[0], o->f->cli, e)) == 0)
-		r = o->act == COMMIT ? commit(&x, e) : from_input(&x, e);
+		r = o->commit ? commit(&x, e) : from_input(&x, e);
 	release(&x);
 	return r;
 }
 
-static int
-set_act(void *arg, const struct opt *row, const char *val, struct err *e)
-{
-	struct opts *o = arg;
-
-	(void)val;
-	if (o->act != APPLY && (int)o->act != row->value)
-		return err_set(e, ERR_USAGE, "--stage and --commit exclude each "
-		    "other: give one");
-	o->act = row->value == STAGE ? STAGE : COMMIT;
-	return 0;
-}
-
 static const struct opt options[] = {
 	{ 0, "stage", NULL, "make the next model beside the present one",
-	    OPT_CALL(set_act), .value = STAGE },
+	    OPT_FLAG(struct opts, stage) },
 	{ 0, "commit", NULL, "put what was staged in the model's place",
-	    OPT_CALL(set_act), .value = COMMIT },
+	    OPT_FLAG(struct opts, commit) },
 	{ 0, "in-place", NULL, "write into the model's files, with a journal",
 	    OPT_FLAG(struct opts, in_place) },
 	FILTER_OPT_THREADS,

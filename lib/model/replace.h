@@ -6,7 +6,8 @@
  *
  *	lock	held by the one process that changes the model
  *	new	the next model while it is written; after the exchange, the old one
- *	ready	says that new is complete and on disk, and which model it is
+ *	ready	says that new is complete and on disk, and which model it is.  The removal
+ *		of ready is synced before new is removed
  *	redo	a journal of the values to set in place (model/journal.h).  When it is
  *		complete and on disk, the model counts as replaced.  A process that finds
  *		redo sets the values again, if the result is the model with redo's hash
