@@ -33,8 +33,8 @@ static const uint8_t forms[SCHEMA_NDTYPE] = {
 
 /* ---- the files ---- */
 
-/* Insert a file before file i.  path, or NULL if there was no memory for it, is owned by the
- * model, and freed after an error. */
+/* Insert a file before file i, and take ownership of path, also after an error.  path NULL:
+ * there was no memory for it. */
 static int
 file_add(struct model *m, size_t i, const char *name, char *path, struct err *e)
 {
