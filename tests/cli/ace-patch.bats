@@ -459,7 +459,8 @@ at_each_kill() {
 			ace-patch --commit m 2>err || [ $? -eq 5 ]
 			one_of m old new third
 		done
-		[ "$got" -eq 0 ] && [ "$n" -gt 8 ]
+		[ "$got" -eq 0 ]
+		[ "$n" -gt 8 ]
 	done
 }
 
