@@ -37,7 +37,7 @@ struct aggregate {
 	struct writer *out;
 	struct pool *pool;
 	struct gather_part *part_of;	/* the current group in several contributions */
-	size_t many;		/* length of part_of */
+	size_t many, part_cap;	/* length of part_of, and for how many it has room */
 	/* the group that is being added */
 	uint32_t group;
 	const struct schema_span *span;
@@ -333,9 +333,8 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	    (r = writer_shard(x->out, s, sc, e)) < 0 ||
 	    (r = gather_read(x->g, aggregate_group, x, e)) < 0 ||
 	    (r = aggregate_put_members(x, e)) < 0 ||
-	    (r = aggregate_put_policy(x, e)) < 0)
-		return r;
-	if ((r = writer_send(x->out, NULL, e)) < 0)
+	    (r = aggregate_put_policy(x, e)) < 0 ||
+	    (r = writer_send(x->out, NULL, e)) < 0)
 		return r;
 	for (i = 0; i < x->g->n; i++)
 		out += !robust_counts(&x->c.step.one[i]);
@@ -422,18 +421,11 @@ aggregate_step(struct aggregate *x, struct err *e)
 }
 
 static void
-aggregate_no_parts(struct aggregate *x)
+aggregate_release(struct aggregate *x)
 {
 	while (x->many != 0)
 		gather_part_release(&x->part_of[--x->many]);
 	alloc_free(x->part_of);
-	x->part_of = NULL;
-}
-
-static void
-aggregate_release(struct aggregate *x)
-{
-	aggregate_no_parts(x);
 	pool_free(x->pool);
 	robust_sum_release(&x->sum);
 	contrib_release(&x->c);
@@ -451,6 +443,7 @@ aggregate_parts(struct aggregate *x, struct err *e)
 	const uint64_t bytes = 2 * sizeof(float) * (uint64_t)n * x->g->schema.group_size;
 	/* a single thread reads one part at a time, to add it while it is in the cache */
 	const size_t want = whole ? n : threads == 1 ? 1 : 4 * threads;
+	int r;
 
 	if (whole && bytes > memlimit_limit() / 2)
 		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards in "
@@ -458,12 +451,10 @@ aggregate_parts(struct aggregate *x, struct err *e)
 		    "the memory limit (ulimit -v and -d, memory.max, physical memory)",
 		    x->o->who.rule_text, n, (unsigned long long)(bytes >> 20),
 		    (unsigned long long)(memlimit_limit() >> 21));
-	if (want <= x->many)
-		return 0;
-	aggregate_no_parts(x);
-	if ((x->part_of = alloc_get(want, sizeof(*x->part_of), e)) == NULL)
-		return -ERR_SYS;
-	x->many = want;
+	if ((r = alloc_grow(&x->part_of, &x->part_cap, want, sizeof(*x->part_of), e)) < 0)
+		return r;
+	while (x->many < want)
+		x->part_of[x->many++] = (struct gather_part){ .x = NULL };
 	return 0;
 }
 
