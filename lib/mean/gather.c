@@ -81,7 +81,9 @@ gather_copy(struct gather *g, const unsigned char *p, size_t n, uint64_t *at,
 	g->end += n;
 	if (g->pool != NULL)
 		pool_unlock(g->pool);
-	return k < 0 ? k : fd_write_at(g->fd, (off_t)*at, p, n, TEMP_UNNAMED, e);
+	if (k == 0 && (k = fd_write_at(g->fd, (off_t)*at, p, n, TEMP_UNNAMED, e)) < 0)
+		(void)err_after(e, k, ": set TMPDIR to a folder with more room");
+	return k;
 }
 
 /* Append the records of r's DATA frame to the table of s. */
@@ -370,8 +372,8 @@ gather_add(struct gather *g, size_t input, struct err *e)
 	return 0;
 }
 
-/* Set s to the shard at which the reader of its input stands.  If threads read the input,
- * they have read the shard to its end. */
+/* Set s to the shard at which the reader of its input stands.  Read the shard to its end,
+ * unless a thread has read it (gather_pipes). */
 static int
 gather_take(struct gather *g, struct gather_shard *s, struct err *e)
 {
