@@ -126,7 +126,6 @@ static const struct opt options[] = {
 	OPT_END
 };
 
-/* Check that the options that were given may be used together. */
 static int
 check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 {

@@ -264,7 +264,6 @@ tell(const struct diff *d)
 	    (unsigned long long)model_bytes(&d->new));
 }
 
-/* Write a patch or, with one path, a whole model. */
 static int
 run(void *opts, char **path, size_t n, struct err *e)
 {

@@ -188,7 +188,6 @@ serve(struct run *x, int from, struct err *e)
 	return k;
 }
 
-/* Add a device to the list of devices, or remove it. */
 static int
 operate(struct run *x, struct err *e)
 {
@@ -200,7 +199,6 @@ operate(struct run *x, struct err *e)
 	return r < 0 || !joins ? r : join_known(&x->spool, o->shard.device, 0, e);
 }
 
-/* Check that the options that were given may be used together. */
 static int
 check(const struct opts *o, const char *path, struct err *e)
 {

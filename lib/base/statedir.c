@@ -111,7 +111,6 @@ statedir_there(const struct statedir *s, struct err *e)
 	    "it back, or start this program again", s->dir);
 }
 
-/* Return 1 if name is history.STEP. */
 static int
 statedir_kept(const char *name)
 {

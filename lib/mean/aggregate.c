@@ -233,7 +233,6 @@ aggregate_write(struct aggregate *x, const float *y, struct err *e)
 	    x->body.n, y, n, e);
 }
 
-/* Write the current group, to which all contributions were added. */
 static int
 aggregate_put_group(struct aggregate *x, struct err *e)
 {
@@ -345,7 +344,6 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	return 0;
 }
 
-/* Write the aggregate of cluster c, after that of the step. */
 static int
 aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 {

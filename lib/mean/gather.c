@@ -290,7 +290,6 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, int to
 	return k < 0 ? k : gather_threads(g, e);
 }
 
-/* Forget the contributions of the step before. */
 static int
 gather_drop(struct gather *g, struct err *e)
 {

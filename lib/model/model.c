@@ -161,7 +161,6 @@ struct founds {
 	size_t n, cap;
 };
 
-/* Compare two tensors by name. */
 static int
 by_name(const void *a, const void *b)
 {

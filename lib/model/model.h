@@ -65,7 +65,6 @@ struct model {
 int model_open(struct model *m, const char *path, struct err *e);
 void model_close(struct model *m);
 
-/* A group. */
 struct model_span {
 	uint32_t tensor, file;
 	uint64_t at;		/* position of its first byte in the file */

@@ -81,7 +81,6 @@ struct report_row {
 	double largest, nmse, cosine;
 };
 
-/* The table of all fields. */
 extern const struct render_field report_fields[];
 
 /* Prepare a report as text, written to f. */

@@ -396,7 +396,6 @@ closing_wait(struct closing *r, struct err *e)
 
 /* ---- a step ---- */
 
-/* Build the paths of the shards to average. */
 static int
 closing_paths(struct closing *r, struct err *e)
 {

@@ -250,7 +250,6 @@ limits_list(const struct spool *s, const struct shard *sh, int how,
 	return k;
 }
 
-/* Return 1 if the list has this step. */
 static int
 limits_listed(const struct steps *l, uint64_t step)
 {
