@@ -205,7 +205,8 @@ advise_dynacomm(const struct table *t, const struct opts *o, struct err *e)
 	int r = 0, i, s, n = 0;
 
 	if (!(o->dt >= 0))
-		return err_set(e, ERR_USAGE, "dynacomm: the time of a cut is missing: add --cuts TIME");
+		return err_set(e, ERR_USAGE, "dynacomm: the time of a cut is missing: add "
+		    "--cuts TIME");
 	if (o->bandwidth >= 0 && table_column(t, "bytes") == TABLE_NONE)
 		return err_set(e, ERR_USAGE, "dynacomm: --bandwidth needs a column "
 		    "'bytes': the table has none");

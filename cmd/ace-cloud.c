@@ -574,7 +574,8 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n < 1 || n > 4)
-		return err_set(e, ERR_USAGE, "expected DIR [NAME [hello ID | sync ID]], found %zu words", n);
+		return err_set(e, ERR_USAGE, "expected DIR [NAME [hello ID | sync ID]], found "
+		    "%zu words", n);
 	if (n < 3) {
 		asked(words, sizeof(words));
 		(void)snprintf(first, sizeof(first), "%.*s",

@@ -224,8 +224,8 @@ plan_shard(struct data *d, struct allot *a, uint64_t budget)
 	    { CODEC_F16, 0, 0 }, { CODEC_F32, 0, 0 } };
 
 	*a = (struct allot){ .n = d->n, .stat = d->stat, .weight = d->weight,
-	    .dense = d->dense, .shared = codec_shared(effort), .other = other, .m = 3, .ctx = ctx_of,
-	    .cost = size_cost, .arg = d, .plan = d->plan };
+	    .dense = d->dense, .shared = codec_shared(effort), .other = other, .m = 3,
+	    .ctx = ctx_of, .cost = size_cost, .arg = d, .plan = d->plan };
 	a->budget = (double)budget - 512;
 	if (allot_plan(a, NULL) < 0)
 		die("planning");

@@ -425,7 +425,7 @@ noted_shard(struct forge *s, unsigned long which)
 static inline void
 noted(struct forge *s, unsigned long which)
 {
-	static const char nothing[40];
+	static const char nothing[41];
 	static const struct { uint32_t type; size_t n; const char *text; } t[] = {
 		[NOTED_MEMBERS_ORDER] = { FRAME_MEMB, 14, "\2\0\0\0\0\0\0\0\1\0b\1\0a" },
 		[NOTED_MEMBERS_TWICE] = { FRAME_MEMB, 14, "\2\0\0\0\0\0\0\0\1\0a\1\0a" },
@@ -438,8 +438,8 @@ noted(struct forge *s, unsigned long which)
 		[NOTED_POLICY_LINE] = { FRAME_POLI, 2, "x\n" },
 		[NOTED_POLICY_END] = { FRAME_POLI, 7, "a=b\nc=d" },
 		[NOTED_POLICY_UNSEEN] = { FRAME_POLI, 6, "a=\xe2\x80\xae\n" },
-		/* allowed for a model only, not for a gradient */
-		[NOTED_MODEL] = { FRAME_MODL, 40, nothing }
+		/* with the count of a group; allowed for a model only, not for a gradient */
+		[NOTED_MODEL] = { FRAME_MODL, 41, nothing }
 	};
 
 	if (which >= NOTED_SHARD_NOBODY)

@@ -506,7 +506,8 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 		return err_set(e, ERR_DATA, "unsupported: %s is a link: pack the file "
 		    "itself", en->what);
 	if (en->locked)
-		return err_set(e, ERR_DATA, "unsupported: %s is encrypted: decrypt it first", en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is encrypted: decrypt it first",
+		    en->what);
 	if (!en->file && !en->folder && !en->second)
 		return err_set(e, ERR_DATA, "unsupported: %s is not a file or folder: "
 		    "leave it out of the archive", en->what);

@@ -103,7 +103,8 @@ limits_file_write(const char *path, const char *head, const struct opt *rows,
 	int n, r;
 
 	if (faccessat(AT(path), F_OK, 0) == 0)
-		return err_set(e, ERR_REFUSED, "'%s' exists already: edit it, or remove it first", path);
+		return err_set(e, ERR_REFUSED, "'%s' exists already: edit it, or remove it "
+		    "first", path);
 	if ((r = io_create(&io, path, 0, e)) == 0)
 		r = io_write(io, head, strlen(head), e);
 	for (o = rows; r == 0 && o->type != OPT_IS_END; o++) {

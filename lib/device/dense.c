@@ -102,9 +102,9 @@ dense_group(struct dense *d, uint32_t g, const float **x, struct err *e)
 		if (k < 0)
 			return reader_blame(d->r, k, e);
 		if (k == 0)
-			return err_set(e, ERR_DATA, "corrupt: group %lu, in tensor '%.160s', is absent "
-			    "from '%s'", (unsigned long)g, schema_name(reader_schema(d->r), g),
-			    reader_name(d->r));
+			return err_set(e, ERR_DATA, "corrupt: group %lu, in tensor '%.160s', is "
+			    "absent from '%s'", (unsigned long)g,
+			    schema_name(reader_schema(d->r), g), reader_name(d->r));
 	} while (d->v.group < g);
 	if (d->v.sent)
 		*x = d->v.x;

@@ -108,7 +108,8 @@ residual_begin(struct residual_new **out, const struct statedir *s,
 	if (n == NULL)
 		return -ERR_SYS;
 	n->scratch = scratch;
-	if ((k = residual_create(n, s, sh, kv, sc, e)) == 0 && (k = residual_empty(scratch, e)) == 0 &&
+	if ((k = residual_create(n, s, sh, kv, sc, e)) == 0 &&
+	    (k = residual_empty(scratch, e)) == 0 &&
 	    (k = writer_fd(&n->c, n->scratch, "state", e)) == 0)
 		k = writer_shard(n->c, sh, sc, e);
 	if (k < 0) {

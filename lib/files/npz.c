@@ -180,7 +180,8 @@ npz_entry(struct format_source *s, char *name, size_t cap, struct err *e)
 		return err_set(e, ERR_DATA, "unsupported: %s is not a file "
 		    "named NAME.npy: make the file by numpy.savez", en->what);
 	if (en->locked)
-		return err_set(e, ERR_DATA, "unsupported: %s is encrypted: decrypt it first", en->what);
+		return err_set(e, ERR_DATA, "unsupported: %s is encrypted: decrypt it first",
+		    en->what);
 	if (n - 4 >= cap)
 		return err_set(e, ERR_DATA, "limit: the name of %s is longer "
 		    "than %zu bytes", en->what, cap - 1);

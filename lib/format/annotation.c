@@ -100,8 +100,8 @@ note_check_plan(const struct note *note, struct err *e)
 	for (i = 0; i < note->n; i++, p += NOTE_PLAN, g++) {
 		codec = bytes_le16(p);
 		if (!codec_known(codec) && codec != NOTE_PLAN_NONE)
-			return err_set(e, ERR_DATA, "unsupported: codec %u in the plan of group %lu "
-			    "is unknown: a newer release of ace may read it", codec, g);
+			return err_set(e, ERR_DATA, "unsupported: codec %u in the plan of group "
+			    "%lu is unknown: a newer release of ace may read it", codec, g);
 		if (codec != NOTE_PLAN_NONE && !codec_takes(codec, p[2]))
 			return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
 			    "%s in the plan of group %lu is unknown: a newer release "

@@ -68,7 +68,8 @@ frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 	if (p[11] != FRAME_HEAD_SIZE / 8 ||
 	    (h->flags & FRAME_CRITICAL & ~FRAME_LZ4) != 0)
 		return err_data(e, at, "unsupported: a %s frame's header has an unknown "
-		    "length or flag: a newer release of ace may read it", frame_name(h->type, name));
+		    "length or flag: a newer release of ace may read it",
+		    frame_name(h->type, name));
 	if (h->type != FRAME_HEAD && frame_name(h->type, name)[0] == '0')
 		return err_data(e, at, "corrupt: '%s' is not a frame type", name);
 	if (h->wire_len > max || h->raw_len > max)

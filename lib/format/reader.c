@@ -77,7 +77,8 @@ data_entry(struct data_pos *pos, const struct chain *c, const struct schema *s,
 		return chain_corrupt(c, e, "a group is beyond the schema's last one");
 	if (!codec_known(codec))
 		return err_set(e, ERR_DATA, "unsupported: codec %llu of group %llu is "
-		    "unknown: a newer release of ace may read it", (unsigned long long)codec, (unsigned long long)g);
+		    "unknown: a newer release of ace may read it", (unsigned long long)codec,
+		    (unsigned long long)g);
 	rec->codec = (uint8_t)codec;
 	rec->param = *param;
 	rec->group = (uint32_t)g;
@@ -394,7 +395,8 @@ reader_on_shard(struct reader *r, struct err *e)
 	/* check this first: corrupt data must not be called unsupported */
 	r->pos.key = shard_key_of(f->raw, f->raw_len);
 	if (f->shard_key != r->pos.key)
-		return reader_corrupt(r, e, "the key is not that of the shard's run, device and step");
+		return reader_corrupt(r, e, "the key is not that of the shard's run, device and "
+		    "step");
 	if ((k = shard_decode(&r->shard, f->raw, f->raw_len, e)) < 0)
 		return k;
 	r->pos.at = AT_SHARD;

@@ -91,7 +91,8 @@ values_view(const struct reader *r, const struct record *rec, float *buf,
 
 	schema_span(reader_schema(r), rec->group, &span);
 	if (span.n > cap)
-		return err_set(e, ERR_USAGE, "a buffer of %zu values for a group of %zu", cap, span.n);
+		return err_set(e, ERR_USAGE, "a buffer of %zu values for a group of %zu", cap,
+		    span.n);
 	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
 	*n = span.n;
 	if ((k = values_record(rec, &ctx, span.n, buf, NULL, x, t, e)) < 0)

@@ -306,7 +306,8 @@ writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
 	int r;
 
 	if (n > FRAME_MAX)
-		return err_set(e, ERR_DATA, "limit: a frame has %zu bytes, at most %d", n, FRAME_MAX);
+		return err_set(e, ERR_DATA, "limit: a frame has %zu bytes, at most %d", n,
+		    FRAME_MAX);
 	if (lz4 && n > 64) {
 		w->pack.n = 0;
 		if ((r = buf_room(&w->pack, n, e)) < 0)

@@ -101,8 +101,9 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 
 	if (strncmp(text, CLOUD_FIRST, first) != 0)
 		return err_set(e, ERR_DATA, "unsupported: '%s' answers '%.*s', expected '%.11s': "
-		    "install the same version of ace there, and let nothing else, such as a shell's "
-		    "start-up file, print", who, (int)strcspn(text, "\n"), text, CLOUD_FIRST);
+		    "install the same version of ace there, and let nothing else, such as a "
+		    "shell's start-up file, print", who, (int)strcspn(text, "\n"), text,
+		    CLOUD_FIRST);
 	text += first;
 	if ((from = strsep(&text, "\n")) == NULL || text == NULL)
 		return err_set(e, ERR_DATA, "truncated: the answer of '%s' is incomplete: run the "
@@ -111,8 +112,9 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 	if ((path = place_path(f, "run.new", e)) == NULL)
 		return -ERR_SYS;
 	if ((r = place_put(f, "run.new", text, e)) == 0 && (r = place_read(path, &now, &why)) < 0)
-		r = r != -ERR_DATA ? err_move(e, &why) : err_set(e, ERR_DATA, "unsupported: the answer "
-		    "of '%s' does not describe a run: install the same version of ace there", where);
+		r = r != -ERR_DATA ? err_move(e, &why) : err_set(e, ERR_DATA, "unsupported: the "
+		    "answer of '%s' does not describe a run: install the same version of ace "
+		    "there", where);
 	(void)unlinkat(AT(path), 0);
 	alloc_free(path);
 	if (r == 0 && had.id[0] != '\0' && strcmp(had.id, now.id) != 0)

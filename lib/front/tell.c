@@ -525,8 +525,8 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 	t->kind = tell_kind(t, cause != NULL ? cause : prog);
 	t->nheld = 0;
 	if (p->own_voice || cause == NULL)
-		(void)snprintf(out, ERR_LINE, "'%s' ended with status %d%s%s", prog, child_status(p),
-		    child_status(p) > 128 ? " (128 + signal)" : "",
+		(void)snprintf(out, ERR_LINE, "'%s' ended with status %d%s%s", prog,
+		    child_status(p), child_status(p) > 128 ? " (128 + signal)" : "",
 		    p->own_voice ? "; its own messages, if any, are above" : "");
 	else
 		(void)snprintf(out, ERR_LINE, "%s", cause);

@@ -308,7 +308,8 @@ gather_drop(struct gather *g, struct err *e)
 	g->end = 0;
 	schema_release(&g->schema);
 	g->schema = (struct schema)SCHEMA_INIT;
-	return g->fd >= 0 && ftruncate(g->fd, 0) < 0 ? err_sys(e, "cannot empty the " TEMP_UNNAMED) : 0;
+	return g->fd >= 0 && ftruncate(g->fd, 0) < 0 ?
+	    err_sys(e, "cannot empty the " TEMP_UNNAMED) : 0;
 }
 
 void

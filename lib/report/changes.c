@@ -74,9 +74,10 @@ changes_note(struct changes *c, const struct reader *r, struct err *e)
 	if ((bad = model_note_decode(&c->note, f->raw, f->raw_len, e)) < 0)
 		return reader_place(r, bad, e);
 	b = (struct bytes)BYTES(c->note.changed.p, c->note.changed.n);
-	bad = c->known || (b.n > 0 && !shard_is_patch(reader_shard(r)));
+	bad = c->known || c->sent == NULL ||
+	    (b.n > 0 && !shard_is_patch(reader_shard(r)));
 	c->known = 1;
-	for (i = 0; i < sc->n && b.n > 0; i++) {
+	for (i = 0; i < sc->n && b.n > 0 && !bad; i++) {
 		values = changes_values(&sc->t[i]);
 		for (k = 0; k < c->sent[i].groups; k++) {
 			n = bytes_varint(&b);

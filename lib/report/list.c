@@ -131,14 +131,14 @@ list_note(void *arg, const struct reader *r, struct err *e)
 	for (i = 0; i < l->notes; i++)
 		if (l->note[i].type == f->type)
 			break;
-	if (i == LIST_NOTES)
-		return 0;	/* ignore the frames of more types */
-	if (i == l->notes) {
+	if (i == l->notes && i < LIST_NOTES) {
 		memset(&l->note[i], 0, sizeof(l->note[i]));
 		l->note[l->notes++].type = f->type;
 	}
-	l->note[i].n++;
-	l->note[i].bytes += f->raw_len;
+	if (i < l->notes) {	/* of more types, no frames are counted */
+		l->note[i].n++;
+		l->note[i].bytes += f->raw_len;
+	}
 	if (l->p->verbose && l->p->s.form != RENDER_JSON && f->type == FRAME_POLI)
 		return list_lines(l, r, e);
 	if (f->type == FRAME_MEMB)

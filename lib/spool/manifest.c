@@ -149,8 +149,9 @@ manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
 		/* another step may have been closed meanwhile */
 	} while (k > 0 && into == d.closed && l->line[l->n - 1].r.step > into);
 	if (k == 0 || (k > 0 && l->line[l->n - 1].r.step != into))
-		k = err_set(e, ERR_DATA, "corrupt: '%s' %s the manifest of step %llu: restore it from a "
-		    "backup", path, k == 0 ? "is missing, expected" : "is not", (unsigned long long)into);
+		k = err_set(e, ERR_DATA, "corrupt: '%s' %s the manifest of step %llu: restore "
+		    "it from a backup", path, k == 0 ? "is missing, expected" : "is not",
+		    (unsigned long long)into);
 	if (k < 0)
 		receipt_list_release(l);
 	return k;

@@ -132,7 +132,8 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 		return 0;
 	if (x->absurd) {
 		cli_say(x->o->f->cli, 0, "a value of step %llu is not finite: "
-		    "ace-score learns nothing from this step", (unsigned long long)x->sh.shard->step);
+		    "ace-score learns nothing from this step",
+		    (unsigned long long)x->sh.shard->step);
 		return 0;
 	}
 	shard_hex(x->sh.schema->id, id);

@@ -386,7 +386,8 @@ policy_save(struct stage_policy *p, struct err *e)
 	struct learned h = LEARNED_INIT;
 	int r;
 
-	if (p->o.dir == NULL || (p->o.pace.rate < 0 && !(p->o.interval.target > 0) && !p->o.stale.on))
+	if (p->o.dir == NULL ||
+	    (p->o.pace.rate < 0 && !(p->o.interval.target > 0) && !p->o.stale.on))
 		return 0;		/* no decision has to be stored */
 	if ((r = text_setf(&h.kv, KEYS_INTERVAL, e, "%llu",
 	    (unsigned long long)p->o.steps)) == 0 &&

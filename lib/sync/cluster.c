@@ -50,8 +50,8 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 		return -ERR_SYS;
 	for (i = 0; i < n; i++) {
 		if (t[i] < 0)
-			return err_set(e, ERR_USAGE, "device %zu has a time of %g s, expected 0 s or "
-			    "more", i + 1, (double)t[i] * 1e-9);
+			return err_set(e, ERR_USAGE, "device %zu has a time of %g s, expected 0 "
+			    "s or more", i + 1, (double)t[i] * 1e-9);
 		if (t[i] > MOST / (int64_t)n)
 			return err_set(e, ERR_DATA, "limit: device %zu has a time of %.3g "
 			    "s, expected at most %.3g s", i + 1, (double)t[i] * 1e-9,

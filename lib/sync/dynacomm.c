@@ -25,8 +25,9 @@ dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
 	for (i = 0; i < n; i++) {
 		if (pt[i] < 0 || fc[i] < 0) {
 			dynacomm_release(d);
-			return err_set(e, ERR_USAGE, "layer %zu has times of %g s and %g s, expected 0 s or "
-			    "more", i + 1, (double)pt[i] * 1e-9, (double)fc[i] * 1e-9);
+			return err_set(e, ERR_USAGE, "layer %zu has times of %g s and %g s, "
+			    "expected 0 s or more", i + 1, (double)pt[i] * 1e-9,
+			    (double)fc[i] * 1e-9);
 		}
 		if (pt[i] > MOST - sum || fc[i] > MOST - sum - pt[i] ||
 		    dt > MOST - sum - pt[i] - fc[i]) {

@@ -66,6 +66,7 @@ refused() {
 		w=${f##*/note-}
 		exits 3 ace-inspect verify "$f"
 		says "^ace-inspect: ${w%%-*}: .*at byte [0-9]+" || { echo "$f"; return 1; }
+		ace-inspect "$f" >list || [ $? -eq 3 ]
 		n=$((n + 1))
 		exits 0 ace-recv -v --spool "spool$n" --sync none "$f"
 		case $w in

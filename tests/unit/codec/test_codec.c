@@ -44,7 +44,8 @@ value(int kind, uint32_t i)
 	case GAUSS:
 		return 1e-3f * (float)normal(99, 0, 0, i);
 	case TAILS:
-		return 1e-4f * (float)normal(99, 0, 0, i) * expf(2 * (float)normal(99, 0, 0, i + 1000000));
+		return 1e-4f * (float)normal(99, 0, 0, i) *
+		    expf(2 * (float)normal(99, 0, 0, i + 1000000));
 	case SPARSE:
 		return r[0] % 50 == 0 ? (float)normal(99, 0, 0, i) : 0.0f;
 	case ZERO:

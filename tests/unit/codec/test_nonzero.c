@@ -36,7 +36,8 @@ test_exact(void)
 		fill(TRIP_N, m[i]);
 		n = trip(&t, "nonzero", TRIP_N);
 		ok(memcmp(t.x, t.y, sizeof(t.x)) == 0 &&
-		    n < TRIP_N / m[i] * 6 + 16 && (i > 0 || n <= 4 * TRIP_N + 8), "one of %zu: %zu bytes", m[i],
+		    n < TRIP_N / m[i] * 6 + 16 && (i > 0 || n <= 4 * TRIP_N + 8),
+		    "one of %zu: %zu bytes", m[i],
 		    n);
 	}
 }

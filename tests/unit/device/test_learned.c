@@ -174,7 +174,8 @@ apart(const struct statedir *s)
 {
 	ok(save(s, "score", 1, 5, 0) == 0 && save(s, "code", 2, 6, 0) == 0 &&
 	    save(s, "code", 4, 8, 0) == 0, "three saved");
-	ok(before(s, "score", NOW) == 1 && before(s, "code", NOW) == 4 && before(s, "none", NOW) == -1,
+	ok(before(s, "score", NOW) == 1 && before(s, "code", NOW) == 4 &&
+	    before(s, "none", NOW) == -1,
 	    "each as saved");
 	remove_file(s, "score");
 	remove_file(s, "code");
