@@ -95,13 +95,15 @@ stream_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *
 	    fd_read(io->fd, io->watch, p, n, got, io->name, e);
 }
 
-/* Read a regular file with pread: skipping then needs no system call. */
+/* Skipping then needs no system call.  Move standard input for the next program that reads it. */
 static int
 file_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
 	const int r = fd_read_at(io->fd, io->place, p, n, got, io->name, e);
 
 	io->place += (off_t)*got;
+	if (io->fd == STDIN_FILENO)
+		(void)lseek(io->fd, io->place, SEEK_SET);
 	return r;
 }
 
@@ -120,8 +122,7 @@ static const struct io_kind
 
 /* Make an io that reads fd, whose stat is st. */
 static int
-io_open_with(struct io **out, int fd, const struct stat *st, const char *name,
-    struct err *e)
+io_open_with(struct io **out, int fd, const struct stat *st, const char *name, struct err *e)
 {
 	int r;
 
@@ -131,9 +132,8 @@ io_open_with(struct io **out, int fd, const struct stat *st, const char *name,
 		return err_sys(e, "'%s'", name);
 	}
 	if (S_ISCHR(st->st_mode) && fd_is_terminal(fd))
-		return err_set(e, ERR_USAGE,
-		    "'%s' is a terminal: give a file, or the output of a program",
-		    name);
+		return err_set(e, ERR_USAGE, "'%s' is a terminal: give a file, or the output of "
+		    "a program", name);
 	r = io_new(out, S_ISREG(st->st_mode) ? &io_file : &io_stream, fd, name, e);
 	if (r < 0)
 		return r;

@@ -21,8 +21,8 @@ struct io;
  * stream, or for the file that is standard output.  A path in a directory that we opened
  * (base/at.h) is opened as by io_open_file.
  * io_open_fd: read from a descriptor, which the caller closes (see io_own).  A regular file
- * is read from fd's position on, but that position does not move, so that several ios may
- * read one descriptor. */
+ * is read from fd's position on, but that position does not move, except of standard
+ * input, so that several ios may read one descriptor. */
 int io_open(struct io **out, const char *path, struct err *e);
 int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 

@@ -32,7 +32,7 @@ struct io;
 struct journal_mark {
 	unsigned char hash[MODEL_HASH];
 	uint64_t step;
-	uint64_t stamp;		/* only in marker: model_stamp */
+	uint64_t stamp;		/* in marker: model_stamp; in ready: `to' of struct looks */
 	/* only in ready: */
 	uint64_t was;		/* the state of all files to be replaced, also of those without
 				 * tensors; the exchange does not change it */

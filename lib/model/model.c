@@ -251,7 +251,7 @@ take_tensors(struct model *m, struct founds *all, struct err *e)
 	if (all->n > 1)
 		qsort(all->p, all->n, sizeof(*all->p), by_name);
 	if (m->index.inode != 0 && m->indexed != 0)
-		r = err_set(e, ERR_DATA, "corrupt: the files of '%s' do not have the tensors "
+		r = err_set(e, ERR_DATA, "corrupt: the files of '%s' do not have just the tensors "
 		    "that the index names for them: copy the model again", m->index.path);
 	m->schema.group_size = MODEL_GROUP;
 	if (r == 0 && (m->place = alloc_get(all->n, sizeof(*m->place), e)) ==

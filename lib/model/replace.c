@@ -126,6 +126,7 @@ replace_known(struct replace *s, const struct model *m,
 struct looks {
 	uint64_t all;	/* with the ctimes of files in a directory */
 	uint64_t was;	/* without ctimes, which links and renames change */
+	uint64_t to;	/* with ctimes: a single file, or the targets of links */
 };
 
 /* Add the state of a file in a directory to l. */
@@ -139,6 +140,8 @@ looks_add(void *arg, const char *path, const char *name, struct err *e)
 		return err_sys(e, "'%s'", path);
 	l->all += model_looks(&st, name, 1);
 	l->was += model_looks(&st, name, 0);
+	if (S_ISLNK(st.st_mode) && model_stat(AT(path), 0, &st) == 0)
+		l->to += model_looks(&st, name, 1);
 	return 0;
 }
 
@@ -150,9 +153,9 @@ replace_looks(const char *path, struct looks *l, struct err *e)
 
 	if (model_stat(AT(path), 0, &st) < 0)
 		return err_sys(e, "'%s'", path);
-	rights = (struct stat){ .st_mode = st.st_mode, .st_uid = st.st_uid,
-	    .st_gid = st.st_gid };
+	rights = (struct stat){ .st_mode = st.st_mode, .st_uid = st.st_uid, .st_gid = st.st_gid };
 	l->all = l->was = model_looks(S_ISDIR(st.st_mode) ? &rights : &st, "", 0);
+	l->to = S_ISDIR(st.st_mode) ? 0 : model_looks(&st, "", 1);
 	return S_ISDIR(st.st_mode) ? scan(path, 1, looks_add, l, e) : 0;
 }
 
@@ -183,8 +186,7 @@ replace_remove(const struct replace *s, const char *path)
 	if (d != NULL)
 		(void)closedir(d);
 	if (unlinkat(AT(path), AT_REMOVEDIR) < 0)
-		cli_say(s->cli, 0, "'%s' cannot be removed: %s", path,
-		    strerror(errno));
+		cli_say(s->cli, 0, "'%s' cannot be removed: %s", path, strerror(errno));
 }
 
 /* Exchange two names atomically. */
@@ -194,8 +196,7 @@ replace_exchange(const char *a, const char *b)
 #ifdef __GLIBC__
 	return renameat2(AT(a), AT(b), RENAME_EXCHANGE);
 #else					/* musl may lack renameat2 */
-	return (int)syscall(SYS_renameat2, AT(a), AT(b),
-	    RENAME_EXCHANGE);
+	return (int)syscall(SYS_renameat2, AT(a), AT(b), RENAME_EXCHANGE);
 #endif
 }
 
@@ -414,10 +415,8 @@ replace_alone(struct replace *s, struct err *e)
 		err_clear(e);
 		r = 0;
 	}
-	if (r == 0 && (r = fd_lock(path, LOCK_EX | LOCK_NB, &s->dir.lock,
-	    e)) > 0) {
-		cli_say(s->cli, 0, "another process is changing '%s': waiting for it",
-		    s->path);
+	if (r == 0 && (r = fd_lock(path, LOCK_EX | LOCK_NB, &s->dir.lock, e)) > 0) {
+		cli_say(s->cli, 0, "another process is changing '%s': waiting for it", s->path);
 		r = fd_lock(path, LOCK_EX, &s->dir.lock, e);
 	}
 	return r;
@@ -522,6 +521,7 @@ replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t 
 	s->ready.inode = replace_inode(s->at[NEW]);
 	s->ready.next = next.was;
 	s->ready.was = now.all;
+	s->ready.stamp = now.to;
 	/* `ready' is in the same directory as `new', so one sync covers both */
 	if ((s->m->dir && (r = io_sync_file(s->at[NEW], e)) < 0) ||
 	    (r = io_sync_path(s->home, e)) < 0)
@@ -542,8 +542,8 @@ replace_still(const struct replace *s, struct err *e)
 		return model_same(s->m, e);
 	return (r = replace_looks(s->path, &now, e)) < 0 ||
 	    (r = replace_looks(s->at[NEW], &next, e)) < 0 ? r :
-	    now.all == s->ready.was && next.was == s->ready.next ? 0 :
-	    replace_changed(s, e);
+	    now.all == s->ready.was && now.to == s->ready.stamp && next.was == s->ready.next ?
+	    0 : replace_changed(s, e);
 }
 
 int

@@ -15,10 +15,8 @@
  *
  * With `new', the commit is one rename that exchanges new and the model.  The old model is
  * compared with its state in `ready' before the rename and again after it.  If it changed in
- * between, a second rename exchanges them back.  For a single file this state does not have
- * the ctime, which the rename changes, so a write after which the mtime is set back is not
- * detected once `new' is ready.  If the file system cannot exchange two files, the rename
- * replaces the old one.
+ * between, a second rename exchanges them back; a write to a link's target, or to a single
+ * file whose mtime is set back, is not seen then.  Without exchange, new replaces the model.
  */
 #ifndef ACE_REPLACE_H
 #define ACE_REPLACE_H

@@ -207,7 +207,7 @@ changed() {
 	for way in "" --stage --in-place; do
 		changed old "$way" 'cp third x; touch -r $m x; mv x $m'
 	done
-	changed old --stage 'cat third >$m'
+	changed old --stage 'touch -r $m x; cat third >$m; touch -r x $m'
 }
 
 @test "a write just before the rename is not lost, even after a kill" {
@@ -296,14 +296,14 @@ changed() {
 	same kept was/d/model-00001-of-00003.safetensors
 	same other old
 	# as in Hugging Face's cache, every file is a link
-	mkdir -p cache/blobs
-	cp -r olds cache/snapshot
-	for f in cache/snapshot/*; do
-		mv "$f" cache/blobs
-		ln -s "../../blobs/${f##*/}" "$f"
+	mkdir -p cache/snapshots/main
+	cp -r olds cache/blobs
+	for f in olds/*; do
+		ln -s "../../blobs/${f##*/}" cache/snapshots/main
 	done
-	mkdir cache/snapshots
-	mv cache/snapshot cache/snapshots/main
+	exits 0 ace-patch --stage cache/snapshots/main <step.aceg
+	touch cache/blobs/config.json
+	exits 5 ace-patch --commit cache/snapshots/main
 	exits 0 ace-patch cache/snapshots/main <step.aceg
 	is cache/snapshots/main new
 	[ -L cache/snapshots/main/config.json ]

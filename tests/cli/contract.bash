@@ -99,8 +99,8 @@ contract_two() {
 	shift
 	cat in next >two
 	[ "$1" = ace-export ] && return
-	exits 0 "$@" <two
-	[ -s out ]
+	{ exits 0 "$@" && cat >left; } <two
+	[ -s out ] && [ ! -s left ]
 }
 
 contract_full() {

@@ -19,7 +19,7 @@ load contract_ask
 	ask file
 }
 
-@test "concatenated streams are read as one stream" {
+@test "concatenated streams are read as one stream, and a file to its end" {
 	ask two "filter sink report answer"
 }
 
