@@ -18,7 +18,7 @@
 #include "sync/deco.h"
 #include "sync/dynacomm.h"
 
-/* Options of all commands; a value below 0 was not given. */
+/* Options of all commands; below 0: the option was not given. */
 struct opts {
 	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s; for ratio, and for dynacomm with bytes */
@@ -69,7 +69,7 @@ times(const struct table *t, const char *name, double lo, int64_t *v, struct err
 	return 0;
 }
 
-/* Read transfer times into v, in ns, from the column `name', or compute bytes / bandwidth. */
+/* Set v to transfer times in ns: column `name' or, with column `bytes', 8 * bytes / bandwidth. */
 static int
 transfers(const struct table *t, const char *name,
     const struct opts *o, int64_t *v, struct err *e)

@@ -2,8 +2,8 @@
  * Send gradients during the backward pass: tensor by tensor, from the last layer to the
  * first, flushed at the cuts (DynaComm, JSAC 2022).
  *
- * Rows number the tensors from the first layer on, like layers in ace-advise(1): row
- * ntensors is sent first.
+ * Cuts name a tensor by its row in the table of emit_profile.  Row 1 is in the first layer, as
+ * in the tables of ace-advise(1); row ntensors is sent first.
  */
 #ifndef TRAIN_EMIT_H
 #define TRAIN_EMIT_H

@@ -17,7 +17,8 @@ struct sense {
 	int any;		/* 1: square has a gradient */
 };
 
-/* Begin with averages of 0; s keeps m and file. Return 0, or -4 without memory. */
+/* Begin with averages of 0.  s is zeros on entry; it borrows m and file.  Return 0, or -4
+ * without memory. */
 int sense_init(struct sense *s, const struct model *m,
     const char *const *file, struct ace_error *e);
 void sense_release(struct sense *s);

@@ -1,17 +1,17 @@
 /*
  * Measure the error of each rule's mean: K devices, F of them bad, in memory.
  *
- * A model of 4,096 values has a constant gradient g.  An honest device sends g plus
- * noise whose norm is twice that of g, new in each step.  The bad devices know what
- * all honest devices send, and the rules.  The figure printed is
+ * A model of 4,096 values has a constant gradient g.  An honest device sends g plus noise whose
+ * norm is twice that of g, new in each step.  The bad devices know the rules and what all
+ * honest devices send.  The figure printed is
  *
  *   || aggregate - m || / || m ||,  m the mean of the honest values without loss by coding,
  *
- * as the mean of the last ten of 50 steps ("a step"), and for the sums of all 50 ("in
- * all"): attacks add up, and the sum is where a model would be.  + marks an aggregate
- * that points away from m.  The devices send their gradient ("plain"), its momentum of
- * 0.9 ("momentum"), or the largest tenth of the momentum with error feedback
- * ("sparse").  examples/results/README.md has the effect on a model that is trained.
+ * as the mean of the last ten of 50 steps ("a step"), and for the sums of all 50 ("in all"):
+ * attacks add up, and the sum is where a model would be.  + marks an aggregate that points away
+ * from m.  The devices send their gradient ("plain"), its momentum of 0.9 ("momentum"), or with
+ * error feedback the tenth of the momentum that is largest in magnitude ("sparse").
+ * examples/results/README.md has the effect on a model that is trained.
  *
  *   flip    -m        large   noise with 100 times the norm of m       zero    nothing
  *   loud    against m, 1.9 times the honest ones' median norm: just within norm-ratio:2
@@ -74,7 +74,8 @@ down(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Send the largest tenth of u plus the residual; the rest becomes the residual. */
+/* Add u to the residual.  Send the tenth of the sum that is largest in magnitude, and keep
+ * the rest as the residual. */
 static void
 sparse(struct device *d)
 {

@@ -46,8 +46,7 @@ key(struct forge *s, unsigned long at)
 	s->f[at].head[32] ^= 0x55;
 }
 
-/* Make the kind unknown and corrupt the key: the message must say corrupt, not
- * unsupported. */
+/* Make the kind unknown and corrupt the key: the message must say corrupt, not unsupported. */
 static inline void
 key_first(struct forge *s, unsigned long kind)
 {
@@ -223,7 +222,8 @@ between(struct forge *s, unsigned long type)
 	(void)forge_insert(s, SHRD, (uint32_t)type, "?", 1);
 }
 
-/* at 0: insert a receipt inside the shard; else before it, and set the receipt's byte `at'. */
+/* Insert a receipt: inside the shard if `at' is 0, otherwise before the shard, with byte `at'
+ * of its payload set to 1 (to 99 if `at' is 44). */
 static inline void
 receipt(struct forge *s, unsigned long at)
 {
@@ -379,7 +379,7 @@ noted_groups(struct forge *s, unsigned long which)
 	(void)forge_insert(s, DATA, score ? FRAME_SCOR : FRAME_STAT, b, 16 + n);
 }
 
-/* Insert two lists of one contributor each: the same one twice, or in falling order. */
+/* Insert two lists of one contributor each: twice the same contributor, or in falling order. */
 static inline void
 noted_two(struct forge *s, unsigned long which)
 {
@@ -454,8 +454,8 @@ noted(struct forge *s, unsigned long which)
 		noted_text(s, t[which].type, t[which].text, t[which].n);
 }
 
-/* Split the tensor table into two frames, the first of `at' bytes. With 0: keep only
- * its first half. */
+/* Split the tensor table into two frames, the first of `at' bytes. If `at' is 0, delete the
+ * second half of the table instead. */
 static inline void
 split(struct forge *s, unsigned long at)
 {
@@ -483,7 +483,7 @@ nothing(struct forge *s, unsigned long arg)
 	(void)arg;
 }
 
-/* Empty the provenance.  then PROV: add a second PROV frame; SCHM: move it before SCHM. */
+/* Empty PROV.  If `then' is PROV, add a second one; if it is SCHM, move PROV before SCHM. */
 static inline void
 no_provenance(struct forge *s, unsigned long then)
 {
@@ -526,7 +526,7 @@ shard_kv(struct forge *s, unsigned long which)
 	forge_payload(f, b, sizeof(b));
 }
 
-/* Set the flag that makes the samples an incarnation, of 2^arg. */
+/* Set the flag that makes the samples an incarnation, and the samples to 2^arg. */
 static inline void
 incarnation(struct forge *s, unsigned long arg)
 {

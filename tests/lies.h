@@ -1,6 +1,6 @@
 /*
- * Invalid bodies for each codec, for 16 values in one row: each breaks one rule of
- * ace-stream(5), VALUE CODECS.
+ * Invalid bodies of 16 values in one row, for all codecs but f32 and q8 (breaks.h has those).
+ * Each body breaks one rule of ace-stream(5), VALUE CODECS.
  */
 #ifndef LIES_H
 #define LIES_H

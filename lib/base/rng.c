@@ -1,7 +1,6 @@
 #include "base/rng.h"
 
-/* Multipliers and Weyl constants of Philox 4x32 (Salmon et al. 2011, table 2 and
- * section 4). */
+/* Multipliers and Weyl constants of Philox 4x32 (Salmon et al. 2011). */
 #define RNG_M0 0xD2511F53u
 #define RNG_M1 0xCD9E8D57u
 #define RNG_W0 0x9E3779B9u

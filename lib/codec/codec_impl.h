@@ -47,8 +47,7 @@ struct codec_impl {
 	const char *name;	/* at most 9 characters */
 
 	/* ---- the argument ---- */
-	/* parse arg, the text after the colon, or NULL if there is none. Return 0 or
-	 * -ERR_USAGE */
+	/* parse arg, the text after the colon, or NULL; return 0 or -ERR_USAGE */
 	int (*parse)(const char *arg, struct codec_plan *plan, struct err *e);
 	/* write what follows the name, ":0.01" or "", into buf; NULL: "" */
 	void (*format)(const struct codec_plan *plan, char buf[CODEC_ARG]);
@@ -76,8 +75,7 @@ struct codec_impl {
 	    uint8_t *param, struct err *e);
 	/* decode b; the caller refuses the body if bytes are left over */
 	int (*decode)(const struct codec_out *o, struct bytes *b, struct err *e);
-	/* for a sparse codec, in place of decode: list the values in the body; o->x is
-	 * NULL */
+	/* for a sparse codec, in place of decode: list the body's values; o->x is NULL */
 	int (*list)(const struct codec_out *o, struct bytes *b,
 	    struct codec_list *l, struct err *e);
 	/* set y f32[n] to exactly what decode returns for body b, which encode made from
@@ -90,7 +88,7 @@ struct codec_impl {
 	uint8_t raw;		/* 1: decode accepts values that are not finite */
 	/* if not 0, encode chooses the record's parameter; a plan's is at most `open' */
 	uint8_t open;
-	uint8_t after;		/* 1: encode uses the last body */
+	uint8_t after;		/* 1: encode uses in->last */
 	/* 1: encode uses in->seen; max_bits is then taken from it */
 	uint8_t sums;
 	/* 1: encode sets y[n], unless it is NULL, to exactly the decoded values */
@@ -101,11 +99,11 @@ struct codec_impl {
 	/* least effort at which codec_shared may return this codec; 0: it never does */
 	uint8_t effort;
 	uint8_t fixed;		/* 1: size, or the bound if size is NULL, is exact */
-	/* below this argument of the plan, most values, or all small ones, become 0 */
+	/* if the plan's argument is below this, most values, or all small ones, become 0
+	 * (codec_sparse) */
 	float sparse_below;
-	/* estimate bytes and error for estimate_coding. On entry *bytes is set if the
-	 * size is fixed, *error is 0 if the codec is exact, and both are -1 otherwise.
-	 * NULL: both stay */
+	/* estimate bytes and error for estimate_coding. On entry *bytes is -1 unless the size
+	 * is fixed, and *error is -1, or 0 if the codec is exact. NULL: both stay */
 	void (*estimate)(const struct codec_plan *plan,
 	    const struct estimate *m, int64_t *bytes, double *error);
 };

@@ -87,7 +87,7 @@ struct out {
 	size_t n, c;		/* words; changed words */
 	struct subset_put s;
 	uint32_t a, levels;
-	uint32_t end[LEVELS];	/* [level] where its changes end in the list */
+	uint32_t end[LEVELS];	/* [level] where its changes end in the sorted list */
 };
 
 /* Set differs[n] to 1 for each word that changes, else to 0. */
@@ -153,7 +153,7 @@ cost(size_t n, size_t c)
 }
 
 /* Return the binary logarithm of the block size, or 0 if marking the blocks without a
- * change saves too few bits (WORTH). list: the c changes. */
+ * change saves too few bits (WORTH). list: the indices of the c changed words, rising. */
 static unsigned
 choose_blocks(const uint32_t *list, size_t c, size_t n)
 {
@@ -272,8 +272,8 @@ less(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Set for each change the length of its distance in bits (less 1), and the distance's
- * lower bits above one bit for the direction. f is constant where speed matters. */
+/* Set t->class[i] to the bits of the distance of change i, less 1, and t->by[i] to its lower
+ * bits, above one bit for the direction. f is constant where speed matters. */
 static inline __attribute__((always_inline)) void
 look(const struct form *f, const struct room *t, const unsigned char *from,
     const unsigned char *to, const uint32_t *list, size_t c)
@@ -285,8 +285,7 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	size_t i, p;
 
 	for (i = 0; i < c; i++) {
-		/* prefetch: words of one level are too far apart for the hardware's
-		 * prefetcher */
+		/* words of one level are too far apart for the hardware's prefetcher */
 		p = list[i + AHEAD < c ? i + AHEAD : i];
 		__builtin_prefetch(from + p * f->size);
 		__builtin_prefetch(to + p * f->size);
@@ -305,7 +304,7 @@ look(const struct form *f, const struct room *t, const unsigned char *from,
 	}
 }
 
-/* Write the changes list[c] of one level, whose words are marked in t->mark. */
+/* Write the changes list[c] of one level, whose words are marked in t->mark; overwrite list. */
 static void
 put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 {
@@ -317,8 +316,7 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 	BY_SIZE(g, look(&g, t, o->old, o->new, list, c))
 	t->kern->ranked(list, c, t->mark, t->before);
 	subset_put(&o->s, list, c, t->before[t->words]);
-	/* among the distances that have k bits or more, mark those that have more than
-	 * k */
+	/* among the distances that have k bits or more, mark those that have more */
 	memcpy(t->left, t->class, c);
 	for (k = 1, n = c; k < g.bits && n > 0; k++, n = j) {
 		for (i = j = 0; i < n; i++) {
@@ -339,7 +337,7 @@ put_level(struct out *o, const struct room *t, uint32_t *list, size_t c)
 }
 
 /* Write which blocks of 2^k words have changes, and remove the other blocks' words from
- * their levels. list: scratch. */
+ * their levels. list: the indices of the o->c changed words, rising; overwritten. */
 static void
 put_blocks(struct out *o, const struct room *t, unsigned k, uint32_t *list)
 {

@@ -11,8 +11,7 @@
 #include "format/keys.h"
 #include "format/reader.h"
 
-/* Check that a key, if present, is `none' or a digest in lower-case hexadecimal
- * digits. */
+/* Check that a key, if present, is `none' or a digest in lower-case hexadecimal. */
 static int
 checks_stamp(const struct shard *s, const char *key, struct err *e)
 {
@@ -64,7 +63,8 @@ checks_shard(const struct shard *s, struct err *e)
 	return checks_difference(s, e);
 }
 
-/* Check an annotation about groups; the reader checks that its groups rise. */
+/* Check an annotation about groups; entry: NOTE_STAT, NOTE_SCORE or NOTE_PLAN. The reader
+ * checks that the ranges of annotations of one type rise. */
 static int
 checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 {
@@ -85,8 +85,8 @@ checks_groups(const struct reader *r, uint32_t entry, struct err *e)
 	return k;
 }
 
-/* Check that a shard does not name more contributors than it states. Names rise across
- * frames, so that none is named twice. */
+/* Check that a shard does not name more contributors than it states, and that the names rise
+ * from frame to frame, so that each is listed once. */
 static int
 checks_names(struct checks *c, const struct reader *r, struct err *e)
 {

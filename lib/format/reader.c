@@ -14,8 +14,7 @@
 #include "format/receipt.h"
 #include "format/schema.h"
 
-/* ---- the payload of DATA: a directory of groups in rising order, and their bodies
- * ---- */
+/* ---- the payload of DATA: a directory of rising groups, and their bodies ---- */
 
 /* Records of one frame; they point into its payload. */
 struct data_frame {
@@ -51,10 +50,14 @@ data_may(const struct schema *s, const struct record *rec, struct err *e)
 	    schema_dtype_name(dtype), codec_name(rec->codec));
 }
 
-/* Read a directory entry; bodies are located when all entries are known. First byte: bits
- * 0-3 are the codec, or 15 if its number follows as a varint; bit 4 is "same parameter as
- * the previous entry" (0 at first); bits 5-7 are the gap, or 7 if gap - 7 follows as a
- * varint. */
+/* Read a directory entry; bodies are located when all entries are known. In the first byte
+ *
+ *   bits 0-3	are the codec, or 15 if its number follows as a varint
+ *   bit 4	is 1 if the parameter is the previous entry's (0 before the first entry)
+ *   bits 5-7	are the number of groups skipped, or 7 if that less 7 follows as a varint
+ *
+ * Then follow the varint of the skipped groups, that of the codec, the parameter unless bit 4
+ * is set, and the length of the body as a varint. */
 static int
 data_entry(struct data_pos *pos, const struct chain *c, const struct schema *s,
     struct bytes *dir, struct record *rec, uint8_t *param, struct err *e)
@@ -121,7 +124,7 @@ data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 	int k;
 
 	/* An entry has at least two bytes, so the payload's size limits n. The first
-	 * group's number precedes the entries, so its gap is 0. */
+	 * group's number precedes the entries, so the first entry skips no group. */
 	if (p == NULL || n == 0 || n > dir_len / 2 || p[0] >> 5 != 0)
 		return chain_corrupt(c, e, "the directory of groups is not valid");
 	if (first < pos->next_group)
@@ -151,7 +154,7 @@ struct reader_pos {
 	enum reader_at at;
 	uint64_t key;
 	struct data_pos data;
-	uint64_t noted[3];		/* per type: group after the last range */
+	uint64_t noted[3];		/* per type of annotation: group after the last range */
 };
 
 /* Numbers of records that callers have decoded, and of their non-zero values. */

@@ -43,9 +43,10 @@ struct kern_ecq_expect {
 	uint32_t near, far, near_above, far_above;	/* in units of 2^-16 */
 	int32_t *above;		/* [n] means, in units of 2^-12; NULL: no rows */
 	int32_t base;		/* added to each column's mean */
-	size_t stride;		/* distance to the value above */
-	size_t cols, col;	/* columns of the tensor; column of the chunk */
-	size_t at, row;		/* index of the chunk's first value; its row */
+	size_t stride;		/* distance to the value above: cols * k >= 16, least k */
+	size_t cols, col;	/* columns of the tensor; column of the chunk's first value, if
+				 * cols >= KERN_ECQ_SHORTEST */
+	size_t at, row;		/* index of the chunk's first value; at / stride */
 	unsigned level;
 	enum kern_ecq_mode mode;
 };

@@ -1,14 +1,15 @@
 /*
- * The levels of TCQ (codec/tcq_code.h): a trellis of eight states per lane.
+ * The quantised values of TCQ (codec/tcq_code.h): a trellis of eight states per lane.
  *
- * A value is coded as |q| = k by one of two quantisers, u = 0 or 1, and stands for
- * sign(q) * (2 k - u) * step, or 0 for k = 0.  Value i goes through the trellis of lane i
- * mod 16, which begins in state 0.  u is the lowest bit of the state; the parity of k
- * selects the next state.  The context model is ECQ's (kern_ecq.h), of k; each quantiser
- * has its own tables of frequencies.
+ * A value is quantised to q, |q| = k, by one of two quantisers, u = 0 or 1.  It is decoded as
+ * sign(q) * (2 k - u + delta) * step, with delta by u and min(k, 3) from struct ecq_side, or as
+ * 0 for k = 0; with k = KERN_QMAX the value itself is sent.  Value i goes through the trellis
+ * of lane i mod 16, which begins in state 0.  u is the lowest bit of the state; the parity of k
+ * selects the next state.  The context model is that of kern_ecq.h, applied to k; each
+ * quantiser has its own tables of frequencies.
  *
- * Because the symbol must give the parity, k at level l is coded as the symbol s = 2 *
- * min(k >> (shift(l) + 1), 7) + k % 2; this is k if nothing is shifted and k < 14.
+ * Because the symbol must give the parity, k is coded as the symbol s = 2 * min(k >>
+ * (shift(l) + 1), 7) + k % 2, with l the level of kern_ecq.h; s is k if shift(l) = 0, k < 14.
  */
 #ifndef ACE_KERN_TCQ_H
 #define ACE_KERN_TCQ_H

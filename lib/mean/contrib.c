@@ -149,7 +149,7 @@ contrib_list(struct shard *out, const char *key, struct buf *b, struct err *e)
 	return r;
 }
 
-/* List the contributions whose fate is from lo to hi, each with the reason. */
+/* Set a key of out to the devices whose fate is from lo to hi, as in "a:reason,b:reason". */
 static int
 contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
     const char *key, struct shard *out, struct err *e)
@@ -173,7 +173,7 @@ contrib_fates(struct contrib *c, enum robust_fate lo, enum robust_fate hi,
 	return r;
 }
 
-/* Form the clusters, and list their members in key clusters as in a,b;c. */
+/* Form the clusters, and set the key `clusters' of out to their devices, as in "a,b;c". */
 static int
 contrib_clusters(struct contrib *c, struct shard *out, struct err *e)
 {

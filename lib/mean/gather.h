@@ -43,7 +43,7 @@ struct gather_record {
 struct gather_shard {
 	struct shard head;
 	struct text_kv policy;		/* the policy in the shard */
-	struct array_names members;	/* the names that it lists */
+	struct array_names members;	/* devices that the shard lists (mEMb); empty: its own */
 	/* below: private */
 	size_t input;			/* index of its input */
 	uint64_t step;			/* the step that it states */
@@ -59,8 +59,8 @@ struct gather_shard {
 struct gather_in {
 	struct gather_shard *s;
 	size_t n;
-	int left;		/* 1: the contribution does not count: it is left out of the
-				 * names, the merged policy and the norm; set by the caller */
+	int left;		/* set by the caller; 1: leave the contribution out of the average's
+				 * values, sums, members, policy and keys; gather_read reads it */
 	size_t bad;		/* private: index of the shard that failed */
 };
 
@@ -136,16 +136,14 @@ struct gather_part {
 };
 void gather_part_release(struct gather_part *p);
 
-/* gather_group(g, i, group, lists, p, e): set p->x to the values of the group from
- * contribution i or, if lists is 1 and the group's codec lists its values, set p->l.
- * Several threads may ask for different i; after an error the caller then calls
- * gather_blame. */
+/* gather_group(g, i, group, lists, p, e): set p->x to the values of the group from contribution
+ * i or, if lists is 1 and the group's codec lists its values, set p->l.  Several threads may
+ * call it for different i; after an error their caller calls gather_blame. */
 int gather_group(struct gather *g, size_t i, uint32_t group, int lists,
     struct gather_part *p, struct err *e);
 
-/* gather_members: append the names of all contributors to l, sorted, without contributions
- * with `left'.  An aggregate contributes the names that it lists.  -ERR_REFUSED: a name is
- * in two contributions. */
+/* gather_members: append to l, sorted, the members of the contributions that are not `left'; a
+ * shard without members is its device's own.  -ERR_REFUSED: a name is in two contributions. */
 int gather_members(struct gather *g, struct array_names *l, struct err *e);
 
 #endif

@@ -5,8 +5,8 @@
  * difference to it; the file in the device's state has the same bytes.  ace-aggregate
  * averages the file's values.  The file is durable before the shard is accepted.
  *
- * When a history is added, those of steps after the last average stay, and the one to which
- * the new shard is a difference, since that shard may be sent again.
+ * When a history is added, the histories of steps after the last average stay.  So does the
+ * history to which the new shard is a difference, since that shard may be sent again.
  */
 #ifndef ACE_HISTORY_H
 #define ACE_HISTORY_H
@@ -24,8 +24,8 @@ struct history {		/* history for the shard that is being received */
 };
 #define HISTORY_INIT { .cache = NULL }
 
-/* history_begin(m, s, sh, sc, r, e): begin with the shard sh, unless it is no difference or r
- * is a refusal already.  Write a refusal to r if the spool lacks the shard's history, or if
+/* history_begin(m, s, sh, sc, r, e): begin with the shard sh if it is a difference and r is
+ * not a refusal already.  Write a refusal to r if the spool lacks the shard's history, or if
  * that history is damaged. */
 int history_begin(struct history *m, const struct spool *s,
     const struct shard *sh, const struct schema *sc, struct receipt *r,
@@ -41,9 +41,9 @@ int history_group(struct history *m, uint32_t g, int sent, float *x, size_t n,
  * a temporary name. */
 int history_end(struct history *m, const struct spool *s,
     const struct schema *sc, float *x, struct err *e);
-/* history_keep(m, s, sh, last, e): give the file its name, before the shard gets its own, and
- * remove old histories; the caller holds the spool's lock.  last: the last step whose average
- * was made, or NULL. */
+/* history_keep(m, s, sh, last, e): give the file its name, and remove old histories.  Call it
+ * before the shard's file gets its name, with the spool locked.  last: the last step whose
+ * average was made, or NULL. */
 int history_keep(struct history *m, const struct spool *s, const struct shard *sh,
     const uint64_t *last, struct err *e);
 /* history_drop(m): release m, and remove the file unless history_keep gave it its name. */

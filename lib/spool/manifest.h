@@ -52,19 +52,18 @@ int manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
 /* manifest_average(s, step, e): find out whether the step's average, SPOOL_AVERAGE, is in
  * the spool.  Return an enum manifest_when, or < 0. */
 enum manifest_when {
-	MANIFEST_COMING,	/* the step is open, or its average counts a shard */
-	MANIFEST_HERE,		/* the average is there, and durable with a full sync */
-	MANIFEST_NEVER		/* passed over, without a counted shard, or removed */
+	MANIFEST_COMING,	/* the step is open, or its average is to be made from a shard */
+	MANIFEST_HERE,		/* the average is there; durable if s->sync is IO_SYNC_FULL */
+	MANIFEST_NEVER		/* the step was passed over, no shard counts, or it was removed */
 };
 int manifest_average(const struct spool *s, uint64_t step, struct err *e);
 
 /* ---- a step is closed ---- */
 
-/* manifest_close(s, d, l, e): make the names of the shards in l durable, and then l the
- * manifest of the newest closed step; set the versions in l.  d is the state from which l was
- * made.  The caller holds the spool's lock.
- * manifest_done(s, step, e): record that the average of this step, the newest closed
- * one, was made. */
+/* manifest_close(s, d, l, e): make the names of the shards in l durable, set the versions in l,
+ * and write l as the manifest of the newest closed step.  d is the state from which l was made.
+ * The caller holds the spool's lock.
+ * manifest_done(s, step, e): record that the average of step, the newest closed one, was made. */
 int manifest_close(const struct spool *s, const struct closed *d,
     struct receipt_list *l, struct err *e);
 int manifest_done(const struct spool *s, uint64_t step, struct err *e);

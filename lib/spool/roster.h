@@ -1,7 +1,6 @@
 /*
- * The list of a run's devices: the file DIR/devices, one name per line.  If it
- * exists, a step waits for a shard of each listed device.  Devices are added and
- * removed while the run goes on.
+ * The list of a run's devices: the file DIR/devices, one name per line.  If it exists, a step
+ * waits for a shard of each listed device.  Devices are added and removed during the run.
  */
 #ifndef ACE_ROSTER_H
 #define ACE_ROSTER_H
@@ -13,10 +12,11 @@
 struct err;
 struct spool;
 
-/* roster_read(t, s, e): read the names, sorted.  Return 1, or 0 if there is no list. */
+/* roster_read(t, s, e): append the names to t, sorted.  Return 1, or 0 if there is no list.
+ * -ERR_DATA: a line is invalid, or the list has 1 MiB or more.  Release t also after errors. */
 int roster_read(struct array_names *t, const struct spool *s, struct err *e);
 /* roster_missing(out, s, here, last, e): append the listed devices that have no shard in
- * a step and return 1; `here' has the names of the step's files (steps_files) and becomes
+ * a step and return 1; `here' has the names of the step's files (steps_files) and is then
  * sorted.  If there is no list, append the devices that have a shard in the step `last'
  * (unless that is NULL) but not in this one, and return 0. */
 int roster_missing(struct array_names *out, const struct spool *s,

@@ -2,13 +2,12 @@
  * Control the rate: choose a code for each group, so that the coded shard fills its
  * budget and never exceeds it (ours).
  *
- * One number t multiplies the rate parameters of all groups by e^t; t > 0 makes them
- * coarser.  All groups are coded once near the t at which their sizes are expected to add
- * up to the budget.  A slope per group extrapolates its size to another t.  Then some
- * groups are coded again, at most RATE_CONTROL_APART finer or coarser than the others, to
- * make up the difference.  A group keeps its last two codes.  Since all codes are at
- * nearly the same t, one byte removes about the same error in each group.  The choice
- * between two codes therefore depends on their sizes alone.
+ * One number t multiplies the rate parameters of all groups by e^t; t > 0 makes them coarser.
+ * All groups are coded once near the t at which their sizes are expected to add up to the
+ * budget.  A slope per group extrapolates its size to another t.  Then some groups are coded
+ * again, at most RATE_CONTROL_APART finer or coarser than the others, to make up the
+ * difference.  A group keeps its last two codes.  Since all codes are at nearly the same t,
+ * one byte removes about the same error in each group, so sizes alone decide between two codes.
  *
  * The result depends only on the shard, the plan, the budget and the codes that the
  * caller had before.
@@ -57,7 +56,8 @@ struct rate_control {
 	/* bytes that a body of this length adds to a shard (pipe/size.h) */
 	uint64_t (*cost)(uint32_t codec, size_t len, int param);
 
-	/* [many] groups to code next; many may be 0: then only return the size */
+	/* [many] indices in g of the groups to code next; many 0: code none, but call
+	 * rate_control_next again with the size */
 	uint32_t *which;
 	size_t many;
 
@@ -67,7 +67,7 @@ struct rate_control {
 
 	/* private */
 	int phase;
-	uint32_t *order;		/* [k] groups with a rate parameter */
+	uint32_t *order;		/* [k] indices in g of groups with a rate parameter */
 	size_t k;
 	double all;			/* t at which the coded shard fills the budget */
 	double e;			/* -d log bytes / d t at `all' */

@@ -1,7 +1,6 @@
 /*
- * Properties of every codec: names, bounds, sizes, exactness, and damaged bodies.
- * Properties of a single codec are in its own test. ACE_DAMAGE=N tries only every N-th
- * body.
+ * Properties of every codec: names, bounds, sizes, exactness, and damaged bodies. A single
+ * codec's properties are in its own test. ACE_DAMAGE=N tries only every N-th body.
  */
 #include "../../normal.h"
 #include "../tap.h"

@@ -284,8 +284,7 @@ TEST(test_at_least)
 	    "topk: of the smallest fraction one, the first of its equals");
 }
 
-/* Return the largest distance between two lists. (A loop of fmax crashes gcc 12 for
- * arm64.) */
+/* Return the largest distance of two lists. (A loop of fmax crashes gcc 12 for arm64.) */
 static double
 farthest(const float *x, const float *y, size_t n)
 {
@@ -300,8 +299,7 @@ farthest(const float *x, const float *y, size_t n)
 	return most;
 }
 
-/* Flip each bit of a body with an escaped value: values of accepted bodies are at most
- * `limit'. */
+/* Flip each bit of a body with an escape: values of accepted bodies are at most `limit'. */
 static void
 escapes_of(uint32_t codec, const char *plan, float far, double limit)
 {
