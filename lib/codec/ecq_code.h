@@ -12,9 +12,8 @@
  *   the sign, where the symbol is 0 and |q| is not
  *   the 31 bits of |x| as f32, where |q| is KERN_QMAX
  *
- * The coder's initial states hold the first 16 of these bits per state; the others follow
- * the states, from the end of the body. A state is w in 4 bits and the 16 + w bits below
- * its leading 1.
+ * The coder's initial states hold the first 16 of these bits per state; the others follow the
+ * states, from the end of the body. A state is w in 4 bits and the 16 + w bits below its first 1.
  */
 #ifndef ACE_ECQ_CODE_H
 #define ACE_ECQ_CODE_H
@@ -53,12 +52,10 @@ struct ecq_in {
 	float *y;		/* [n] or NULL: receives the decoded values */
 };
 
-/* Return the delta of |q| = j + 1: the mean sum / n in units of 2^unit, clamped to its
- * field. */
+/* Return the delta of |q| = j + 1: sum / n in units of 2^unit, clamped to its field. */
 int8_t ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j);
 
-/* Set of[u][min(k, 3)] to the deltas of quantiser u, as ecq_decoded of kern.h takes
- * them. */
+/* Set of[u][min(k, 3)] to the deltas of quantiser u, for ecq_decoded of kern.h. */
 void ecq_code_delta(const struct ecq_side *s, unsigned two,
     float of[2][ECQ_CENTROIDS + 1]);
 

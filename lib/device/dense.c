@@ -69,6 +69,7 @@ int
 dense_check(const struct dense *d, const struct shard *sh,
     const struct schema *sc, struct err *e)
 {
+	const int named = text_get(&sh->kv, SHARD_KEY_RUN) != NULL;
 	const struct shard *own;
 	char why[256];
 
@@ -76,13 +77,14 @@ dense_check(const struct dense *d, const struct shard *sh,
 		return 0;
 	own = reader_shard(d->r);
 	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the shard is of run '%s', but "
-		    "the state is of run '%s': give another state directory",
-		    shard_run(sh), shard_run(own));
+		return err_set(e, ERR_DATA, "mismatch: the shard %s%s%s, but the state is of run "
+		    "'%s' ('%s'): give a shard of that run (ace-import --run), or another state "
+		    "directory", named ? "is of run '" : "names no run", named ? shard_run(sh) : "",
+		    named ? "'" : "", shard_run(own), reader_name(d->r));
 	if (memcmp(own->device, sh->device, SHARD_ID) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard is of device '%s', "
-		    "but the state is of device '%s': give another state directory",
-		    shard_device(sh), shard_device(own));
+		    "but the state is of device '%s' ('%s'): give another state directory",
+		    shard_device(sh), shard_device(own), reader_name(d->r));
 	if (schema_diff(reader_schema(d->r), sc, why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: '%s' is of another model than the shard: "
 		    "%s (give a new model a new state directory)", reader_name(d->r), why);

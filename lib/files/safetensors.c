@@ -303,8 +303,9 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 		return safetensors_span(spans, span, SIZE_MAX, e);
 	if (d.dtype == SCHEMA_NDTYPE || (schema_bits(d.dtype) && !t->o->bits))
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' has dtype "
-		    "'%.32s', which %s", name, t->s->name, dtype, d.dtype == SCHEMA_NDTYPE ?
-		    "cannot be read: convert it" : "only ace-diff reads");
+		    "'%.32s', which %s: convert it to F32", name, t->s->name, dtype,
+		    d.dtype == SCHEMA_NDTYPE ? "cannot be read" :
+		    "only ace-diff and ace-patch read");
 	if (json_array_size(shape) > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor '%s' in '%s' has "
 		    "%zu dimensions, at most %d", name, t->s->name,
@@ -395,15 +396,19 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 		qsort(spans->p, spans->n, sizeof(*spans->p), safetensors_by_place);
 	for (i = 0; i < spans->n; i++) {
 		const struct safetensors_span *p = &spans->p[i];
+		const int named = p->tensor != SIZE_MAX;
 
-		if (p->tensor == SIZE_MAX && p->begin == at)
+		if (!named && p->begin == at)
 			s->gap[k] += p->end - p->begin;
 		else
 			moved += p->tensor != k++;
 		if (p->begin != at)
-			return err_set(e, ERR_DATA, "corrupt: '%s' has %s before byte %llu "
-			    "of its data, where a tensor begins", s->name, p->begin > at ?
-			    "a hole" : "an overlap", (unsigned long long)p->begin);
+			return err_set(e, ERR_DATA, "corrupt: '%s' has %s in its data: %s%s%s "
+			    "begins at byte %llu, expected %llu, where the data before it end",
+			    s->name, p->begin > at ? "a hole" : "an overlap",
+			    named ? "tensor '" : "a tensor", named ? from->t[p->tensor].name :
+			    "", named ? "'" : "", (unsigned long long)p->begin,
+			    (unsigned long long)at);
 		at = p->end;
 	}
 	to.group_size = from->group_size;

@@ -120,13 +120,17 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 {
 	struct bytes b = BYTES(p, len);
 	uint32_t size, terms = entry == NOTE_PLAN ? NOTE_TERMS : 0;
+	const char *what = entry == NOTE_PLAN ? "plan" : entry == NOTE_SCORE ? "scores" :
+	    "statistics";
 
 	note->terms = (struct note_terms){ 0, 0 };
 	note->first = bytes_next32(&b);
 	note->n = bytes_next32(&b);
 	size = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad || size != entry || len - b.at < terms)
-		return err_set(e, ERR_DATA, "corrupt: the annotation's head is damaged");
+		return err_set(e, ERR_DATA, "corrupt: the head of the %s is not valid: expected "
+		    "entries of %lu bytes (found %lu), and zeros as padding", what,
+		    (unsigned long)entry, (unsigned long)size);
 	if (terms != 0) {
 		note->terms.budget = bytes_next64(&b);
 		note->terms.price = bytes_f64(&b);
@@ -135,8 +139,8 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 			    "negative or not finite", note->terms.price);
 	}
 	if ((len - b.at) / entry != note->n || (len - b.at) % entry != 0)
-		return err_set(e, ERR_DATA, "corrupt: the annotation's entries have %zu bytes, "
-		    "expected %zu", len - b.at, (size_t)note->n * entry);
+		return err_set(e, ERR_DATA, "corrupt: the entries of the %s have %zu bytes, "
+		    "expected %zu", what, len - b.at, (size_t)note->n * entry);
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,
 		    "corrupt: the annotation is for groups %lu to %lu, expected numbers "

@@ -84,8 +84,7 @@ int note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
     uint32_t ngroups, struct err *e);
 /* Return 1 if the entry of group g has arrived, else 0. */
 int note_wait_has(const struct note_wait *p, uint32_t g);
-/* Like note_wait_has, and set *out to the entry. This may free the entries of groups
- * before g. */
+/* Like note_wait_has, and set *out to the entry. This may free entries of groups before g. */
 int note_wait_get(struct note_wait *p, uint32_t g, struct codec_plan *out);
 /* Drop all entries; call it before the next shard begins. */
 void note_wait_clear(struct note_wait *p);

@@ -385,8 +385,11 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 		return err_set(e, ERR_DATA, "limit: tensor %zu has %u "
 		    "dimensions, at most %d", i, t.ndim, SCHEMA_MAX_DIM);
 	if (bytes_le32(q + 24) != w->next_dim || t.ndim > w->ndims - w->next_dim)
-		return err_set(e, ERR_DATA, "corrupt: the shape of tensor %zu is not at "
-		    "its place in the schema", i);
+		return err_set(e, ERR_DATA, "corrupt: the shape of tensor '%.*s' begins at "
+		    "dimension %lu of the schema, expected %zu, and has %u dimensions, at most "
+		    "%zu", (int)(len < 160 ? len : 160), (const char *)w->name + w->next_name,
+		    (unsigned long)bytes_le32(q + 24), w->next_dim, t.ndim,
+		    w->ndims - w->next_dim);
 	memcpy(name, w->name + w->next_name, len);
 	name[len] = '\0';
 	if (strlen(name) != len)

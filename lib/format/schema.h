@@ -62,8 +62,7 @@ struct schema {
 /* Check name, dimensions and limits of t and append a copy of it. numel, base and groups
  * are computed; kind and roles are copied. */
 int schema_add(struct schema *s, const struct schema_tensor *t, struct err *e);
-/* Set kind and roles from name and shape, so that biases and norms are never
- * sparsified. */
+/* Set kind and roles from name and shape, to keep biases and norms from being sparsified. */
 void schema_guess(struct schema_tensor *t);
 /* Check that names are unique and compute the id. Call it after the last tensor and
  * before the functions below. */

@@ -10,8 +10,7 @@ struct err;
 
 /* Return 1 if s is UTF-8 (no overlong forms, no surrogates) without control characters. */
 int text_clean(const char *s, size_t n);
-/* Return 1 if s consists of lines that text_clean accepts, each with a newline at its
- * end. */
+/* Return 1 if s consists of lines that text_clean accepts, each with a newline at its end. */
 int text_lines(const char *s, size_t n);
 
 /* Key/value pairs, sorted by key. Keys are [a-z0-9._-]{1,64}. */

@@ -30,8 +30,7 @@ values_plan(const struct schema *sc, uint32_t g, struct codec_plan p)
 	    exact;
 }
 
-/* Return the body of rec if it is an aligned f32 array in this machine's byte order, else
- * NULL. */
+/* Return rec's body if it is an aligned f32 array in this machine's byte order, else NULL. */
 static const float *
 values_there(const struct record *rec, size_t n)
 {
@@ -41,8 +40,7 @@ values_there(const struct record *rec, size_t n)
 	    rec->len == 4 * n && (uintptr_t)p % sizeof(float) == 0 ? p : NULL;
 }
 
-/* Set the error for a record that could not be decoded; add the group, tensor and
- * position. */
+/* Set the error for a record that could not be decoded, with group, tensor and position. */
 static int
 values_bad(const struct reader *r, const struct record *rec, uint32_t tensor,
     int k, struct err *e)
@@ -149,7 +147,7 @@ values_bounded(const struct kern *k, const struct schema_tensor *t,
 		return 0;
 	if ((at = kern_first_nonfinite(x, n)) != n)
 		return err_set(e, ERR_DATA, "non-finite value in tensor '%.80s' "
-		    "at index %llu", t->name, (unsigned long long)(first + at));
+		    "at index %llu: %g", t->name, (unsigned long long)(first + at), (double)x[at]);
 	for (at = 0; x[at] <= most && x[at] >= -most; at++)
 		;
 	return err_set(e, ERR_DATA, "limit: %g in tensor '%.60s' at index %llu is "

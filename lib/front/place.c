@@ -225,8 +225,10 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 		    "name; 'ace cloud' makes the folder of a run", f->where);
 	if ((r = statedir_open(&looked, dir, e)) == -ERR_SYS) {
 		err_clear(e);
-		return err_set(e, ERR_SYS, "'%s' cannot be the folder of a cloud or device: %s: "
-		    "give another one (of a device: --state)", f->where, strerror(errno));
+		return err_set(e, ERR_SYS, make ? "folder '%s' cannot be made or opened: %s: check "
+		    "its parent, or give another folder (of a device: --state)" :
+		    "folder '%s' cannot be opened: %s: check its name, or run this as the user "
+		    "who began the run (over ssh: USER@HOST:DIR)", f->where, strerror(errno));
 	}
 	if (r < 0)
 		return r;

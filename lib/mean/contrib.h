@@ -43,20 +43,17 @@ struct contrib {
 void contrib_release(struct contrib *c);
 
 /* contrib_look(c, out, e): begin a step.  With a robust rule or clusters read all values
- * and decide: set keys of the shard out (the devices that are left out or clipped, the
- * rule, the clusters), and set `left' of the contributions that do not count.
- * -ERR_REFUSED: no contribution is left, or too few for the rule; or one is a sum or is not
- * finite, and g->blame names it. */
+ * and decide: set keys of the shard out (the devices that are left out or clipped, the rule,
+ * the clusters), and set `left' of the contributions that do not count.  -ERR_REFUSED: no
+ * contribution is left, or too few for the rule; or the one in g->blame is a sum or not finite. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
 /* contrib_cluster(c, k): leave out the contributions that do not count and, unless k is
  * SKETCH_NONE, those outside cluster k. */
 void contrib_cluster(struct contrib *c, size_t k);
 
-/* For contribution i return
- * contrib_weight: its weight;
- * contrib_factor: the factor of its values: the weight, less if the rule clips it, or 1 if
- * the shard is a sum, whose values are weighted already. */
+/* contrib_weight: return the weight of contribution i.  contrib_factor: return the factor of its
+ * values: the weight, less if the rule clips it, or 1 for a sum, whose values are weighted. */
 double contrib_weight(const struct contrib *c, size_t i);
 double contrib_factor(const struct contrib *c, size_t i);
 

@@ -763,9 +763,9 @@ gather_twice_in(struct gather *g, const struct gather_name *p, size_t n, struct 
 		p++;
 	i = p[0].i == worst ? p[1].i : p[0].i;
 	k = gather_blame(g, worst, err_set(e, ERR_REFUSED, "'%.80s' would count "
-	    "twice, in the shards of '%.80s' and of '%.80s': let it send to one cloud or relay",
-	    p->name,
-	    shard_device(&g->in[i].s->head), shard_device(&g->in[worst].s->head)));
+	    "twice, in the shards of '%.80s' and of '%.80s': leave one out; a device sends to one "
+	    "cloud or relay only", p->name, shard_device(&g->in[i].s->head),
+	    shard_device(&g->in[worst].s->head)));
 	alloc_free(shared);
 	return k;
 }

@@ -83,10 +83,12 @@ static int
 change_end(const struct change *c, struct err *e)
 {
 	const unsigned char none[MODEL_HASH] = { 0 };
+	const int one = c->notes == 1;
 
-	if (c->notes != 1 || c->note.n != c->n)
-		return err_set(e, ERR_DATA, "corrupt: the patch has %d frames mODL, expected "
-		    "1; the last lists %zu groups, expected %zu", c->notes, c->note.n, c->n);
+	if (!one || c->note.n != c->n)
+		return err_set(e, ERR_DATA, "corrupt: the patch%s %zu %s, expected %zu",
+		    one ? "'s frame mODL lists" : " has", one ? c->note.n : (size_t)c->notes,
+		    one ? "groups" : "frames mODL", one ? c->n : 1);
 	if (c->whole != (memcmp(c->note.before, none, MODEL_HASH) == 0))
 		return err_set(e, ERR_DATA, c->whole ? "corrupt: the patch holds a "
 		    "whole model, but names an old one" : "corrupt: the patch "

@@ -33,8 +33,7 @@ struct change {
 #define CHANGE_INIT { .s = SCRATCH_INIT(1 << 20), .note = MODEL_NOTE_INIT }
 
 /* Read the patch whose shard `in' has reached (reader_to_shard); c forgets the patch read
- * before.  -ERR_DATA if the shard is damaged, is not a patch, or is for other tensors than
- * m's. */
+ * before.  -ERR_DATA: the shard is damaged, is not a patch, or is not for the tensors of m. */
 int change_read(struct change *c, struct reader *in, const struct model *m, struct err *e);
 void change_release(struct change *c);
 

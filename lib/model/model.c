@@ -580,8 +580,8 @@ folder_begin(struct format_source *s, const struct format_opts *o, struct err *e
 		t = sc->t[i];
 		if (schema_bits(t.dtype))
 			return err_set(e, ERR_DATA, "unsupported: tensor '%s' in "
-			    "'%s' has dtype '%s', which only ace-diff reads", t.name, s->name,
-			    schema_dtype_name(t.dtype));
+			    "'%s' has dtype '%s', which only ace-diff and ace-patch read: "
+			    "convert it to F32", t.name, s->name, schema_dtype_name(t.dtype));
 		if ((r = format_add(s, &t, sc->t[i].name, e)) == 0 &&
 		    (r = alloc_grow(&f->from, &f->cap, s->schema.n,
 		    sizeof(*f->from), e)) == 0)

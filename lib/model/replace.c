@@ -52,8 +52,7 @@ replace_open(struct replace *s, const char *path, const struct cli *cli,
 	for (i = 0; i < REPLACE_NAMES; i++)
 		if ((s->at[i] = alloc_path(s->home, names[i], e)) == NULL)
 			return -ERR_SYS;
-	/* as for a device's state, refuse a link, or a directory in which others may
-	 * write */
+	/* as for a device's state, refuse a link or a directory that others may change */
 	return statedir_open_here(&s->dir, s->home, s->home, e);
 }
 
@@ -176,17 +175,21 @@ static void
 replace_remove(const struct replace *s, const char *path)
 {
 	const struct dirent *de;
+	int why;			/* the first error, except EISDIR for a directory */
 	DIR *d;
 
 	if (unlinkat(AT(path), 0) == 0 || errno == ENOENT)
 		return;
+	why = errno;
 	d = scan_open(path);
 	while (d != NULL && (de = readdir(d)) != NULL)
-		(void)unlinkat(dirfd(d), de->d_name, 0);
+		if (unlinkat(dirfd(d), de->d_name, 0) < 0 && why == EISDIR)
+			why = errno;
 	if (d != NULL)
 		(void)closedir(d);
 	if (unlinkat(AT(path), AT_REMOVEDIR) < 0)
-		cli_say(s->cli, 0, "'%s' cannot be removed: %s", path, strerror(errno));
+		cli_say(s->cli, 0, "'%s' cannot be removed: %s: remove it before the next patch",
+		    path, strerror(why != EISDIR ? why : errno));
 }
 
 /* Exchange two names atomically. */

@@ -116,7 +116,8 @@ static int
 conserve_gone(const struct conserve_run *x, uint64_t step, struct err *e)
 {
 	return err_set(e, ERR_REFUSED, "the shard of step %llu of '%s' was accepted, "
-	    "but is no longer in the spool (ace-aggregate --keep)",
+	    "but is no longer in the spool: give a copy of the spool that still has it "
+	    "(ace-aggregate --keep removes shards)",
 	    (unsigned long long)step, x->c->device);
 }
 

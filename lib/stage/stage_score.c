@@ -201,8 +201,8 @@ stage_score_learn(struct stage_score *x, struct err *e)
 		return r;
 	energy = learned_row(&h, LEARNED_ENERGY, n);
 	if ((r = stage_score_same(x, &h, "feedback", e)) == 0 && energy == NULL)
-		r = err_set(e, ERR_DATA, "corrupt: file 'feedback' in '%s' lacks a value for "
-		    "each of the %zu groups: remove that file", x->o->dir, n);
+		r = err_set(e, ERR_DATA, "corrupt: file 'feedback' in '%s' has no row of "
+		    "%zu values, one per group: remove that file", x->o->dir, n);
 	else if (r == 0 && x->score->all.shards > 0 && stage_score_news(x, &h) &&
 	    (r = score_learn(x->score, energy, STAGE_SCORE_RATE, e)) == 0)
 		stage_score_name(&h, x->lesson);
@@ -240,8 +240,7 @@ out:
 	return k;
 }
 
-/* Return 1 if a and b describe the same file. A trainer replaces its file by renaming a
- * new one. */
+/* Return 1 if a and b describe the same file. A trainer renames a new file over the old one. */
 static int
 stage_score_known(const struct stat *a, const struct stat *b)
 {

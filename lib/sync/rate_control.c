@@ -336,9 +336,8 @@ rate_control_choose(struct rate_control *r)
 
 /* ---- filling the remaining room ---- */
 
-/* Set *t to the t at which group g grows by *by bytes (shrinks if *by < 0).  If that t is
- * out of bounds, set *t to the bound and *by to the change there.  Return 0 if g cannot
- * change. */
+/* Set *t to the t at which group g grows by *by bytes (shrinks if *by < 0).  If that t is out of
+ * bounds, set *t to the bound and *by to the change there.  Return 0 if g cannot change. */
 static int
 rate_control_move(const struct rate_control *r, const struct rate_control_group *g,
     double *t, double *by)

@@ -28,8 +28,7 @@ robust_number(double *v, const char *s, double lo)
 	    num_f64(v, s, lo, DBL_MAX, "X", NULL) == 0;
 }
 
-/* Parse a word of a rule: return 1 for a limit, 2 for how to combine values, 0 for
- * neither. */
+/* Parse a word of a rule: return 1 for a limit, 2 for a way to combine values, else 0. */
 static int
 robust_word(struct robust_rule *q, char *word)
 {
@@ -224,8 +223,7 @@ robust_even(struct robust_one *o, size_t k)
 }
 
 /* Refuse sparse shards: their median is zero wherever most values are zero.  Each device
- * has one vote, so that neither a few devices that send only zeros nor a few with dense
- * shards decide. */
+ * has one vote, so that a few devices with only zeros, or with dense shards, do not decide. */
 static int
 robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
     struct err *e)
@@ -273,7 +271,7 @@ robust_center(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	/* contributions already left out count as bad ones */
 	if (t->k < 2 * q->f + 1)
 		return err_set(e, ERR_REFUSED, "center:%zu (--rule, --tolerate) needs at least %zu "
-		    "contributions or a smaller F, found %zu", q->f, 2 * q->f + 1, t->k);
+		    "contributions, found %zu: use a smaller F", q->f, 2 * q->f + 1, t->k);
 	robust_past(t);
 	robust_even(t->one, t->k);
 	return 0;

@@ -46,10 +46,9 @@ struct robust_rule {
 };
 
 /* Parse words separated by commas; return 0 or -ERR_USAGE.  At most one word says how to
- * combine values: "mean" (the default), "clip:X", "trim:F", "median" or
- * "center:F"; trim and median may end in ":senders".  The others are limits:
- * "norm-ratio:R" and "finite".  With center all have the same weight, and fewer than
- * 2F + 1 contributions are refused. */
+ * combine values: "mean" (the default), "clip:X", "trim:F", "median" or "center:F"; trim and
+ * median may end in ":senders".  The others are limits: "norm-ratio:R" and "finite".  With
+ * center all have the same weight, and fewer than 2F + 1 contributions are refused. */
 int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 
 /* Return 1 if the rule has to judge contributions before their values are summed. */
@@ -101,9 +100,8 @@ void robust_release(struct robust_step *t);
 /* Return 1 if this contribution is in the result. */
 int robust_counts(const struct robust_one *o);
 
-/* Set the members marked `out' of t and t->one. Return 0, or -ERR_REFUSED if no
- * contribution is left, if all K are too few for F, or if the data is too sparse for the
- * rule. */
+/* Set the members marked `out' of t and t->one. Return 0, or -ERR_REFUSED if no contribution
+ * is left, if all K are too few for F, or if the data is too sparse for the rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
 /* Multiply each scale by min(1, tau / far), where far is the root of far2, the distance in
@@ -147,8 +145,7 @@ void robust_sum_begin(struct robust_sum *c, size_t n);
 void robust_sum_add(struct robust_sum *c, double f, const float *x);
 void robust_sum_add_some(struct robust_sum *c, double f, const uint32_t *pos,
     const float *x, size_t k);
-/* Return the sums divided by d and rounded to f32[n]; NULL if a result is not
- * finite. */
+/* Return the sums divided by d and rounded to f32[n]; NULL if a result is not finite. */
 const float *robust_sum_round(struct robust_sum *c, double d);
 
 #endif

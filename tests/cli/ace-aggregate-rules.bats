@@ -286,7 +286,7 @@ steps() {
 	[ "$(values)" = 3 ]
 	says "'c' is left out by rule '.*' .nonfinite."
 	exits 5 ace-aggregate --tolerate 1 a b
-	says 'center:1 .--rule, --tolerate. needs at least 3 contributions or a smaller F, found 2'
+	says 'center:1 .--rule, --tolerate. needs at least 3 contributions, found 2: use a smaller F'
 	exits 2 ace-aggregate --tolerate 1 --devices 2 a b
 	says '--devices 2 with F = 1: any rule tolerates fewer than half of the devices, here at most 0'
 	exits 2 ace-aggregate --tolerate 0 a b c

@@ -316,7 +316,7 @@ load front
 @test "invalid arguments are refused, and no run is begun" {
 	exits 2 ace cloud
 	exits 4 ace cloud /dev/null --devices 1
-	says "^ace-cloud: '$(hostname):/dev/null' cannot be the folder of a cloud or device: Not a directory: give another one"
+	says "^ace-cloud: folder '$(hostname):/dev/null' cannot be made or opened: Not a directory: check its parent, or"
 	exits 4 ace cloud none/run --devices 1
 	refuses 2 '--devices N' ace cloud run
 	[ ! -e run/spool ] || [ ! -e run/run ]

@@ -356,7 +356,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	for t in U16 U64 F4; do
 		st '{"w":{"dtype":"'$t'","shape":[1],"data_offsets":[0,8]}}' 8 >bad.safetensors
 		exits 3 ace-import bad.safetensors
-		says "unsupported: tensor 'w' in 'bad.safetensors' has dtype '$t', which only ace-diff reads"
+		says "unsupported: tensor 'w' in 'bad.safetensors' has dtype '$t', which only ace-diff and ace-patch read: convert it to F32"
 	done
 }
 

@@ -117,7 +117,7 @@ hostile() {
 	for bad in "nan", "inf":
 	    # the same under a shell, which reports a broken pipe as status 141
 	    for end in " | ace-expand", " | sh -c 'cat; exit 141' | ace-expand":
-	        case("ace-expand: non-finite value in tensor '0.weight' at index 3, shard ",
+	        case(f"ace-expand: non-finite value in tensor '0.weight' at index 3: {bad}, shard ",
 	             bad=bad, end=end)
 	for x in 1e38, -1e19:
 	    case(f"ace-expand: limit: {x:g} in tensor '2.bias' at index 3 is above 1e+18 in magnitude, ",
