@@ -338,12 +338,6 @@ enum noted {
 };
 
 static inline void
-noted_text(struct forge *s, uint32_t type, const char *text, size_t n)
-{
-	(void)forge_insert(s, DATA, type, (const unsigned char *)text, n);
-}
-
-static inline void
 noted_sign(struct forge *s, unsigned long which)
 {
 	unsigned char b[104] = { which == NOTED_SIGN_SCHEME ? 2 : 1 };
@@ -451,7 +445,7 @@ noted(struct forge *s, unsigned long which)
 	else if (which < NOTED_MEMBERS_ORDER)
 		noted_groups(s, which);
 	else
-		noted_text(s, t[which].type, t[which].text, t[which].n);
+		(void)forge_insert(s, DATA, t[which].type, t[which].text, t[which].n);
 }
 
 /* Split the tensor table into two frames, the first of `at' bytes. If `at' is 0, delete the
@@ -691,7 +685,8 @@ data(struct forge *s, unsigned long which)
 	    { 1, 5, { 0x1f, 0xff, 0xff, 0x03, 64 }, 0, 64 },
 	/* 20: the first group with a gap */ { 1, 2, { 0x30, 64 }, 0, 64 },
 	/* 21: f32 of one value more than the group has */
-	    { 1, 2, { 0x10, 68 }, 0, 68 }
+	    { 1, 2, { 0x10, 68 }, 0, 68 },
+	/* 22: exact with a parameter */ { 1, 4, { 0x0f, 17, 77, 64 }, 0, 64 }
 	};
 	size_t at = 12 + d[which].len, head = at + frame_padding(at);
 	unsigned char b[1024] = { 0 };

@@ -188,6 +188,7 @@ static const struct bad bads[] = {
 	{ "corrupt-q8-length", data, 14 },
 	{ "corrupt-topk-empty", data, 15 },
 	{ "corrupt-exact-empty", data, 16 },
+	{ "unsupported-exact-parameter", data, 22 },
 	{ "unsupported-codec-private", data, 17 },
 	{ "corrupt-codec-escape", data, 18 },
 	{ "corrupt-codec-65535", data, 19 },

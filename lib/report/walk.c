@@ -81,11 +81,12 @@ walk_records(struct walk *w, const struct reader *r, struct err *e)
 		w->now.bytes += rec[i].len;
 		w->now.codec[rec[i].codec]++;
 		w->now.coded[rec[i].codec] += rec[i].len;
-		if (w->group == NULL || !codec_values(rec[i].codec, rec[i].param))
+		if (w->group == NULL || (reader_shard(r)->kind == SHARD_MODEL &&
+		    codec_takes(rec[i].codec, rec[i].param) &&
+		    !codec_values(rec[i].codec, rec[i].param)))
 			continue;
-		if ((k = values_decode(r, &rec[i], w->x, w->cap, &len,
-		    e)) < 0 || (k = w->group(w->arg, &sc->t[w->at], w->x, len,
-		    e)) < 0)
+		if ((k = values_decode(r, &rec[i], w->x, w->cap, &len, e)) < 0 ||
+		    (k = w->group(w->arg, &sc->t[w->at], w->x, len, e)) < 0)
 			return k;
 	}
 	return 0;

@@ -41,7 +41,7 @@ load values
 	json '$j->{total}{groups_sent} > 0 && $j->{total}{groups_sent} < 6'
 }
 
-@test "NaN and infinity are counted, and null in JSON" {
+@test "stats: NaN and infinity are counted, null in JSON; an unknown parameter is refused" {
 	mkshards -k nan -t w:100 -i 5 >nan
 	mkshards -k inf -t w:100 -i 5 >inf
 	exits 0 ace-inspect stats --format json nan
@@ -51,6 +51,8 @@ load values
 	exits 1 ace-inspect diff --format json inf nan
 	json '$j->{total}{differ} == 1 && $j->{total}{nmse} == 0'
 	exits 0 ace-inspect diff nan nan
+	refuses 3 'unsupported: parameter 77 of codec exact' \
+	    ace-inspect stats "$ROOT/tests/golden/bad-unsupported-exact-parameter.aceg"
 }
 
 @test "--tensor: tables and totals have only the tensors that match" {
