@@ -170,7 +170,7 @@ load values
 	for kind in 1 2 3; do
 		for k in nan inf; do
 			mkshards -s 4 -H kind=$kind -k $k >in
-			refused "non-finite value in tensor 'embed' at index 3" in
+			refused "non-finite value in tensor 'embed' at index 3: $k" in
 		done
 		for x in 1e38 -1.1e18; do
 			perl -e 'print pack "f<*", 1, 1, $ARGV[0], 1' -- $x |
