@@ -228,7 +228,7 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 		return err_set(e, ERR_SYS, make ? "folder '%s' cannot be made or opened: %s: check "
 		    "its parent, or give another folder (of a device: --state)" :
 		    "folder '%s' cannot be opened: %s: check its name, or run this as the user "
-		    "who began the run (over ssh: USER@HOST:DIR)", f->where, strerror(errno));
+		    "that began the run (over ssh: USER@HOST:DIR)", f->where, strerror(errno));
 	}
 	if (r < 0)
 		return r;
