@@ -1,6 +1,6 @@
 /*
- * ace-import: turns files of trainers (safetensors, npz, npy, raw f32) or the folder of a
- * model into a dense stream, one shard per file.
+ * ace-import: turns files of trainers (safetensors, npz, npy, raw f32) into a dense stream,
+ * one shard per file.
  */
 #include <stddef.h>
 #include <string.h>
@@ -15,7 +15,6 @@
 #include "base/progress_bar.h"
 #include "files/format.h"
 #include "format/shard.h"
-#include "model/model.h"
 #include "pipe/filter.h"
 #include "pipe/program.h"
 
@@ -49,7 +48,8 @@ format_within(const char *path, struct err *e)
 
 	if (stat(path, &st) < 0)
 		return err_sys(e, "'%s'", path);
-	if (S_ISREG(st.st_mode)) {
+	/* io_open refuses a directory; a FIFO would lose the bytes that are read here */
+	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
 		if ((r = io_open(&io, path, e)) < 0)
 			return r;
 		r = io_read(io, p, sizeof(p), &n, e);
@@ -178,32 +178,14 @@ put_shard(struct import *m, const char *path, struct format_source *src, struct 
 	return r;
 }
 
-/* Import the folder of a model.  Return 1, or 0 if the path is not one. */
-static int
-put_folder(struct import *m, const char *path, const struct format_opts *fo,
-    struct err *e)
-{
-	struct format_source *src;
-	int r = model_source(&src, path, fo, e);
-
-	if (r <= 0)
-		return r;
-	r = put_shard(m, path, src, e);
-	format_close(src);
-	return r < 0 ? r : 1;
-}
-
-/* Import a model's folder or a file; with --many, all files of a stream of files. */
+/* Import a file; with --many, all files of a stream of files. */
 static int
 put_path(struct import *m, const char *path, struct err *e)
 {
 	struct format_opts fo = m->o->fo;
 	struct format_source *src;
-	int r = put_folder(m, path, &fo, e), f;
+	int r = 0, f = format_of(m->o, path, e);
 
-	if (r != 0)
-		return r < 0 ? r : 0;
-	f = format_of(m->o, path, e);
 	fo.guessed = m->o->format < 0;
 	if (f >= 0 && m->o->many && f != FORMAT_SAFETENSORS)
 		return err_set(e, ERR_USAGE, "--many reads only safetensors: leave it "

@@ -77,7 +77,8 @@ magic_json(const unsigned char *p, size_t n)
 		return NULL;
 	for (q = p; q + sizeof(index) - 1 <= end; q++)
 		if (memcmp(q, index, sizeof(index) - 1) == 0)
-			return "the index of a model in several files (give the folder)";
+			return "the index of a model in several files (give ace-diff or "
+			    "ace-patch its folder)";
 	return "JSON, maybe a server's answer in place of the file";
 }
 

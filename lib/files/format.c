@@ -59,20 +59,13 @@ int
 format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e)
 {
-	return format_open_by(out, format_in[f], path, o, e);
-}
-
-int
-format_open_by(struct format_source **out, const struct backend_in *in,
-    const char *path, const struct format_opts *o, struct err *e)
-{
 	struct format_source *s = alloc_get(1, sizeof(*s), e);
 	int r = 0;
 
 	*out = NULL;
 	if (s == NULL)
 		return -ERR_SYS;
-	s->in = in;
+	s->in = format_in[f];
 	s->schema = (struct schema)SCHEMA_INIT;
 	if (o->group_size != 0)
 		s->schema.group_size = o->group_size;

@@ -78,10 +78,6 @@ struct backend_out {
 	void (*close)(struct format_sink *s);
 };
 
-/* Like format_open, with this backend. */
-int format_open_by(struct format_source **out, const struct backend_in *in,
-    const char *path, const struct format_opts *o, struct err *e);
-
 /* For backends that stream a file through io. format_take: read exactly n bytes of
  * tensor cur, else "truncated". format_last: check that the file ends here, else
  * "corrupt"; with `many' another file may follow. format_write_raw: write n bytes. */

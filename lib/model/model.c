@@ -16,8 +16,11 @@
 #include "base/hash.h"
 #include "codec/exact.h"
 #include "files/dtype.h"
-#include "files/format_impl.h"
+#include "files/format.h"
 #include "model/model.h"
+
+#define MODEL_INDEX "model.safetensors.index.json"
+#define MODEL_SINGLE "model.safetensors"
 
 static const uint8_t forms[SCHEMA_NDTYPE] = {
 	[SCHEMA_F32] = EXACT_F32, [SCHEMA_F16] = EXACT_F16,
@@ -221,8 +224,6 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	    e)) < 0)
 		return r;
 	sc = format_schema(src);
-	if (i == 0)
-		r = text_add(&m->note, format_note(src), e);
 	at = m->file[i].head = format_where(src);
 	for (k = 0; k < sc->n && r == 0; k++) {
 		struct schema_tensor t = sc->t[k];
@@ -329,7 +330,6 @@ model_close(struct model *m)
 	alloc_free(m->index.path);
 	schema_release(&m->schema);
 	alloc_free(m->place);
-	text_release(&m->note);
 	*m = (struct model)MODEL_INIT;
 }
 
@@ -549,89 +549,4 @@ model_note_release(struct model_note *t)
 	alloc_free(t->sum);
 	buf_release(&t->changed);
 	*t = (struct model_note)MODEL_NOTE_INIT;
-}
-
-/* ---- a folder as one file of tensors ---- */
-
-struct folder {
-	struct model m;
-	uint32_t *from;		/* [tensors of the source] numbers in the model */
-	size_t cap;
-};
-
-static int
-folder_begin(struct format_source *s, const struct format_opts *o, struct err *e)
-{
-	struct folder *f = alloc_get(1, sizeof(*f), e);
-	const struct schema *sc;
-	struct schema_tensor t;
-	uint32_t i;
-	int r;
-
-	(void)o;
-	if ((s->own = f) == NULL)
-		return -ERR_SYS;
-	f->m = (struct model)MODEL_INIT;
-	r = model_open(&f->m, s->path, e);
-	sc = &f->m.schema;
-	for (i = 0; i < sc->n && r == 0; i++) {
-		if (!format_wants(s, sc->t[i].name))
-			continue;
-		t = sc->t[i];
-		if (schema_bits(t.dtype))
-			return err_set(e, ERR_DATA, "unsupported: tensor '%s' in "
-			    "'%s' has dtype '%s', which only ace-diff and ace-patch read: "
-			    "convert it to F32", t.name, s->name, schema_dtype_name(t.dtype));
-		if ((r = format_add(s, &t, sc->t[i].name, e)) == 0 &&
-		    (r = alloc_grow(&f->from, &f->cap, s->schema.n,
-		    sizeof(*f->from), e)) == 0)
-			f->from[s->schema.n - 1] = i;
-	}
-	/* the metadata is taken to be the same in all files */
-	return r < 0 ? r : text_add(&s->note, &f->m.note, e);
-}
-
-static int
-folder_bytes(struct format_source *s, void *p, size_t n, struct err *e)
-{
-	const struct folder *f = s->own;
-	const struct model_place *at = &f->m.place[f->from[s->cur]];
-	const struct model_span span = { .file = at->file, .bytes = n,
-	    .at = at->at + dtype_bytes(s->schema.t[s->cur].dtype, s->at) };
-
-	return model_read(&f->m, &span, p, e);
-}
-
-static int
-folder_same(struct format_source *s, struct err *e)
-{
-	return model_same(&((struct folder *)s->own)->m, e);
-}
-
-static void
-folder_close(struct format_source *s)
-{
-	struct folder *f = s->own;
-
-	if (f == NULL)
-		return;
-	model_close(&f->m);
-	alloc_free(f->from);
-	alloc_free(f);
-}
-
-int
-model_source(struct format_source **out, const char *path,
-    const struct format_opts *o, struct err *e)
-{
-	static const struct backend_in in = {
-		folder_begin, NULL, folder_bytes, NULL, folder_same, folder_close
-	};
-	struct stat st;
-	int r;
-
-	if (strcmp(path, "-") == 0 || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
-		return 0;
-	r = format_open_by(out, &in, path, o, e);
-	return r < 0 ? r : 1;
 }

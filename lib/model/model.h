@@ -15,11 +15,8 @@
 
 #include "base/alloc.h"
 #include "format/schema.h"
-#include "format/text.h"
 
 struct err;
-struct format_opts;
-struct format_source;
 struct stat;
 
 enum {
@@ -52,7 +49,6 @@ struct model {
 	size_t nfiles;
 	struct schema schema;		/* tensors, sorted by name */
 	struct model_place *place;	/* [schema.n] */
-	struct text_kv note;		/* metadata of the first file (format_note) */
 	uint64_t said;			/* a hash of the metadata of safetensors
 					 * files, without "format" */
 	uint64_t indexed;	/* a hash of the pairs of tensor and file in the index, less those
@@ -79,14 +75,6 @@ uint64_t model_bytes(const struct model *m);
 /* Read the s->bytes bytes of a group into p.  -ERR_REFUSED if the file has become shorter. */
 int model_read(const struct model *m, const struct model_span *s,
     unsigned char *p, struct err *e);
-
-/* Open a model's directory as format_open opens a file: as one source of all tensors, in
- * the order of their names.  Return 1, or 0 if path is not a directory. */
-int model_source(struct format_source **out, const char *path,
-    const struct format_opts *o, struct err *e);
-
-#define MODEL_INDEX "model.safetensors.index.json"
-#define MODEL_SINGLE "model.safetensors"
 
 /* Return 0, or -ERR_REFUSED if a file or the index has changed since model_open.  A file that
  * was only linked or unlinked is not changed. */

@@ -95,6 +95,8 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 3 ace-import -f npy in
 	says "corrupt: 'in' is not an npy array: this is a safetensors file"
 	exits 2 ace-import -f hdf5 in
+	mkdir folder
+	refuses 4 "'folder': Is a directory" ace-import folder
 }
 
 @test "several files are steps of one stream" {
@@ -465,46 +467,6 @@ part() {
 	h='{"__metadata__":{"format":"pt"},'"$h}"
 	perl -e 'binmode STDOUT; print pack("Q<", length $ARGV[0]), $ARGV[0],
 	    map { pack "v", $_ % 9 * 16 } 1 .. $ARGV[1] / 2' "$h" $at >"$f"
-}
-
-@test "a folder with a model in several files becomes one shard" {
-	mkdir m
-	part m/model-00001-of-00002.safetensors z BF16 b F32
-	part m/model-00002-of-00002.safetensors a F32 y BF16
-	index() {
-		local map
-		map=$(printf '"%s":"model-0000%s-of-00002.safetensors",' z 1 b 1 a 2 "${1-y}" 2)
-		echo "{\"metadata\":{\"total_size\":48},\"weight_map\":{${map%,}}}" >m/model.safetensors.index.json
-	}
-	index
-	exits 0 ace-import -d e -s 7 -o o.aceg m
-	exits 0 ace-inspect list o.aceg
-	[ "$(grep -c e out)" -ge 1 ]
-	exits 0 ace-export -o all.safetensors o.aceg
-	grep -aq '"format":"pt"' all.safetensors
-	# both forms give the same model
-	exits 0 ace-diff -o p m all.safetensors
-	exits 0 ace-inspect -v p
-	for t in z y a b; do
-		f=m/model-00001-of-00002.safetensors
-		[[ $t = [zb] ]] || f=m/model-00002-of-00002.safetensors
-		ace-import --tensor $t $f | ace-export -f raw -o x
-		ace-export -f raw --tensor $t -o y o.aceg
-		same x y
-	done
-	exits 0 ace-import --tensor '[ab]' -o ab.aceg m
-	exits 0 ace-export -f raw -o ab ab.aceg
-	[ "$(wc -c <ab)" -eq 32 ]
-	index x
-	refuses 3 "corrupt: the files of 'm/model.safetensors.index.json'" ace-import m
-	rm m/model.safetensors.index.json
-	exits 3 ace-import m
-	says 'neither model.safetensors.index.json nor model.safetensors'
-	mv m/model-00001-of-00002.safetensors m/model.safetensors
-	exits 0 ace-import m
-	rm m/model.safetensors
-	mkfifo m/model.safetensors
-	exits 3 ace-import m
 }
 
 @test "tensors that --tensor does not choose may have any type" {
