@@ -271,7 +271,7 @@ place(struct writer *w, const struct reader *r, const char *path, struct err *e)
 {
 	struct receipt had;
 	struct err own = ERR_INIT;
-	int k = access(path, F_OK) == 0 ? spool_shard(path, &had, NULL, &own) : 0;
+	int k = access(path, F_OK) == 0 ? spool_shard(path, &had, &own) : 0;
 
 	if (k == 0)
 		return writer_end(w, IO_SYNC_RENAME, e);

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/scan.h"
+#include "format/reader.h"
 #include "report/run_state.h"
 #include "spool/receipt_list.h"
 #include "spool/roster.h"
@@ -358,10 +359,14 @@ run_state_derive(struct run_state *s, double now)
 int
 run_state_read(struct run_state *s, const struct spool *in, double now, struct err *e)
 {
-	int k;
+	struct reader *r;
+	int k = spool_run(in, &r, e);
 
 	memset(s, 0, sizeof(*s));
-	if ((k = spool_run(in, &s->name, e)) <= 0 ||
+	if (k > 0 && (s->name = alloc_dup(spool_run_of(reader_shard(r)), e)) == NULL)
+		k = -ERR_SYS;
+	reader_free(r);
+	if (k <= 0 ||
 	    (k = manifest_closed(in, &s->run, e)) < 0 ||
 	    (k = run_state_all(s, in, e)) < 0 || (k = run_state_roster(s, in, e)) < 0)
 		return k;

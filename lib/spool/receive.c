@@ -434,7 +434,7 @@ receive_published(const struct shard *sh, const char *path,
     const unsigned char digest[SHARD_DIGEST], struct err *e)
 {
 	struct receipt had;
-	int r = spool_shard(path, &had, NULL, e);
+	int r = spool_shard(path, &had, e);
 
 	if (r <= 0 || memcmp(had.digest, digest, SHARD_DIGEST) == 0)
 		return err_file(e, r, path);

@@ -190,19 +190,14 @@ spool_device_of(const struct shard *sh)
 }
 
 int
-spool_run(const struct spool *s, char **name, struct err *e)
+spool_run(const struct spool *s, struct reader **r, struct err *e)
 {
 	char path[SPOOL_PATH];
-	struct receipt r;
-	int k = spool_shard(spool_path(s, NULL, SPOOL_SCHEMA, path), &r, name, e);
+	int k = spool_reader(r, spool_path(s, NULL, SPOOL_SCHEMA, path), e);
 
-	return spool_schema_error(path, k, e);
-}
-
-int
-spool_schema_error(const char *path, int k, struct err *e)
-{
-	if (k != -ERR_DATA || e->kind == ERR_MISMATCH)
+	if (k > 0)
+		k = reader_to_shard(*r, e);
+	if (k != -ERR_DATA)
 		return k;
 	e->kind = ERR_CORRUPT;
 	return err_before(e, k, "'%.200s' (remove it: the next shard makes it anew): ",
@@ -336,22 +331,15 @@ spool_clock(void)
 int
 spool_reader(struct reader **r, const char *path, struct err *e)
 {
-	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
-	struct io *io;
-	int k;
+	const struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
 
-	*r = NULL;
-	if ((k = io_open_kept(&io, path, e)) <= 0 ||
-	    (k = reader_open(r, io, &o, e)) < 0)
-		return k;
-	return 1;
+	return reader_kept(r, path, &o, e);
 }
 
 int
-spool_shard(const char *path, struct receipt *rc, char **run, struct err *e)
+spool_shard(const char *path, struct receipt *rc, struct err *e)
 {
 	const struct shard *sh;
-	const char *name;
 	struct reader *r;
 	int k, n = 0;
 
@@ -361,13 +349,8 @@ spool_shard(const char *path, struct receipt *rc, char **run, struct err *e)
 	while ((k = reader_next(r, e)) > 0) {
 		if (k != READER_SEND)
 			continue;
+		n++;
 		sh = reader_shard(r);
-		name = text_get(&sh->kv, SHARD_KEY_RUN);
-		if (n++ == 0 && run != NULL &&
-		    (*run = alloc_dup(name != NULL ? name : "", e)) == NULL) {
-			k = -ERR_SYS;
-			break;
-		}
 		memcpy(rc->run, sh->run, SHARD_ID);
 		memcpy(rc->device, sh->device, SHARD_ID);
 		rc->step = sh->step;

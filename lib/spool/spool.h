@@ -106,12 +106,10 @@ int spool_is_shard(const char *name);
 const char *spool_run_of(const struct shard *sh);	/* "": no name */
 const char *spool_device_of(const struct shard *sh);
 
-/* spool_run(s, name, e): read the name of the run into *name, allocated; *name must be NULL
- * before; free it even after a failure.  Return 1, or 0 if no shard was accepted yet.
- * spool_schema_error(path, k, e): if k says that the schema at path is damaged, name the
- * file and what to do in the error e.  Return k. */
-int spool_run(const struct spool *s, char **name, struct err *e);
-int spool_schema_error(const char *path, int k, struct err *e);
+/* spool_run(s, r, e): read the run's name and model, which are those of the shard at which
+ * *r then stands.  Return 1, or 0 if no shard was accepted yet.  Free *r even after a
+ * failure. */
+int spool_run(const struct spool *s, struct reader **r, struct err *e);
 
 /* ---- receiving ---- */
 
@@ -150,10 +148,9 @@ int spool_lock(const struct spool *s, int *fd, struct err *e);
 
 /* spool_reader(r, path, e): open a reader of a file.  Return 1, or 0 if it is absent. */
 int spool_reader(struct reader **r, const char *path, struct err *e);
-/* spool_shard(path, r, run, e): read device, step and digest of the one shard in a file,
- * and unless run is NULL the name of its run; free *run even after a failure.  Return 1,
- * or 0 if the file is absent. */
-int spool_shard(const char *path, struct receipt *r, char **run, struct err *e);
+/* spool_shard(path, r, e): read run, device, step and digest of the one shard in a file.
+ * Return 1, or 0 if the file is absent. */
+int spool_shard(const char *path, struct receipt *r, struct err *e);
 
 /* spool_number: read the number in a file.  Return 1, or 0 if the file is absent.
  * spool_set_number: replace it, so that a reader finds the old number or the new one. */

@@ -97,7 +97,7 @@ verdict_known(const struct verdict *x, struct err *e)
 
 	if (k != 0)
 		return k;
-	if ((k = spool_shard(x->path, &had, NULL, e)) == -ERR_DATA) {
+	if ((k = spool_shard(x->path, &had, e)) == -ERR_DATA) {
 		err_clear(e);
 		return unlinkat(AT(x->path), 0) < 0 && errno != ENOENT ?
 		    err_sys(e, "'%s'", x->path) : 0;
@@ -191,28 +191,18 @@ int
 verdict_run(const struct spool *s, const struct shard *sh, const struct schema *sc,
     char why[256], struct err *e)
 {
-	char path[SPOOL_PATH];
-	const struct shard *first;
 	struct reader *r;
-	int k, differs = 0;
+	int k = spool_run(s, &r, e);
 
-	if ((k = spool_reader(&r, spool_path(s, NULL, SPOOL_SCHEMA, path), e)) <= 0)
-		return k < 0 ? k : VERDICT_NEW;
-	while ((k = reader_next(r, e)) > 0) {
-		if (k != READER_SHARD)
-			continue;
-		first = reader_shard(r);
-		differs = schema_diff(sc, reader_schema(r), why);
-		if (memcmp(first->run, sh->run, SHARD_ID) != 0) {
-			k = err_set(e, ERR_DATA, "mismatch: the shard is of run "
-			    "'%.80s', but spool '%.150s' is of run '%.80s'",
-			    shard_run(sh), s->state.dir, shard_run(first));
-			break;
-		}
-	}
+	if (k > 0 && memcmp(reader_shard(r)->run, sh->run, SHARD_ID) != 0)
+		k = err_set(e, ERR_DATA, "mismatch: the shard is of run "
+		    "'%.80s', but spool '%.150s' is of run '%.80s'",
+		    shard_run(sh), s->state.dir, shard_run(reader_shard(r)));
+	else if (k >= 0)
+		k = k == 0 ? VERDICT_NEW : schema_diff(sc, reader_schema(r), why) != 0 ?
+		    VERDICT_OTHER : VERDICT_SAME;
 	reader_free(r);
-	return k < 0 ? spool_schema_error(path, k, e) :
-	    differs ? VERDICT_OTHER : VERDICT_SAME;
+	return k;
 }
 
 int

@@ -83,7 +83,6 @@ named(int which, const char *path, struct err *e)
 	struct table table = TABLE_INIT;
 	struct receipt r;
 	uint64_t number;
-	char *name = NULL;
 
 	switch (which) {
 	case 0:
@@ -91,8 +90,7 @@ named(int which, const char *path, struct err *e)
 		receipt_list_release(&ledger);
 		break;
 	case 1:
-		(void)spool_shard(path, &r, &name, e);
-		alloc_free(name);
+		(void)spool_shard(path, &r, e);
 		break;
 	case 2:
 		(void)spool_number(path, &number, e);
