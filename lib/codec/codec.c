@@ -15,7 +15,7 @@ static const struct codec_impl *const table[CODEC_MAX] = {
 const struct codec_impl *
 codec_row(uint32_t codec)
 {
-	static const struct codec_impl none = { .open = 1 };	/* parameter unknown */
+	static const struct codec_impl none = { .open = 1 };	/* codec_param returns -1 */
 
 	return codec_known(codec) ? table[codec] : &none;
 }
@@ -281,7 +281,7 @@ codec_seen(const struct codec_in *in, struct kern_stat *s)
 	return s;
 }
 
-/* Make in->y what a reader decodes: decode body b, or check the y that the encoder set. */
+/* Set in->y to what a reader decodes from body b, or check that the encoder's y is finite. */
 static int
 fill_y(const struct codec_impl *c, const struct codec_in *in, uint8_t param,
     const unsigned char *b, size_t len, struct err *e)
@@ -355,8 +355,8 @@ decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r, struct err *
 	return *r == 0 ? c : NULL;
 }
 
-/* Check that the decoder has used all of b and that the values are valid for the
- * codec. */
+/* Check that the decoder has used all of b, and that x[n] is finite unless the codec may have
+ * other values. */
 static int
 decoded(const struct codec_impl *c, const struct bytes *b,
     const struct kern *kern, const float *x, size_t n, struct err *e)

@@ -45,15 +45,15 @@ enum codec_id {
 /* How to code one group: an entry of a plan. */
 struct codec_plan {
 	uint32_t codec;		/* enum codec_id */
-	uint8_t param;		/* the record's byte, unless encoding chooses that one */
+	uint8_t param;		/* parameter byte; the record may get another (codec_param) */
 	float arg;		/* argument in the name: a fraction, a step, ... */
 };
 
 /* Data about a group that both sides know without transmission. */
 struct codec_ctx {
 	uint64_t seed;		/* from run and device, so that devices' noise is independent */
-	uint64_t step;
-	uint32_t group;
+	uint64_t step;		/* the shard's step */
+	uint32_t group;		/* number of the group in the model */
 	uint32_t cols;		/* last dim of the tensor: row length, >= 1 */
 	uint64_t offset;	/* first element's index in its tensor */
 };
@@ -62,17 +62,17 @@ struct codec_ctx {
  * -ERR_USAGE if the name is unknown or its argument is out of range. */
 int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
 
-/* Write the name of a plan, such as "topk:0.01", and return buf: the inverse of
- * codec_parse. CODEC_ARG is the size of the argument and CODEC_TEXT that of the whole
- * name, in bytes with the closing NUL. */
+/* Write the name of a plan, such as "topk:0.01", or "codec-N" if codec N is unknown, and
+ * return buf. This is the inverse of codec_parse. CODEC_ARG is the size of the argument and
+ * CODEC_TEXT that of the whole name, in bytes with the closing NUL. */
 enum { CODEC_ARG = 32, CODEC_TEXT = 48 };
 const char *codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT]);
 /* Return the i-th name that users can write, NULL after the last. */
 const char *codec_word(unsigned i);
-const char *codec_name(uint32_t codec);	/* "topk"; NULL when unknown */
+/* Return the codec's name without an argument, such as "topk"; NULL if it is unknown. */
+const char *codec_name(uint32_t codec);
 
-/* Return 1 if the number is one of this version's codecs. 15 (CODEC_ESCAPE) is not
- * one. */
+/* Return 1 if this version has a codec with the number. CODEC_ESCAPE and CODEC_NONE are none. */
 int codec_known(uint64_t codec);
 
 /* Return 1 if a plan of this known codec may have this parameter byte. */
@@ -95,7 +95,7 @@ codec_values(uint32_t codec, uint8_t param)
 /*
  * Properties of a plan's codec; 0 if its number is unknown. CODEC_NONE has a fixed size.
  *
- * codec_dense(plan)    every value takes 8 bits or more
+ * codec_dense(plan)    every value is coded, as precisely as by q8 or better
  * codec_sparse(plan)   most values, or all small ones, become 0
  * codec_fixed(plan)    the size depends only on the group's shape, so that
  *                      codec_size and the estimated bytes are exact
@@ -137,8 +137,8 @@ uint32_t codec_shares(const char *name);
 struct codec_plan codec_contracting(const struct codec_plan *plan);
 
 /*
- * Append the body of x f32[n] to out and set the record's parameter byte. If a value is
- * not finite, return -ERR_DATA and append nothing.
+ * Append the body of x f32[n] to out and set the record's parameter byte. Return 0, -ERR_USAGE,
+ * -ERR_SYS, or -ERR_DATA if a value is not finite. On an error append nothing.
  *
  * For f32, f16 and exact the difference between x and its decoded value is exact
  * in f32: a value too large for the codec becomes the largest value whose difference is
@@ -161,7 +161,7 @@ struct codec_last {
 int codec_turned(const struct codec_last *last, struct codec_plan *plan);
 
 /* codec_encode_after: like codec_encode, given the last body, which may be NULL, corrupt
- * or from another codec. If y is not NULL, y[n] (not x) becomes the values that
+ * or from another codec. If y is not NULL, y[n], which must not be x, is set to the values that
  * codec_decode returns; this is usually much faster than decoding. seen: statistics of x,
  * or NULL. codec_after(plan): return 1 if the codec uses the last body. */
 int codec_after(const struct codec_plan *plan);
@@ -170,9 +170,9 @@ int codec_encode_after(const struct codec_plan *plan,
     size_t n, const struct kern_stat *seen, struct buf *out, uint8_t *param,
     float *y, struct err *e);
 
-/* Decode exactly len bytes to exactly n values. Return 0, or -ERR_DATA with "corrupt",
- * "unsupported" or, unless codec_values, "mismatch". Values that are not finite are corrupt,
- * except in F32, F16 and EXACT, which may have any value. */
+/* Decode exactly len bytes to exactly n values. Return 0, -ERR_SYS, or -ERR_DATA with "corrupt",
+ * "unsupported" or, if codec_values returns 0, "mismatch". Values that are not finite are
+ * corrupt, except in F32, F16 and EXACT, which may have any value. */
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
 
@@ -201,7 +201,7 @@ int codec_decode_list(uint32_t codec, uint8_t param,
     const struct codec_ctx *ctx, const unsigned char *body, size_t len,
     size_t n, struct codec_list *l, struct err *e);
 
-/* Return the largest size in bytes of a body of n values. */
+/* Return the largest size in bytes of a body of n values; 0 if the codec is unknown. */
 size_t codec_bound(const struct codec_plan *plan, size_t n);
 
 /* Return the size in bytes of a body of n values, not all 0, if it does not depend on

@@ -24,7 +24,7 @@ struct codec_in {
 	size_t n;
 	uint32_t max_bits;	/* f32 bits of the largest magnitude */
 	const struct codec_last *last;	/* last body of the group, or NULL */
-	float *y;		/* decoded values, or NULL: see gives_y */
+	float *y;		/* [n] receives the decoded values, or NULL: see gives_y */
 	const struct kern_stat *seen;	/* statistics of x, or NULL: see codec_seen */
 };
 
@@ -64,7 +64,7 @@ struct codec_impl {
 	int (*turned)(struct codec_plan *plan, const unsigned char *body, size_t len);
 
 	/* ---- encoding and decoding ---- */
-	size_t (*bound)(const struct codec_plan *plan, size_t n);
+	size_t (*bound)(const struct codec_plan *plan, size_t n);	/* see codec_bound */
 	/* size of the body of values that are not all 0; NULL if the bound is exact or
 	 * the size depends on the values */
 	size_t (*size)(const struct codec_plan *plan,
@@ -95,15 +95,15 @@ struct codec_impl {
 	uint8_t gives_y;
 
 	/* ---- properties and estimates ---- */
-	uint8_t dense;		/* 1: every value takes 8 bits or more */
+	uint8_t dense;		/* 1: every value is coded, as precisely as by q8 or better */
 	/* least effort at which codec_shared may return this codec; 0: it never does */
 	uint8_t effort;
 	uint8_t fixed;		/* 1: size, or the bound if size is NULL, is exact */
 	/* if the plan's argument is below this, most values, or all small ones, become 0
 	 * (codec_sparse) */
 	float sparse_below;
-	/* estimate bytes and error for estimate_coding. On entry *bytes is -1 unless the size
-	 * is fixed, and *error is -1, or 0 if the codec is exact. NULL: both stay */
+	/* estimate bytes and error for estimate_coding. On entry *bytes is the size if that is
+	 * fixed, else -1; *error is 0 if codec_exact, else -1. NULL: both keep these values */
 	void (*estimate)(const struct codec_plan *plan,
 	    const struct estimate *m, int64_t *bytes, double *error);
 };

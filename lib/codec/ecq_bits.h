@@ -56,12 +56,11 @@ tail_put_end(struct tail_put *t)
 
 /* ---- bits in the order of writing ---- */
 
-/* Writer of bits, least significant first in each byte; n < 32 of them are not written
- * yet. */
+/* Writer of bits, least significant first in each byte. */
 struct bits {
-	uint64_t v;
+	uint64_t v;		/* n < 32 bits, not written yet */
 	unsigned n;
-	unsigned char *p, *start;
+	unsigned char *p, *start;	/* p: the next byte; start: the first */
 	unsigned fine;		/* `fine' of struct ecq_side */
 };
 
@@ -79,8 +78,8 @@ put_bits(struct bits *b, uint32_t v, unsigned n)
 	b->n -= 32;
 }
 
-/* Write the n low bits of v, whose upper bits are 0; with the pending bits at most 64. After
- * the call fewer than 8 bits are pending. */
+/* Write the n low bits of v, whose upper bits are 0.  n plus the bits not written yet is at
+ * most 63; after the call fewer than 8 bits are not written. */
 ECQ_BITS_INLINE void
 put_many(struct bits *b, uint64_t v, unsigned n)
 {
@@ -120,11 +119,11 @@ ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
 
 /* Reader of plain bits: first those in the states, then the others. */
 struct plain {
-	const uint32_t *state, *end;
+	const uint32_t *state, *end;	/* the states that are not read yet */
 	struct bits_get t;
-	uint64_t v;
-	unsigned n, fine;
-	int bad;
+	uint64_t v;		/* n bits of the states that were read before */
+	unsigned n, fine;	/* fine: that of struct ecq_side */
+	int bad;		/* 1: the bits are not valid */
 };
 
 /* Read n <= 32 bits. */
@@ -168,7 +167,7 @@ ecq_bits_whole(void (*values)(float *, const uint16_t *, const uint32_t *, size_
 	}
 }
 
-/* Read the states at the end of a body. Return -1 if it is too short. */
+/* Read the n states at the end of a body. Return 0, or -1 if the body is too short. */
 static inline int
 ecq_bits_states(struct bits_get *t, uint32_t *state, unsigned n)
 {

@@ -11,9 +11,9 @@
 #include "kern/kern_tcq.h"
 
 struct work {
-	int32_t *above;
-	uint16_t *code;
-	uint16_t *trial[KERN_ECQ_MODES];	/* `code' is one of them */
+	int32_t *above;				/* the row above, for KERN_ECQ_ABOVE */
+	uint16_t *code;				/* the codes of all values: one of trial[] */
+	uint16_t *trial[KERN_ECQ_MODES];	/* the sample's codes in each mode */
 };
 
 /* ---- the mode ---- */
@@ -149,7 +149,8 @@ level(const int16_t *q, size_t n)
 	return (uint8_t)(o < KERN_ECQ_LEVELS ? o : KERN_ECQ_LEVELS - 1);
 }
 
-/* Copy n values of in->q to q, in PIECES pieces that begin at multiples of stride, if any. */
+/* Copy n values of in->q to q, in PIECES pieces; each piece begins at a multiple of stride or,
+ * near the start, anywhere. */
 static void
 sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 {
@@ -164,7 +165,7 @@ sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 	}
 }
 
-/* Compute the codes of q in each mode; if rows are too short, without KERN_ECQ_ABOVE.
+/* Compute the codes of q in each mode, except KERN_ECQ_ABOVE if the rows are too short for it.
  * Return the number of modes. */
 static unsigned
 trials(struct work *w, const struct ecq_in *in, unsigned level,

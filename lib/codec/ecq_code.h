@@ -27,7 +27,7 @@
 struct codec_ctx;
 struct err;
 
-enum { ECQ_CENTROIDS = 3, ECQ_STATES = 4, ECQ_FINE = 14 };
+enum { ECQ_CENTROIDS = 3, ECQ_STATES = 4, ECQ_FINE = 14 };	/* largest `states', `fine' */
 
 /* The side information before the code. In this folder `two' is 1 for TCQ, with k = |q|
  * and u as in kern_tcq.h, and 0 for a single quantiser, where 2 k - u stands for |q|. */
@@ -39,7 +39,7 @@ struct ecq_side {
 	uint8_t mode;		/* enum kern_ecq_mode */
 	uint8_t states;		/* binary logarithm of the number of states */
 	uint8_t top;		/* greatest symbol; 0: all values are 0 */
-	uint8_t fine;		/* number of low bits of escapes; 0 if there are none */
+	uint8_t fine;		/* low bits of each escape that are stored plainly */
 };
 
 struct ecq_in {
@@ -52,7 +52,7 @@ struct ecq_in {
 	float *y;		/* [n] or NULL: receives the decoded values */
 };
 
-/* Return the delta of |q| = j + 1: sum / n in units of 2^unit, clamped to its field. */
+/* Return sum / n / 2^unit, rounded and clamped to the range of delta[][j]; 0 if n is 0. */
 int8_t ecq_code_mean(int64_t sum, uint32_t n, int unit, unsigned j);
 
 /* Set of[u][min(k, 3)] to the deltas of quantiser u, for ecq_decoded of kern.h. */

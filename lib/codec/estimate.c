@@ -44,8 +44,9 @@ estimate_exp2(double x)
 
 /* ---- the histogram's density ---- */
 
-/* For each bin the log2 of its density, at the point `at', in octaves above the lower end
- * of bin 0, which ends at the largest value. have: 0 if values or width are too small. */
+/* For each bin, log2 of its density at the point `at', which is in octaves from the lower end
+ * of bin 0.  Bin 0 ends at the largest value.  have: 0 if the bin has too few values or too
+ * small a width, or is the last one. */
 struct estimate_bins {
 	double at[STAT_BINS], density[STAT_BINS];
 	char have[STAT_BINS];
@@ -133,7 +134,6 @@ estimate_meet(struct estimate *m)
 	}
 }
 
-/* Fill the sums over the points from i to the last, for each i. */
 static void
 estimate_sums(struct estimate *m)
 {

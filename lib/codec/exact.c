@@ -27,7 +27,7 @@ static const struct form forms[EXACT_NFORM] = {
 	[EXACT_INT8] = { 1, 8, 0, 0, 0 }, [EXACT_INT16] = { 2, 16, 0, 0, 0 },
 	[EXACT_INT32] = { 4, 32, 0, 0, 0 }, [EXACT_INT64] = { 8, 64, 0, 0, 0 }
 };
-/* half bytes, each in a byte of its own here */
+/* 4-bit values, each stored in a byte of its own (to_halves) */
 static const struct form halves = { 1, 4, 0, 0, 1 };
 
 size_t

@@ -16,7 +16,7 @@
 enum {
 	LEVELS = 254,		/* largest number of levels */
 	OUT = 255,		/* in level[]: the word has no level */
-	SLACK = 1024,		/* bytes of bits and states that may exceed the words */
+	SLACK = 1024,		/* each part of a body has room for the words and these bytes */
 	AHEAD = 12,		/* how many changes ahead are prefetched */
 	BLOCK_BITS = 4,		/* width in bits of the block size's logarithm */
 	WORTH = 64		/* bits that leaving out blocks must save */
@@ -86,8 +86,8 @@ struct out {
 	const unsigned char *old, *new;
 	size_t n, c;		/* words; changed words */
 	struct subset_put s;
-	uint32_t a, levels;
-	uint32_t end[LEVELS];	/* [level] where its changes end in the sorted list */
+	uint32_t a, levels;	/* a: exponent of level 0; levels: number of levels */
+	uint32_t end[LEVELS];	/* [levels] where a level's changes end in the sorted list */
 };
 
 /* Set differs[n] to 1 for each word that changes, else to 0. */
@@ -158,7 +158,7 @@ static unsigned
 choose_blocks(const uint32_t *list, size_t c, size_t n)
 {
 	uint64_t least = cost(n, c) - ((uint64_t)WORTH << 16), bits;
-	/* joined[k]: changes whose smallest block with their predecessor has 2^k words */
+	/* joined[k]: changes that share a block with the change before from size 2^k on */
 	size_t joined[33] = { 0 };
 	size_t used = c, i;
 	unsigned k, best = 0;
@@ -475,7 +475,7 @@ get_level(struct subset_get *o, const struct form *f, const struct room *t,
 		BY_SIZE(g, move(&g, t, &o->b, p, c))
 }
 
-/* Read all c changes into p. k: blocks have 2^k words. */
+/* Read all c changes into p. k: blocks have 2^k words; 0: there are no blocks. */
 static void
 get_levels(struct subset_get *o, const struct form *f, unsigned char *p, size_t n,
     const struct room *t, uint32_t levels, size_t c, unsigned k)

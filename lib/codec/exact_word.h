@@ -1,4 +1,4 @@
-/* Size and layout of the words that exact codes. */
+/* Size and layout of the words of codec exact. */
 #ifndef ACE_EXACT_WORD_H
 #define ACE_EXACT_WORD_H
 

@@ -41,8 +41,8 @@ refine(const float *x, const uint32_t *at, size_t m, uint32_t prefix, size_t *k)
 	return prefix;
 }
 
-/* Keep, in place, the candidates at[m] above t and the first `ties' equal to t. Return
- * their number. */
+/* Keep, in place, the candidates at[m] above t and, unless t is 0, the first `ties' that are
+ * equal to t. Return the number kept. */
 static size_t
 keep(const float *x, uint32_t *at, size_t m, uint32_t t, size_t ties)
 {
@@ -63,7 +63,8 @@ keep(const float *x, uint32_t *at, size_t m, uint32_t t, size_t ties)
 	return k;
 }
 
-/* Keep, in place, the k largest of the m candidates at[]. */
+/* Keep, in place, the k largest of the m candidates at[], without zeros if m > k. Return the
+ * number kept. */
 static size_t
 best(const float *x, uint32_t *at, size_t m, size_t k)
 {
@@ -89,8 +90,8 @@ best(const float *x, uint32_t *at, size_t m, size_t k)
 	return keep(x, at, m, t, rank);
 }
 
-/* Estimate, from a sample, a magnitude that the k largest values reach and few others do.
- * The estimate may be wrong. */
+/* Estimate from a sample the f32 bits of a magnitude that the k largest values reach and few
+ * others do; 0 if there is none. The estimate may be wrong. */
 static uint32_t
 border(const float *x, size_t n, size_t k)
 {

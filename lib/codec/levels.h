@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LEVELS_MAX = 2, LEVELS_TOP = 0x7f7f };
+enum { LEVELS_MAX = 2, LEVELS_TOP = 0x7f7f };	/* LEVELS_TOP: the largest finite bf16 */
 
 struct levels {
 	unsigned n;		/* number of levels: 1 or 2 */

@@ -56,8 +56,8 @@ values(float *x, const unsigned char *code, size_t n, unsigned s, double unit)
 	return most <= 2 * s ? 0 : -1;
 }
 
-/* Quantise n <= NOISE values to s + l or, for x < 0, s - l, where l is a (above) rounded
- * randomly up or down. a = s cannot be rounded up. */
+/* Quantise n <= NOISE values to s + l or, for x < 0, s - l, where l is s |x| inv, at most s,
+ * rounded up or down at random. */
 static void
 some_levels(unsigned char *q, const float *x, const uint32_t *noise, size_t n,
     double inv, int s)
@@ -76,7 +76,6 @@ some_levels(unsigned char *q, const float *x, const uint32_t *noise, size_t n,
 	}
 }
 
-/* Quantise all values. */
 static void
 levels(const struct codec_in *in, unsigned char *q, double inv)
 {

@@ -15,16 +15,16 @@ enum {
 /*
  * Constants that put a symbol of frequency f into a state x:
  *
- *   x' = x / f * TOTAL + x % f + base = x + (x / f) (TOTAL - f) + base
+ *   x' = x / f * TOTAL + x % f + base = x + (x / f) (TOTAL - f) + base;  base: its first slot
  *
  * x / f is the integer part of x * ceil(2^44 / f) / 2^44 (Granlund and Montgomery 1994): x
  * is below 2^20 f, so the product is below 2^64, and the quotient exceeds x / f by less
  * than x / 2^44, which is at most f / 2^24 and so at most 1 / f.
  */
 struct rans_step {
-	uint64_t inverse;
+	uint64_t inverse;	/* ceil(2^44 / f) */
 	uint32_t most;		/* from a larger state, 16 bits are written first */
-	uint16_t base, rest;
+	uint16_t base, rest;	/* rest: TOTAL - f */
 };
 
 static inline void

@@ -27,7 +27,7 @@ enum {
 
 struct subset_put {
 	struct bits_put b;
-	uint16_t *token, *next;	/* all symbols, each with its table */
+	uint16_t *token, *next;	/* all symbols, each plus SUBSET_SYMBOLS times its table */
 	unsigned last[SUBSET_TABLES];	/* last symbol of each table; 0: not made yet */
 	struct rans_step step[SUBSET_TABLES * SUBSET_SYMBOLS];
 };
@@ -46,11 +46,11 @@ struct subset_get {
 	struct bits_get b;
 	const unsigned char *p, *end;
 	uint32_t state[RANS_STATES];	/* the state used next comes first */
-	unsigned states;
-	int bad;
-	uint32_t *gap;		/* [f] */
-	struct rans_slots *slots;	/* [SUBSET_TABLES] */
-	unsigned last[SUBSET_TABLES];
+	unsigned states;	/* 1 or RANS_STATES */
+	int bad;		/* 1: the input is not valid */
+	uint32_t *gap;		/* [f] scratch, from the caller */
+	struct rans_slots *slots;	/* [SUBSET_TABLES] memory, from the caller */
+	unsigned last[SUBSET_TABLES];	/* as in struct subset_put */
 };
 
 /* Read rank[c], all below n; rank has room for SUBSET_SLACK more. Set o->bad if the input

@@ -36,7 +36,7 @@ center(uint32_t k)
 struct tally {
 	uint32_t n[2][KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS];
 	uint32_t count[2][KERN_TCQ_CENTERS];
-	int64_t sum[2][KERN_TCQ_CENTERS];	/* integers: the order does not matter */
+	int64_t sum[2][KERN_TCQ_CENTERS];	/* in 2^-16 steps; integers add in any order */
 };
 
 /* Compute each symbol's cost from the counts, in units of 2^-10 squared steps. A context

@@ -33,7 +33,7 @@
 /* Parameter byte of a plan; the plan's arg is the fraction. */
 enum {
 	TOPK_F16 = 0, TOPK_Q2 = 2, TOPK_MAG = 3,	/* form of values; 1 is reserved */
-	TOPK_KIND = 3,		/* mask */
+	TOPK_KIND = 3,		/* mask of these bits */
 	/* lowest bit of the chunk size's binary logarithm, which is 0 for one chunk */
 	TOPK_CHUNK = 2
 };
@@ -481,10 +481,7 @@ list(const struct codec_out *o, struct bytes *b, struct codec_list *l, struct er
 	return r;
 }
 
-/*
- * ---- estimates for all ways of choosing and coding values; a group of chunks is
- * estimated as if it were one chunk ----
- */
+/* ---- estimates; a group of several chunks is estimated as if it were one chunk ---- */
 
 static double
 estimated_kept(const struct estimate *m, const struct codec_plan *plan)

@@ -26,11 +26,11 @@ struct kern_tcq;
 struct kern_tcq_walk;
 
 struct kern_stat {
-	double sum;		/* f64 lanes */
-	double sumsq;		/* f64 lanes of (double)x*x */
-	double sumabs;		/* f64 lanes */
-	float max_abs;
-	uint64_t nonzero;
+	double sum;		/* of x, in f64 lanes */
+	double sumsq;		/* of (double)x * x, in f64 lanes */
+	double sumabs;		/* of |x|, in f64 lanes */
+	float max_abs;		/* largest |x|; 0 for n = 0 */
+	uint64_t nonzero;	/* finite values that are not 0 */
 	uint64_t nonfinite;	/* values that are not finite, which all above leave out */
 };
 
@@ -155,9 +155,9 @@ struct kern {
 /* Return the index of the first value that is not finite, or n. */
 size_t kern_first_nonfinite(const float *x, size_t n);
 
-#define KERN_QMAX 32767
+#define KERN_QMAX 32767		/* largest |q|; a value with this |q| is stored as f32 */
 
-enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };
+enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };	/* values per block of q8, of sign */
 
 /* Largest scales whose product with the largest code is finite. */
 #define KERN_Q8_TOP 0x7bffu

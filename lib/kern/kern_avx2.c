@@ -75,7 +75,7 @@ top8(__m256i v)
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 2")
 
-/* Tell this many symbols apart without branches: a mispredicted one would cost more. */
+/* Compare with this many symbols without a branch: a mispredicted branch would cost more. */
 enum { SURE = 4 };
 
 /* Compute the spans of the symbols of context c. */
@@ -193,7 +193,8 @@ look(const uint16_t *row, __m256i c)
 	    _mm256_i32gather_epi32((const void *)row, c, 2));
 }
 
-/* Find symbols. odd: lanes of TCQ's second quantiser, whose tables follow those of m. */
+/* Find the symbol of each lane's slot. odd: lanes of TCQ's second quantiser, whose tables
+ * follow those of m; NULL for ECQ. */
 INLINE struct found
 find(const struct kern_ecq *m, const int32_t l[LANES], int same,
     const struct pair *slot, const struct pair *odd)

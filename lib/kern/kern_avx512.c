@@ -75,7 +75,7 @@ counted(__m512i l, __m512i s)
 	    _mm512_set1_epi32(KERN_ECQ_CAP));
 }
 
-/* Set *l to the levels of a full chunk. Return 1 if the chunk has one level, *one. */
+/* Set *l to the levels of a full chunk. If all are equal, set *one to this level and return 1. */
 INLINE int
 levels(const struct kern_ecq_expect *e, int *one, __m512i *l)
 {
@@ -117,9 +117,8 @@ done(struct kern_ecq_expect *e, __m512i mag)
 	kern_ecq_follow(e, sum, expected, LANES);
 }
 
-/* Symbols found for slots. */
+/* For each lane's slot: its symbol; its symbol's first slot; the next symbol's first slot. */
 struct found {
-	/* the symbol; its first slot; the next symbol's first slot */
 	__m512i s, first, next;
 };
 
@@ -134,13 +133,13 @@ above(struct found *f, __m512i slot, __m512i t)
 	return k;
 }
 
-/* Tell this many symbols apart without branches: a mispredicted one would cost more. */
+/* Compare with this many symbols without a branch: a mispredicted branch would cost more. */
 enum { SURE = 4 };
 
 /* A chunk before it is decoded. */
 struct chunk {
-	__m512i l, c;
-	unsigned one;
+	__m512i l, c;		/* levels; contexts, unless same is 1 */
+	unsigned one;		/* the context if same is 1 */
 	int same;
 	__mmask16 odd;		/* lanes of TCQ's second quantiser */
 };
@@ -304,8 +303,8 @@ kern_avx512_get(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code, size
 /* Return states x after symbols of f slots; k: lanes that output a word. The quotient x
  * / f or x / 2^16 / f is below 2^17, c / f is less than 1 / f by 4 to 6 parts of 2^24,
  * and each rounding is less than 1. So q is the quotient or one less, which the
- * remainder decides. The remainder fits 16 bits, whose product is twice as fast; the
- * product of q and the rest is computed in parallel. */
+ * remainder decides. The remainder fits 16 bits, so a 16-bit product suffices, which is twice
+ * as fast; the product of q and the rest is computed in parallel. */
 INLINE __m512i
 into(__m512i x, __m512i v, __m512i f, __mmask16 k)
 {

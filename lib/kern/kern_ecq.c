@@ -7,7 +7,7 @@
 
 enum { TRUST = 256 };		/* sum of a context's initial counts */
 
-/* For geometric values; assumes that low means are underestimates. */
+/* Values are assumed to be geometric, and low means to be underestimates. */
 const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS] = {
 	353, 437, 542, 678, 852, 1077, 1369, 1752, 2254,
 	2914, 3783, 4923, 6410, 8331, 10779, 13833, 17540, 21889,
@@ -339,7 +339,7 @@ get_few_one(const struct kern_ecq *m, unsigned c, uint32_t *x, struct kern_ecq_g
 	uint32_t next = m->first[1][c];
 	int32_t s = 0;
 
-	while (slot >= next) {		/* branches well predicted: most symbols are 0 */
+	while (slot >= next) {		/* well predicted, since most symbols are 0 */
 		from = next;
 		next = m->first[++s + 1][c];
 	}

@@ -39,25 +39,26 @@ enum kern_ecq_mode { KERN_ECQ_PLAIN, KERN_ECQ_LEFT, KERN_ECQ_ABOVE,
 
 /* The expectation for a chunk, and the chunk's position. */
 struct kern_ecq_expect {
-	/* means of magnitudes; means of the magnitudes that the columns had predicted */
-	uint32_t near, far, near_above, far_above;	/* in units of 2^-16 */
-	int32_t *above;		/* [n] means, in units of 2^-12; NULL: no rows */
+	/* near, far: means of magnitudes; _above: means of the magnitudes that the columns'
+	 * means had predicted; all in units of 2^-16 */
+	uint32_t near, far, near_above, far_above;
+	int32_t *above;		/* [n] columns' means, in units of 2^-12; NULL: unused */
 	int32_t base;		/* added to each column's mean */
 	size_t stride;		/* distance to the value above: cols * k >= 16, least k */
 	size_t cols, col;	/* columns of the tensor; column of the chunk's first value, if
 				 * cols >= KERN_ECQ_SHORTEST */
 	size_t at, row;		/* index of the chunk's first value; at / stride */
-	unsigned level;
+	unsigned level;		/* level of all values in mode PLAIN, from the body */
 	enum kern_ecq_mode mode;
 };
 
 struct kern_ecq {
 	/* [s][c]: first slot of symbol s, 0 for s = 0, 2^15 above top */
 	uint16_t first[KERN_ECQ_SYMBOLS + 1][KERN_ECQ_WIDTH];
-	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];
+	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];	/* [s][c] */
 	struct kern_ecq_expect e;
 	uint32_t chunks;	/* number of chunks counted */
-	unsigned top;
+	unsigned top;		/* greatest symbol */
 };
 
 /* Initial probability of a non-zero symbol for each context, times 2^16: v / (1 + v), with
@@ -65,7 +66,7 @@ struct kern_ecq {
  * tests/unit/codec/test_ecq.c checks the table. */
 extern const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS];
 
-/* The code of a value: its level and symbol; TCQ uses the higher bits. */
+/* The code of a value: its level and symbol; in TCQ bit 10 is the quantiser. */
 #define KERN_ECQ_CODE(l, s) ((uint16_t)((l) | (s) << 6))
 #define KERN_ECQ_LEVEL(c) ((c) & 63u)
 #define KERN_ECQ_SYMBOL(c) ((c) >> 6 & 15u)
@@ -224,7 +225,7 @@ kern_ecq_learn(struct kern_ecq *m)
 	return due;
 }
 
-/* A model, the codes of values by this model, and the greatest symbol. */
+/* A model, the codes [n] of values by this model, and the greatest symbol of the codes. */
 struct kern_ecq_sorted {
 	struct kern_ecq *m;
 	uint16_t *code;
@@ -268,8 +269,8 @@ kern_ecq_symbol(struct kern_ecq *m, struct kern_ecq_get *g, uint32_t *x, unsigne
 	return (int)s;
 }
 
-/* Reset m to its initial state. above: room for n means; NULL if the caller computes no
- * levels or the mode is not ABOVE. */
+/* Reset m to its initial state. offset: index of the first value in its tensor. above: room
+ * for n means; NULL if the caller computes no levels or the mode is not ABOVE. */
 void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 

@@ -302,8 +302,8 @@ kern_ecq_sort_wide(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size
 enum { BANKS = 4, BANK = KERN_ECQ_SYMBOLS * KERN_ECQ_WIDTH };
 
 struct banks {
-	/* for each quantiser of TCQ, or for ECQ.  64 bytes more than needed: loads and
-	 * stores of banks at the same offset of different pages would collide */
+	/* n[bank]: counters of ECQ, or of each quantiser of TCQ.  A bank has 64 bytes more than
+	 * needed: loads and stores at the same offset of different pages would collide */
 	uint32_t n[BANKS][2 * BANK + 16];
 };
 
@@ -420,7 +420,7 @@ spans_above(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span,
 
 /* ---- plain bits ---- */
 
-/* Return the plain bits of eight values; set *n to the number of bits of each. */
+/* Return the plain bits of eight values, and set *n to their numbers of bits. */
 WIDE_INLINE __m256i
 low_bits(__m256i q, __m256i code, __m128i two, __m256i *n)
 {
@@ -485,7 +485,7 @@ kern_ecq_low_wide(const int16_t q[KERN_ECQ_LANES], const uint16_t code[KERN_ECQ_
 
 struct column {
 	__m256i n[KERN_ECQ_CONTEXTS];	/* u16 for each symbol */
-	uint32_t used;			/* contexts that were counted */
+	uint32_t used;			/* bit c is 1 if n[c] has counts */
 };
 
 /* Count the symbols s of a chunk, 16 bits per value, in context c. */

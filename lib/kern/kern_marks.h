@@ -113,8 +113,8 @@ kern_ranked(uint32_t *place, size_t c, const uint64_t *mark, const uint32_t *bef
 	}
 }
 
-/* If there are many ranks, find the word of each rank by a table for some words at a
- * time. A search would take branches that processors cannot predict. */
+/* If there are many ranks, find the word of each rank in a table, which is filled for 64 words
+ * at once. A search would take branches that processors cannot predict. */
 static inline void
 kern_marked(uint32_t *rank, size_t c, const uint64_t *mark, const uint32_t *before, size_t n)
 {

@@ -35,7 +35,7 @@ enum {
 struct kern_tcq {
 	struct kern_ecq m;		/* means, and the tables of quantiser 0 */
 	struct kern_ecq odd;		/* the tables of quantiser 1 */
-	uint8_t state[KERN_ECQ_LANES];
+	uint8_t state[KERN_ECQ_LANES];	/* state of each lane's trellis */
 };
 
 /* The code of a value: as ECQ's, with its quantiser. */
@@ -66,8 +66,9 @@ kern_tcq_counted(unsigned symbol, unsigned shift)
 	return k < KERN_ECQ_CAP ? (int32_t)k : KERN_ECQ_CAP;
 }
 
-/* Return the position of a value, in units of which KERN_TCQ_FINE are a step.  A cell is one
- * step wide; within it each way has one nearest level (a way's levels are four steps apart). */
+/* Return the position of a value x, given a = |x| * inv: KERN_TCQ_FINE units are a step.  A
+ * cell is one step wide; each way has one nearest level to it, since a way's levels are four
+ * steps apart. */
 static inline uint32_t
 kern_tcq_place(float a)
 {
@@ -95,11 +96,11 @@ kern_tcq_half(uint32_t cell, unsigned u, unsigned p)
 /* Input of the decisions.  At levels that shift, values take many bits and all symbols
  * cost the same: 0, in the last row. */
 struct kern_tcq_walk {
-	const float *x;
-	const uint16_t *code;	/* [n] codes of which the levels are used */
+	const float *x;		/* [n] */
+	const uint16_t *code;	/* [n] codes, of which only the levels are used */
 	size_t n;
 	float inv;		/* KERN_TCQ_FINE / step */
-	/* per cell the cost of each way's symbol, the cost of 0 for each u, and padding */
+	/* [context][cell]: costs of the symbols of the four ways, of 0 for each u, and padding */
 	uint16_t cost[KERN_ECQ_CONTEXTS + 1][KERN_TCQ_CELLS][8];
 	/* [u][j]: distance of the centre of k = j + 1 above 2 k - u, in 1 / 512 step */
 	int16_t center[2][KERN_TCQ_CENTERS];
@@ -118,9 +119,10 @@ void kern_tcq_start(struct kern_tcq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 void kern_tcq_tables(struct kern_tcq *m, unsigned top);
 
-/* Reference definitions of kern.h's passes, value by value.  kern_tcq_walk_some starts at
- * any chunk, given the ends of the paths before it; kern_tcq_walk_back goes from the best
- * of all ends back to a chunk and returns the states before it. */
+/* Reference definitions of kern.h's passes, value by value.  kern_tcq_walk_start sets the ends
+ * before the first value.  kern_tcq_walk_some starts at any chunk, given the ends before it.
+ * kern_tcq_walk_back goes from the best of all ends back to value `to', the first of a chunk,
+ * sets q from there on, and sets `state' to the states before it. */
 unsigned kern_tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code);
 void kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span);
 int kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);

@@ -23,12 +23,12 @@ enum {
 
 struct allot_work {
 	struct allot *a;
-	double *weight;			/* [n] */
+	double *weight;			/* [n] a->weight, times ALLOT_DENSE_WEIGHT if dense */
 	uint8_t *fixed;			/* [n] 1: an exception, or not sent */
 	struct estimate *model;		/* [looks] models of the evaluated groups */
 	size_t looks;
 	double taken;			/* bytes of the exceptions */
-	int plain;			/* 1: no exceptions */
+	int plain;			/* 1: exceptions are not allowed */
 };
 
 static struct codec_plan
@@ -75,8 +75,8 @@ allot_model(const struct allot_work *w, size_t g, struct estimate *m)
 	estimate_init(m, &w->a->stat[g], &ctx);
 }
 
-/* Estimate the bytes and, in *dist, the error of all groups with the shared step, if it is
- * 2^lstep: sum over the evaluated groups and scale the sums to `all' values. */
+/* Estimate the bytes and, in *dist, the error of the groups that share the step, if it is
+ * 2^lstep: sum over the evaluated groups, and scale the sums to the `all' values of all. */
 static double
 allot_sum(const struct allot_work *w, double lstep, double all, double *dist)
 {
@@ -138,8 +138,9 @@ allot_search(struct allot_work *w)
 		a->price = (d0 - d1) / (r1 - r0);
 }
 
-/* Plan group g: the shared step, or another codec if its D + lambda R is lower.  Return
- * the estimated bytes and set *lost to the weighted error. */
+/* Plan group g: the shared step, or another codec if its D + lambda R is clearly lower; for
+ * a norm or bias that stays dense, the best dense codec.  Return the estimated bytes, and set
+ * *lost to the weighted error. */
 static double
 allot_group(struct allot_work *w, size_t g, const struct estimate *m, double *lost)
 {

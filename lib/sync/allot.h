@@ -35,15 +35,15 @@ struct allot {
 	/* input */
 	size_t n;			/* groups */
 	const struct stat_group *stat;	/* [n]; all 0: the group is not in the shard */
-	const float *weight;		/* [n] */
+	const float *weight;		/* [n] weights of the errors; 0: the group is not sent */
 	const uint8_t *dense;		/* [n]; 1: a norm or a bias */
 	uint32_t shared;		/* codec of the groups that share the step */
 	const struct codec_plan *other;	/* [m] codecs for the exceptions */
 	size_t m;
 	double budget;			/* bytes for bodies and their directory entries */
-	void (*ctx)(void *arg, uint32_t g, struct codec_ctx *ctx);
+	void (*ctx)(void *arg, uint32_t g, struct codec_ctx *ctx);	/* set *ctx for group g */
 	void *arg;
-	/* bytes that a body of this length adds to a shard (pipe/size.h) */
+	/* bytes that a body of this length adds to a shard (size_cost in pipe/size.h) */
 	uint64_t (*cost)(uint32_t codec, size_t body, int param);
 
 	/* results */
@@ -51,7 +51,7 @@ struct allot {
 	double step;			/* step of a group of weight 1 */
 	double price;			/* lambda: weighted squared error per byte */
 	double bytes, dist;		/* estimates: coded bytes; weighted error */
-	double energy;			/* weighted energy of all values */
+	double energy;			/* weighted sum of squares of all values */
 	size_t sent;			/* groups sent */
 	int floor;			/* 1: norms and biases stay dense */
 };

@@ -26,8 +26,8 @@ by_time(const void *va, const void *vb)
 
 struct tiers {
 	size_t n, k;
-	struct item *s;		/* sorted */
-	int64_t *p;		/* n + 1 prefix sums */
+	struct item *s;		/* [n] the devices, the fastest first */
+	int64_t *p;		/* [n + 1] prefix sums of their times */
 	int64_t *last, *next;	/* rows D[k-1] and D[k] */
 	uint32_t *arg;		/* the best i of each D[k][j]: k + 1 rows of n + 1 */
 };
@@ -170,7 +170,8 @@ cluster_cosine(const double *x, size_t n, size_t m, double *dist)
 
 /* ---- groups ---- */
 
-/* Number the groups in the order of their first members; name is scratch for n numbers. */
+/* Number the groups in the order of their first members.  Return the number of groups.  name:
+ * scratch for n numbers. */
 static size_t
 rename_groups(size_t *group, size_t n, size_t *name)
 {

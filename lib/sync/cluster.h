@@ -5,7 +5,7 @@
  *
  * Tiers.  A round of a tier lasts as long as its slowest device, so the cost of a tier is
  * the time that its devices wait, sum of (max T - T_k).  The best tiers are contiguous in
- * sorted order; with prefix sums P
+ * sorted order.  With prefix sums P, the least wait of the j fastest devices in k tiers is
  *
  *   D[k][j] = min over i of D[k-1][i] + (j - i) T_j - (P_j - P_i)
  *

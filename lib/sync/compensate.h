@@ -24,8 +24,7 @@
 struct compensate_from {
 	const float *g;		/* g and e: NULL stands for zeros */
 	const float *e;
-	const float *const *back;	/* [nback] decoded values of rejected shards, to
-					 * be added back */
+	const float *const *back;	/* [nback] values of rejected shards, to be added back */
 	size_t nback;
 };
 
@@ -33,8 +32,8 @@ struct compensate_from {
 void compensate_target(const struct kern *k, float gamma,
     const struct compensate_from *from, size_t n, float *a);
 
-/* With the form `cache', set r f32[n] to the reconstruction of a group that was not sent.
- * h f32[n] is the history, and may be r. */
+/* With the form `cache', set r f32[n] to rho h, the reconstruction of a group that was not
+ * sent.  h f32[n] is the history, and may be r. */
 void compensate_absent(float rho, const float *h, float *r, size_t n);
 
 #endif

@@ -10,16 +10,16 @@
  * tests/bench-planner.c counts it.
  */
 enum {
-	/* the search ends with fewer unused bytes: frames are padded to multiples of this */
+	/* frames are padded to a multiple of this, so fewer bytes may always stay unused */
 	RATE_CONTROL_PAD = 8,
 	RATE_CONTROL_ENTRY = 4,	/* approximate bytes of a directory entry */
-	RATE_CONTROL_SOLVES = 6,
-	/* most rounds that only code groups again */
+	RATE_CONTROL_SOLVES = 6,	/* most iterations of rate_control_solve */
+	/* most rounds in which no group is coded for the first time */
 	RATE_CONTROL_ROUNDS = 16,
 	/* most times that one group is coded again to fill the budget */
 	RATE_CONTROL_TRIES = 6,
-	/* most times that all groups are coded again at last: coarser to fit the budget;
-	 * finer to fill it */
+	/* most times that all groups are coded again after these rounds: coarser to fit the
+	 * budget; finer to fill it */
 	RATE_CONTROL_COARSER = 40,
 	RATE_CONTROL_FINER = 4
 };
@@ -28,7 +28,7 @@ enum {
 #define RATE_CONTROL_BAND 0.012
 #define RATE_CONTROL_WIDEST 0.002
 #define RATE_CONTROL_LEAST 0.0002
-#define RATE_CONTROL_WIDE 0.0045	/* the same share after all rounds: sizes may jump */
+#define RATE_CONTROL_WIDE 0.0045	/* the share that may stay unused after all rounds */
 /* Limits on differences of t (rate_control.h). */
 #define RATE_CONTROL_APART 0.035	/* between a group and r->all */
 #define RATE_CONTROL_FAR 1.4	/* the largest single change of t, once all are coded */
@@ -69,8 +69,8 @@ rate_control_steep(double bytes, double n)
 	    0.05, RATE_CONTROL_STEEP) : 0;
 }
 
-/* Return the slope -d log bytes / d t of a coded group: rate_control_steep, or as measured
- * from its two codes, up to 3 times more or less, if their t differ by TELLS to FAR. */
+/* Return the slope -d log bytes / d t of a coded group: measured from its two codes if their
+ * t differ by TELLS to FAR, within a factor of 3 of rate_control_steep; else the latter. */
 static double
 rate_control_slope(const struct rate_control_group *g)
 {
@@ -111,7 +111,7 @@ rate_control_rough(const struct rate_control_group *g)
 	    (arg > 0 ? fmin(g->seen.sumsq / n / (arg * arg), 1e12) : 1));
 }
 
-/* Estimate each group's bytes: its share of the aim, less the bytes that contexts save.
+/* Set each group's weight to its estimated bytes: its share of the aim, less what contexts save.
  * Contexts save more at fewer bits per value: on gradients, with and without a residual,
  * we measured 0.6 of the bytes at a quarter of a bit and 0.9 at four bits. */
 static void
@@ -133,8 +133,8 @@ rate_control_guess(struct rate_control *r)
 
 /* ---- all groups together ---- */
 
-/* Sum the bytes that all groups take at t = r->all.  Estimate them by the slope for coded
- * groups and by the weight for uncoded groups. */
+/* Set r->sent to the estimated bytes of all groups at t = r->all, from the slopes of coded and
+ * the weights of uncoded groups; r->now to those of the codes; and r->e to the slope of sent. */
 static void
 rate_control_sums(struct rate_control *r)
 {
@@ -198,8 +198,8 @@ rate_control_pending(const struct rate_control *r, const struct rate_control_gro
 	return !(fabs(g->code.t - r->all) <= RATE_CONTROL_APART);
 }
 
-/* Record in r->over or r->within the size of all groups, which are coded near r->all.  Return
- * how far these two are apart. */
+/* All groups are coded near r->all: raise r->over to it if they exceed the budget, else lower
+ * r->within to it.  Return within - over. */
 static double
 rate_control_side(struct rate_control *r)
 {
@@ -295,7 +295,7 @@ rate_control_swap(struct rate_control_group *g)
 }
 
 /* Return how many more bytes a group's other code takes than its chosen code.  Return 0 if there
- * is no other code or, before all groups are coded again, if its t is too far from r->all. */
+ * is no other code or, while r->whole is 0, if the other code's t is too far from r->all. */
 static double
 rate_control_gain(const struct rate_control *r, const struct rate_control_group *g)
 {
@@ -430,7 +430,7 @@ rate_control_round(struct rate_control *r)
 	    4 * RATE_CONTROL_PAD)) || r->whole >= (room >= 0 ? RATE_CONTROL_FINER :
 	    RATE_CONTROL_COARSER))
 		return 0;
-	/* code all groups again, between two known sizes or at a distance that doubles */
+	/* code all groups again: halve the range of t, or move t by a distance that doubles */
 	if ((apart = rate_control_side(r)) < HUGE_VAL && apart > 0)
 		r->all = (r->over + r->within) / 2;
 	else

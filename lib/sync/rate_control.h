@@ -2,7 +2,7 @@
  * Control the rate: choose a code for each group, so that the coded shard fills its
  * budget and never exceeds it (ours).
  *
- * One number t multiplies the rate parameters of all groups by e^t; t > 0 makes them coarser.
+ * The rate parameters of all groups are multiplied by e^t; t > 0 makes the codes coarser.
  * All groups are coded once near the t at which their sizes are expected to add up to the
  * budget.  A slope per group extrapolates its size to another t.  Then some groups are coded
  * again, at most RATE_CONTROL_APART finer or coarser than the others, to make up the
@@ -34,26 +34,26 @@ struct err;
 /* A group of a shard that waits to be coded. */
 struct rate_control_group {
 	uint32_t group, n;		/* number of the group; number of its values */
-	uint8_t absent;			/* 1: not in the input */
+	uint8_t absent;			/* 1: the group is not in the input; for the caller */
 	uint8_t tries;			/* private */
 	uint64_t at;			/* position of the values, for the caller */
 	struct codec_plan plan;
 	struct kern_stat seen;		/* statistics of the values */
 	struct rate_control_code {
-		double t;		/* log of the factor; infinite: not coded yet */
+		double t;		/* log of the parameter / the plan's; HUGE_VAL: no code */
 		uint64_t at;		/* position of the body, for the caller */
-		size_t len;		/* bytes of the body; 0: not sent */
-		uint8_t param;
+		size_t len;		/* bytes of the body; 0: the group is not sent */
+		uint8_t param;		/* parameter in the body's directory entry */
 	} code, other;			/* code: the chosen code; other: another known code */
 	double weight;			/* private */
 };
 
 struct rate_control {
 	/* given */
-	struct rate_control_group *g;	/* [n]; code.t finite: the group is coded already */
+	struct rate_control_group *g;	/* [n]; if |code.t| < 1.4, `code' is a code of before */
 	size_t n;
-	uint64_t budget;
-	/* bytes that a body of this length adds to a shard (pipe/size.h) */
+	uint64_t budget;		/* largest size of the coded shard in bytes */
+	/* bytes that a body of this length adds to a shard (size_cost in pipe/size.h) */
 	uint64_t (*cost)(uint32_t codec, size_t len, int param);
 
 	/* [many] indices in g of the groups to code next; many 0: code none, but call
@@ -62,25 +62,25 @@ struct rate_control {
 	size_t many;
 
 	/* found */
-	uint64_t bytes;			/* the size of the coded shard */
+	uint64_t bytes;			/* the last size that rate_control_next was given */
 	size_t made, tried;		/* made: groups coded; tried: values coded */
 
 	/* private */
 	int phase;
 	uint32_t *order;		/* [k] indices in g of groups with a rate parameter */
 	size_t k;
-	double all;			/* t at which the coded shard fills the budget */
+	double all;			/* estimate of the t at which the shard fills the budget */
 	double e;			/* -d log bytes / d t at `all' */
-	double band, slack;
-	double now, sent;		/* bytes: of the codes so far; of all groups at
-					 * `all' */
-	double over, within;		/* the nearest t at which all groups together were
-					 * over the budget; within it */
-	int rounds, whole;
+	double band, slack;		/* bytes that may stay unused; kept free when choosing */
+	double now, sent;		/* bytes of the k groups: of the codes so far; at `all' */
+	double over, within;		/* largest t found over the budget; smallest within it */
+	int rounds, whole;		/* rounds so far; times that all were coded again */
 	int even;			/* 1: all groups were coded near `all' */
 	size_t chosen;			/* groups that got the longer of two codes */
 };
 
+/* Begin a search; the caller has set the members `given'.  Return 0 or -ERR_SYS; call
+ * rate_control_close in both cases. */
 int rate_control_open(struct rate_control *r, struct err *e);
 void rate_control_close(struct rate_control *r);
 
@@ -88,7 +88,7 @@ void rate_control_close(struct rate_control *r);
  * new size; 0 at the end.  If bytes then exceeds the budget, no t was found that fits. */
 int rate_control_next(struct rate_control *r, uint64_t bytes);
 
-/* Estimate the slope -d log bytes / d t of n values that take this number of bytes. */
+/* Estimate the slope -d log bytes / d t of n values that are coded in `bytes' bytes. */
 double rate_control_steep(double bytes, double n);
 
 #endif

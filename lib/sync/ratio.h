@@ -41,14 +41,14 @@ uint64_t ratio_budget(uint64_t values, double c);
 struct ratio_pace {
 	/* options */
 	double rise, still;		/* rise in (0, 1]; still in [0, 1) */
-	uint64_t warmup;		/* 0: none */
+	uint64_t warmup;		/* steps of the warm-up; 0: no warm-up */
 	/* state, kept between runs */
 	double rate;			/* the rate used, bit/s; < 0: none yet */
 };
 #define RATIO_PACE_INIT { 0.5, 0.05, 0, -1 }
 
-/* Return the rate to use after the rate `rate' was measured; both in bit/s. If rate < 0,
- * it was not measured, and nothing changes. */
+/* Return the rate to use after `rate' was measured; both in bit/s.  If rate < 0, there was no
+ * measurement, and p->rate stays.  Return < 0 while no rate was measured. */
 double ratio_acted(struct ratio_pace *p, double rate);
 
 /* Return the factor for this step: c >= 1 itself, or less during the warm-up, but at

@@ -33,17 +33,17 @@
 enum { REPLAN_WINDOW = 16 };
 
 struct replan_mean {
-	double v;		/* 0: no sample yet */
-	double odd;		/* samples in a row far above (> 0) or below (< 0) */
+	double v;		/* the estimate; 0: no sample yet */
+	double odd;		/* samples in a row far above v (> 0) or below v (< 0) */
 };
 
 /* All members are doubles, so that the state can store them as a list of numbers. */
 struct replan {
 	struct replan_mean bandwidth, compute, kc;
-	double latency[REPLAN_WINDOW], nlatency;	/* nlatency: samples so far */
-	double age;		/* samples since the plan was computed */
-	double from[4];		/* bandwidth, compute, kc and latency of the plan */
-	double planned, tau, delta;
+	double latency[REPLAN_WINDOW], nlatency;	/* ring; samples on this route */
+	double age;		/* samples since a plan was last computed */
+	double from[4];		/* bandwidth, compute, kc and latency at that time */
+	double planned, tau, delta;	/* planned: 1 if tau and delta are a plan */
 };
 enum { REPLAN_NUMBERS = sizeof(struct replan) / sizeof(double) };
 #define REPLAN_INIT { { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0 }, 0, 0, { 0 }, 0, 0, 1 }
@@ -53,8 +53,8 @@ struct replan_sample {
 	double bandwidth;	/* bit/s */
 	double latency;		/* seconds */
 	double compute;		/* seconds */
-	double alpha, share;	/* alpha: contraction; share: coded/dense bits */
-	unsigned given;		/* REPLAN_*: values that the user gave */
+	double alpha, share;	/* alpha: contraction; share: coded / dense bits, 0: not sent */
+	unsigned given;		/* bits REPLAN_*: the values that the user gave */
 };
 enum { REPLAN_BANDWIDTH = 1, REPLAN_LATENCY = 2, REPLAN_COMPUTE = 4 };
 

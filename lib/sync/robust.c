@@ -28,7 +28,8 @@ robust_number(double *v, const char *s, double lo)
 	    num_f64(v, s, lo, DBL_MAX, "X", NULL) == 0;
 }
 
-/* Parse a word of a rule: return 1 for a limit, 2 for a way to combine values, else 0. */
+/* Parse a word of a rule, which is cut up.  Return 1 for a limit, 2 for a way to combine
+ * values, 0 if the word is invalid. */
 static int
 robust_word(struct robust_rule *q, char *word)
 {
@@ -147,8 +148,8 @@ robust_left(const struct robust_one *o, size_t k)
 	return n;
 }
 
-/* Return the smaller of the middle two norms of the contributions that count or, with
- * `far', of their distances; 0 if there is none. */
+/* Return the lower median of the norms of the contributions that count or, if far is 1, of
+ * their distances; 0 if no contribution counts. */
 static double
 robust_middle(const struct robust_step *t, int far)
 {
@@ -189,8 +190,8 @@ robust_limits(const struct robust_rule *q, struct robust_step *t)
 }
 
 /* Set t->f, the bad devices to tolerate among the n contributions that the limits leave.
- * If n is too small for F, each contribution left out counts as one of the F, so that a
- * bad device cannot stop the step by being left out. Refuse if all K are too few. */
+ * For trim, if n is too small for F, each contribution left out counts as one of the F, so
+ * that a bad device cannot stop the step by being left out; refuse K <= 2F contributions. */
 static int
 robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {
@@ -207,7 +208,7 @@ robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	return 0;
 }
 
-/* Lower all weights to the smallest one. */
+/* Lower the shares so that all contributions that count have the smallest weight of them. */
 static void
 robust_even(struct robust_one *o, size_t k)
 {
@@ -222,8 +223,8 @@ robust_even(struct robust_one *o, size_t k)
 			o[i].share *= least / o[i].weight;
 }
 
-/* Refuse sparse shards: their median is zero wherever most values are zero.  Each device
- * has one vote, so that a few devices with only zeros, or with dense shards, do not decide. */
+/* Without :senders, refuse if most devices sent sparse shards: the median is zero wherever
+ * most values are zero.  Each device with values has one vote, whatever its size. */
 static int
 robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
     struct err *e)
@@ -313,7 +314,7 @@ robust_sort(float *v, size_t n)
 		}
 }
 
-/* Combine the r values of one element. */
+/* Return the trimmed mean or median of one element's r values, which are sorted in place. */
 static double
 robust_element(const struct robust_rule *q, float *v, size_t r)
 {

@@ -39,9 +39,9 @@ enum robust_kind {
 struct robust_rule {
 	enum robust_kind kind;
 	int senders;		/* 1: trim and median use only values that are not zero */
-	size_t f;
-	double clip;
-	double max_ratio;	/* 0: no limit */
+	size_t f;		/* F of trim and center */
+	double clip;		/* X of clip: the largest norm */
+	double max_ratio;	/* R of norm-ratio; 0: no limit */
 	int finite;		/* 1: leave out contributions with NaN or infinity */
 };
 
@@ -68,23 +68,23 @@ struct robust_one {
 	double weight;		/* > 0 */
 	double norm2;		/* ||g||^2 */
 	double far2;		/* ||g - c||^2, for center */
-	uint64_t values;	/* values of the model */
-	uint64_t nonzero;	/* values that are not zero */
+	uint64_t values;	/* values of the model, without exact types (schema_exact) */
+	uint64_t nonzero;	/* those of them that are not zero in this contribution */
 	int nonfinite;		/* 1: leave the contribution out */
 	/* in and out */
 	double share;		/* factor on the shard's own weight, 0 to 1; robust_judge
 				 * lowers it if all contributions must have one weight */
 	/* out */
 	enum robust_fate fate;
-	double scale;		/* factor on its values */
+	double scale;		/* factor on the contribution's values, 0 to 1 */
 };
 
 /* One step of k contributions. */
 struct robust_step {
 	size_t k;
-	struct robust_one *one;
+	struct robust_one *one;	/* [k] */
 	const float **x;	/* [k] scratch: each contribution's values of a group */
-	float *element;		/* scratch of robust_combine */
+	float *element;		/* [k] scratch of robust_combine */
 	double *sorted;		/* [k] scratch */
 	double median;		/* out: the lower median of all finite norms */
 	int none;		/* out: 1 if the limits leave no contribution */
@@ -127,14 +127,14 @@ void robust_combine(const struct robust_rule *q, double *y,
  * summed in f64 in the order of the calls and rounded to f32 once.
  */
 struct robust_sum {
-	const struct kern *kern;
-	double *acc;
-	float *y;
-	size_t n, cap;
+	const struct kern *kern;	/* set by the caller */
+	double *acc;			/* [cap] the sums */
+	float *y;			/* [cap] the rounded sums */
+	size_t n, cap;			/* n: values of the current group */
 };
 
-/* Allocate for groups of up to cap values.  Before the first call set all of c but c->kern
- * to zeros.  Return 0 or -ERR_SYS. */
+/* Allocate for groups of up to cap values; this loses the sums.  Before the first call, set all
+ * of c but c->kern to zeros.  Return 0 or -ERR_SYS. */
 int robust_sum_room(struct robust_sum *c, size_t cap, struct err *e);
 void robust_sum_release(struct robust_sum *c);
 
@@ -145,7 +145,7 @@ void robust_sum_begin(struct robust_sum *c, size_t n);
 void robust_sum_add(struct robust_sum *c, double f, const float *x);
 void robust_sum_add_some(struct robust_sum *c, double f, const uint32_t *pos,
     const float *x, size_t k);
-/* Return the sums divided by d and rounded to f32[n]; NULL if a result is not finite. */
+/* Return the sums divided by d and rounded, f32[n], owned by c; NULL if one is not finite. */
 const float *robust_sum_round(struct robust_sum *c, double d);
 
 #endif

@@ -7,14 +7,13 @@
 #include "base/err.h"
 #include "sync/score.h"
 
-#define SCORE_EPS 1e-30		/* added before log(): less than any f32 square that
-				 * matters, more than an underflow */
+#define SCORE_EPS 1e-30		/* added before log(), which is then finite at 0 */
 #define SCORE_ZMAX 4.0
 #define SCORE_DECAY 0.2		/* decay of the moving averages of the groups */
 #define SCORE_WMAX 8.0f
-enum { SCORE_STEPS = 4 };	/* gradient steps per lesson */
+enum { SCORE_STEPS = 4 };	/* gradient steps per call of score_learn */
 #define SCORE_MEMORY 0.9	/* decay of the moving averages in `worth' */
-#define SCORE_EDGE 1e-6		/* keeps I inside (0,1) in f32 */
+#define SCORE_EDGE 1e-6		/* the least I; with SCORE_PAPER, 1 - I is at least this, too */
 /* SCORE_PAPER: the first weights. */
 static const float score_w[SCORE_TEMPORAL] = { 1, 0.5f, 0 },
     score_u[SCORE_STRUCTURAL] = { 0, -0.25f, 0, 0 };
@@ -38,7 +37,7 @@ score_moments(const struct score_moments *m, double *mean, double *dev)
 
 	*mean = m->n > 0 ? m->sum / m->n : 0;
 	v = m->n > 0 ? m->sum2 / m->n - *mean * *mean : 0;
-	/* if all x are equal, rounding leaves about 1e-16 of sum2 */
+	/* if all x are equal, rounding may leave v at 1e-16 times the mean of x^2 */
 	*dev = v > 1e-12 * (1 + *mean * *mean) ? sqrt(v) : 0;
 }
 
@@ -120,7 +119,7 @@ score_observe(struct score *s, size_t g, const struct stat_group *stat)
 	h->mean = (float)(d * (double)h->mean + (1 - d) * (double)stat->sum / n);
 }
 
-/* Set the features log m1 and log Var. */
+/* Set f to a group's features, log m1 and log Var. */
 static void
 score_features(const struct score_group *h, double f[SCORE_FEATURES])
 {
@@ -154,8 +153,8 @@ score_scale(struct score *s)
 		s->all.shards += 1;
 }
 
-/* Return the importance I from the features of group g's last score, with the learnt
- * weights or (learnt = 0) the first ones. */
+/* Return the importance I from the features of group g's last score, and set A_temp and
+ * A_struct.  Use the learnt weights, or the first ones if learnt is 0. */
 static double
 score_mix(const struct score *s, size_t g, int learnt, double *temporal,
     double *structural)
@@ -246,7 +245,7 @@ score_labels(const struct score *s, const float *benefit, double *mean,
 	return 0;
 }
 
-/* Add group i's part of the gradient; y is the group's label. */
+/* Add group i's part of the negative gradient to gw (of W) and gu (of u); y: its label. */
 static void
 score_gradient(const struct score *s, size_t i, double y,
     double gw[SCORE_TEMPORAL], double gu[SCORE_STRUCTURAL])
@@ -274,8 +273,8 @@ score_label(float benefit, double mean, double dev)
 	    SCORE_EPS), mean, dev) : -SCORE_ZMAX);
 }
 
-/* Return the correlation of I, by the learnt or the first weights, with the labels; 0
- * when either is constant. */
+/* Return the correlation of the labels with I, by the learnt weights or, if learnt is 0, by
+ * the first ones.  Return 0 if the labels or I are constant. */
 static double
 score_worth(const struct score *s, int learnt, const float *benefit,
     double mean, double dev)
@@ -298,7 +297,6 @@ score_worth(const struct score *s, int learnt, const float *benefit,
 	return xx > 1e-12 && yy > 1e-12 ? (xy - sx * sy / n) / sqrt(xx * yy) : 0;
 }
 
-/* Take the gradient steps of one lesson. */
 static void
 score_steps(struct score *s, const float *benefit, double mean, double dev, double rate)
 {

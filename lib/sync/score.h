@@ -46,7 +46,6 @@ enum {
 
 enum score_form { SCORE_MOMENT, SCORE_PAPER };
 
-/* The place of a group in the model. */
 struct score_place {
 	double depth;		/* place of its tensor, from 0 (first) to 1 (last) */
 	double params;		/* number of values of its tensor, >= 1 */
@@ -55,38 +54,37 @@ struct score_place {
 
 /* The history of one group. */
 struct score_group {
-	float m1, m2, mean;	/* moving averages of |g|, g^2, g */
-	float z[SCORE_FEATURES];	/* features of the group's last score */
-	float score;		/* the last I */
-	float benefit;		/* moving average of the feedback's benefit */
+	float m1, m2, mean;	/* moving averages of mean |g|, mean g^2, mean g */
+	float z[SCORE_FEATURES];	/* z1 and z2 when score_of was last called */
+	float score;		/* the I that score_of last returned with SCORE_PAPER */
+	float benefit;		/* moving average of the benefits of score_learn */
 };
 
 /* The history of all groups together. */
 struct score_all {
 	float w[SCORE_TEMPORAL];	/* W1, W2, W0 */
 	float u[SCORE_STRUCTURAL];	/* u1, u2, u3, u0 */
-	float mean[SCORE_FEATURES], dev[SCORE_FEATURES];	/* z = (x -
-					 * mean) / dev of log m1, log Var */
-	float shards;			/* number of shards seen */
-	float lessons;			/* number of lessons taken */
-	float worth[2];			/* moving averages of the correlation of
-					 * I and label before each lesson, with
-					 * the first and the learnt weights */
+	/* of log m1 and of log Var over the groups: z = (x - mean) / dev */
+	float mean[SCORE_FEATURES], dev[SCORE_FEATURES];
+	float shards;			/* calls of score_scale, at most 2^24 - 1 */
+	float lessons;			/* calls of score_learn, at most 2^24 - 1 */
+	float worth[2];			/* moving averages of the correlation of labels and I
+					 * with the first weights, and with the learnt ones */
 };
 
 struct score {
-	size_t n;
-	struct score_group *group;
-	float (*place)[SCORE_PLACE];	/* depth', dens', field' */
+	size_t n;			/* groups */
+	struct score_group *group;	/* [n] */
+	float (*place)[SCORE_PLACE];	/* [n]: depth', dens', field' */
 	struct score_all all;
-	double power;			/* SCORE_MOMENT: default 0.25 */
-	double alpha;			/* default 0.5 */
+	double power;			/* exponent of SCORE_MOMENT, 0.25 unless set */
+	double alpha;			/* weight of A_temp, 0.5 unless set */
 	enum score_form form;
-	float *told;			/* f32[n] the I of SCORE_MOMENT; NULL: each is 1 */
+	float *told;			/* f32[n] each group's I with SCORE_MOMENT; NULL: all 1 */
 };
 
 /*
- * Create a score of n groups without history.  It begins with
+ * Create a score of n groups, at place[n], without history.  Return 0 or -ERR_SYS.  At first
  *
  * SCORE_MOMENT  I = 1 until score_tell
  * SCORE_PAPER   W = (1, 0.5, 0)   u = (0, -0.25, 0, 0)
@@ -95,8 +93,8 @@ int score_new(struct score **out, enum score_form form,
     const struct score_place *place, size_t n, struct err *e);
 void score_free(struct score *s);
 
-/* Update the moving averages of group g: m' = 0.2 m + 0.8 x.  If the group has
- * no history, m' = x. */
+/* Update the moving averages of group g: m' = 0.2 m + 0.8 x, or m' = x while its mean g^2
+ * is 0. */
 void score_observe(struct score *s, size_t g, const struct stat_group *stat);
 
 /* At the end of a shard, set the means and deviations of log m1 and log Var from the groups'
@@ -132,8 +130,9 @@ int score_learn(struct score *s, const float *benefit, double rate, struct err *
 
 /*
  * Get or put the history as arrays, for the state.  Column c is f32[n] and named
- * score_columns[c]; "all" is f32[SCORE_ALL], zero where unused.  score_put_* refuse
- * values that are not finite and negative averages (-ERR_DATA, "corrupt").
+ * score_columns[c].  struct score_all is f32[SCORE_ALL], padded with zeros.  score_put_*
+ * return -ERR_DATA ("corrupt") if a value is not finite, or if one is negative that is not
+ * a mean, a feature or a weight; the history is then partly replaced.
  */
 enum { SCORE_COLUMNS = 7, SCORE_ALL = 32 };
 extern const char *const score_columns[SCORE_COLUMNS];

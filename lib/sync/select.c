@@ -8,7 +8,7 @@
 #include "sync/select.h"
 
 #define SELECT_DEAR 0x1p+900	/* a lambda at which only bytes count */
-/* At most FEW groups are searched if n <= FEW, else MANY; LIST: most partial answers. */
+/* Most groups in the core: FEW if n <= FEW, otherwise MANY.  LIST: most answers per stage. */
 enum { SELECT_CORE_FEW = 64, SELECT_CORE_MANY = 24, SELECT_CORE_LIST = 4000 };
 #define SELECT_WORK ((size_t)1 << 25)	/* levels that select_fill may try */
 
@@ -148,17 +148,17 @@ select_bisect(const struct select_level *level, size_t n, size_t m,
 struct select_state {
 	int64_t bytes;
 	double dist;
-	double over;		/* sum of reduced costs: the distance from the bound */
-	uint32_t parent;
-	uint32_t level;
+	double over;		/* sum of reduced costs (select_improve) */
+	uint32_t parent;	/* index of the answer without the last group, one stage before */
+	uint32_t level;		/* level of the last group */
 };
 
 struct select_group {
 	uint32_t group;
 	int64_t cheapest;	/* least bytes of its levels in `level' */
 	uint32_t nlevel;
-	uint8_t level[SELECT_LEVELS];
-	double over[SELECT_LEVELS];
+	uint8_t level[SELECT_LEVELS];	/* [nlevel] levels that a better answer may use */
+	double over[SELECT_LEVELS];	/* [nlevel] their reduced costs */
 };
 
 struct select_core {
@@ -166,8 +166,8 @@ struct select_core {
 	size_t m;
 	struct select_group *g;		/* [n] the undecided groups */
 	size_t n;
-	struct select_state *s[SELECT_CORE_FEW + 1];	/* the partial answers of each stage */
-	size_t len[SELECT_CORE_FEW + 1];
+	struct select_state *s[SELECT_CORE_FEW + 1];	/* s[k]: answers over k groups */
+	size_t len[SELECT_CORE_FEW + 1];	/* number of answers in each s[k] */
 	struct select_state *work;	/* merged list, before select_cap */
 	int64_t budget;			/* bytes for the core's groups */
 	double gap;			/* largest reduced cost of a better answer */
@@ -188,8 +188,8 @@ select_least(const struct select_core *c, const struct select_level *v)
 	return select_cost(c, v + l);
 }
 
-/* List the levels of group i that a better answer may use.  Return its second smallest
- * reduced cost. */
+/* List in *o the levels of group i that a better answer may use.  Return the second smallest
+ * of their reduced costs, or HUGE_VAL if there is one level. */
 static double
 select_levels(const struct select_core *c, size_t i, struct select_group *o)
 {
@@ -237,8 +237,8 @@ select_cmp(const void *a, const void *b)
 	return x->group < y->group ? -1 : 1;
 }
 
-/* List all groups with more than one level, the most undecided first.  Take the bytes of
- * the other groups off the budget. */
+/* List in *open the groups with several levels that a better answer may use, the most
+ * undecided first.  Subtract the bytes of the other groups from the budget. */
 static int
 select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
     struct select_open **open, size_t *many, struct err *e)
@@ -265,8 +265,8 @@ select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
 	return 0;
 }
 
-/* Make a core of the `most' most undecided groups; all others keep their level in
- * choice.  In the core the most decided groups come first, since they prune most. */
+/* Make a core of at most `most' groups, the most undecided ones; all others keep their level
+ * in choice.  In the core the most decided groups come first: so more answers are pruned. */
 static int
 select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choice,
     struct err *e)
@@ -291,8 +291,9 @@ select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choic
 	return r;
 }
 
-/* Merge stage k's candidates in order of (bytes, dist) into c->work, without dominated
- * ones.  rest: bytes that later groups need.  Return the number of candidates. */
+/* Extend each answer of stage k by each level of group k, and merge the results into c->work
+ * in order of (bytes, dist), without dominated ones.  rest: least bytes of the groups after
+ * k.  Return the number of results. */
 static size_t
 select_merge(struct select_core *c, size_t k, int64_t rest)
 {
@@ -394,8 +395,8 @@ select_search(struct select_core *c, struct err *e)
 	return 0;
 }
 
-/* Copy the last state of the last list, which has the least distortion, into choice if
- * it is better. */
+/* Copy the last answer of the last stage, which has the least distortion, into choice if
+ * that is better. */
 static void
 select_take(const struct select_core *c, uint8_t *choice)
 {
@@ -517,7 +518,7 @@ select_share(const float *score, const struct stat_group *stat,
 		chosen[i] = 0;
 	}
 	qsort(v, n, sizeof(*v), select_rank_cmp);
-	for (i = 0; i < n; i++)		/* in the next loop's order: equal to its sum of all */
+	for (i = 0; i < n; i++)		/* add in the next loop's order, to round as it does */
 		total += size != NULL ? size[v[i].group] : (double)v[i].score;
 	/* p = 1 also chooses groups whose scores are too small to change the sum */
 	for (i = 0; i < n && (sum < p * total ||

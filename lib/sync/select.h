@@ -35,8 +35,8 @@ int select_usable(const struct select_level *l);
 
 struct select_result {
 	double dist;		/* sum over the chosen levels */
-	double lambda;		/* Lagrange multiplier at the budget */
-	int64_t bytes;		/* <= budget, unless 1 was returned */
+	double lambda;		/* Lagrange multiplier; 0 if the budget allows all best levels */
+	int64_t bytes;		/* of the chosen levels; <= budget, unless 1 was returned */
 };
 
 /*
@@ -64,13 +64,12 @@ size_t select_price(const struct select_level *level, size_t m, double lambda);
  *
  *   sum_{i chosen} size_i >= p * sum_i size_i
  *
- * Where size is NULL, p is a share of the importance (ours): I_i for size_i.
- *
- * Of groups with equal importance the one with the larger mean square is chosen first,
+ * If size is NULL, p is a share of the importance (ours): I_i replaces size_i.  If two
+ * groups have the same importance, the one with the larger mean square is chosen first,
  * since leaving it out would lose more.
  *
- * score f32[n], >= 0; stat [n], with n = 0 for unknown groups; size u32[n] or NULL;
- * p in [0,1]; chosen u8[n], 0 or 1.
+ * score f32[n], >= 0; stat[n], with stat[i].n = 0 if the mean square of group i is unknown;
+ * size u32[n] or NULL; p in [0,1]; chosen u8[n], out: 1 for each chosen group, else 0.
  * p = 0 chooses no group, p = 1 every group with a score above 0, and with `size' also the
  * others that the share needs.  Return 0 or -ERR_SYS.
  */

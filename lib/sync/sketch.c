@@ -6,7 +6,7 @@
 #include "sync/cluster.h"
 #include "sync/sketch.h"
 
-#define SEED ((uint64_t)0x736b65746368)	/* must never change */
+#define SEED ((uint64_t)0x736b65746368)	/* stored sketches depend on it: never change it */
 
 int
 sketch_begin(struct sketch *s, size_t k, struct err *e)

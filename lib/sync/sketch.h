@@ -18,7 +18,7 @@
 
 struct err;
 
-enum { SKETCH_M = 256 };
+enum { SKETCH_M = 256 };	/* numbers in a sketch */
 
 #define SKETCH_NONE SIZE_MAX	/* the cluster of a dropped contribution */
 
@@ -26,12 +26,12 @@ enum { SKETCH_M = 256 };
 struct sketch {
 	size_t k;
 	double *row;		/* f64[k][SKETCH_M] */
-	size_t *of;		/* [k] the cluster of each contribution; if the caller set
-				 * SKETCH_NONE, it is left out */
-	size_t clusters;
+	size_t *of;		/* [k] cluster of each contribution, by sketch_judge; SKETCH_NONE,
+				 * set by the caller before: leave this contribution out */
+	size_t clusters;	/* number of clusters */
 	uint32_t *place;	/* [n] h and sign of each value of the current group */
 	size_t n, cap;
-	uint64_t seed;		/* seed of h and sign; 0 when sketches are clustered */
+	uint64_t seed;		/* seed of h and sign; 0 for --cluster */
 };
 
 /* Begin a step of k contributions with zeros.  Return 0 or -ERR_SYS. */
@@ -45,8 +45,8 @@ int sketch_group(struct sketch *s, uint32_t group, size_t n, struct err *e);
 void sketch_add(struct sketch *s, size_t i, const float *x);
 
 /* Set s->of and s->clusters by cluster_linkage on 1 - cos; clusters are numbered in
- * the order of their first members.  Overwrites the sketches.  -ERR_REFUSED for more
- * than CLUSTER_GROUP contributions. */
+ * the order of their first members.  This overwrites the sketches.  Return 0, -ERR_REFUSED
+ * for more than CLUSTER_GROUP contributions, or -ERR_SYS. */
 int sketch_judge(struct sketch *s, double theta, struct err *e);
 
 #endif
