@@ -106,13 +106,15 @@ policy_set_ratio(void *arg, const struct opt *row, const char *val, struct err *
 static int
 policy_set_time(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	return strcmp(val, "auto") == 0 ? 0 :
-	    num_time((double *)(void *)((char *)arg + row->at), val, "--deco", e);
+	const struct opt time = { .type = OPT_IS_TIME, .at = row->at, .lo = row->lo };
+	const struct opt_place to = { &time, arg };
+
+	return strcmp(val, "auto") == 0 ? 0 : opt_set_to(&to, val, "--deco", e);
 }
 
 static const struct opt policy_times[] = {
 	{ 0, "COMPUTE", .at = offsetof(struct policy_deco, compute),
-	    OPT_CALL(policy_set_time) },
+	    OPT_CALL(policy_set_time), .lo.f = DECO_LEAST },
 	{ 0, "LATENCY", .at = offsetof(struct policy_deco, latency),
 	    OPT_CALL(policy_set_time) },
 	OPT_END
@@ -127,12 +129,8 @@ policy_set_deco(void *arg, const struct opt *row, const char *val, struct err *e
 	*d = (struct policy_deco)POLICY_DECO_INIT;
 	d->on = 1;
 	n = opt_items(policy_times, d, val, "--deco", e);
-	if (n == 1 && d->compute >= 0)
-		return err_set(e, ERR_USAGE, "--deco '%s': expected auto or "
-		    "COMPUTE,LATENCY, such as 0.5s,20ms", val);
-	return n < 0 ? n : d->compute < 0 || d->compute >= DECO_LEAST ? 0 : err_set(e,
-	    ERR_USAGE, "--deco '%s': expected COMPUTE of at least %g s", val,
-	    DECO_LEAST);
+	return n < 0 ? n : n > 1 || d->compute < 0 ? 0 : err_set(e, ERR_USAGE, "--deco '%s': "
+	    "expected auto or COMPUTE,LATENCY, such as 0.5s,20ms", val);
 }
 
 const struct opt stage_policy_ratio_rows[] = {
@@ -180,6 +178,17 @@ const struct opt stage_policy_rows[] = {
 	OPT_END
 };
 
+/* Read a number from the state, if there is one, unless *v is given: not negative. */
+static int
+policy_learned(const struct stage_policy *p, const char *file, const char *key, double *v,
+    struct err *e)
+{
+	const int r = p->o.dir == NULL || *v >= 0 ? 0 :
+	    learned_number(&p->state, file, key, v, e);
+
+	return r < 0 ? r : 0;
+}
+
 /* ---- how much to compress a shard, by equation (5) ---- */
 
 /* Decide the ratio and the budget, and update o.pace.  A deadline limits the budget to
@@ -190,7 +199,6 @@ policy_ratio(struct stage_policy *p, double rate)
 	struct stage_policy_opts *o = &p->o;
 	const double known = ratio_acted(&o->pace, rate), acted = fmax(known, 0);
 	const double base = stage_policy_ratio(&o->factor, acted);
-	const double total = (double)p->sh.schema->total;
 	const double most = known / 8 * o->deadline;
 	char where[160], is[NUM_TEXT] = "unknown", taken[NUM_TEXT];
 	int late;
@@ -202,7 +210,7 @@ policy_ratio(struct stage_policy *p, double rate)
 	late = o->deadline >= 0 && known >= 0 && most < p->key[BUDGET];
 	if (late) {
 		p->key[BUDGET] = floor(most);
-		p->key[RATIO] = 4 * total / fmax(p->key[BUDGET], 1);
+		p->key[RATIO] = 4 * (double)p->sh.schema->total / fmax(p->key[BUDGET], 1);
 	}
 	if (rate >= 0)
 		(void)num_text(rate, "bit/s", is);
@@ -218,12 +226,10 @@ static int
 policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 {
 	const struct shard *s = p->sh.shard;
-	int r;
+	int r = 1;
 
 	*norm = p->o.norm;
-	if (*norm > 0)
-		return 0;
-	if ((r = keys_real(&s->kv, SHARD_KEY_NORM, norm, shard_device(s),
+	if (*norm == 0 && (r = keys_real(&s->kv, SHARD_KEY_NORM, norm, shard_device(s),
 	    e)) < 0)
 		return r;
 	if (r == 0)
@@ -240,32 +246,32 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 {
 	const struct interval *q = &p->o.interval;
 	const struct shard *s = p->sh.shard;
-	const uint64_t was = p->o.steps, asked = p->asked;
+	const char *why = NULL;
 	double norm, drift;
-	int force, r;
+	int r;
 
 	if ((r = policy_norm(p, &norm, e)) < 0)
 		return r;
 	drift = sqrt(sums->sumsq / norm / norm);
 	if (s->kind == SHARD_SUM)
 		drift /= s->weight;
-	p->o.steps = interval_next(q, was, drift);
-	force = interval_force(q, drift);
-	if (asked != 0 && asked < p->o.steps) {
-		p->o.steps = asked < q->min ? q->min : asked;
-		force = 1;
+	p->o.steps = interval_next(q, p->o.steps, drift);
+	if (interval_force(q, drift)) {
+		why = ", at once: the drift is above 4 times the target";
+	} else if (p->asked != 0 && p->asked < p->o.steps) {
+		p->o.steps = p->asked < q->min ? q->min : p->asked;
+		why = ", at once: a device diverges and asks for it";
 	}
 	p->asked = 0;
 	SAY(p, "'%s/%llu': relative drift %.4g, interval %llu%s", shard_device(s),
 	    (unsigned long long)s->step, drift, (unsigned long long)p->o.steps,
-	    !force ? "" : interval_force(q, drift) ? ", at once: the drift is above 4 "
-	    "times the target" : ", at once: a device diverges and asks for it");
+	    why != NULL ? why : "");
 	/* a drift that is too large or not finite is not written, but it forces a
 	 * synchronisation */
 	if (drift <= POLICY_BIG)
 		p->key[DIVERGENCE] = drift;
 	p->key[STEPS] = (double)p->o.steps;
-	p->key[FORCE] = force;
+	p->key[FORCE] = why != NULL;
 	return 0;
 }
 
@@ -277,24 +283,18 @@ static int
 policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
     struct err *e)
 {
-	const struct { const char *file, *key; double *v; } number[] = {
-		{ LEARNED_LINK, LINK_RTT, &m->latency },
-		{ CONTRACTION_FILE, CONTRACTION_ALPHA, &m->alpha },
-		{ CONTRACTION_FILE, CONTRACTION_SHARE, &m->share } };
-	size_t i;
+	const struct shard *s = p->sh.shard;
 	int r = 0;
 
 	if (m->compute < 0)
-		r = keys_real(&p->sh.shard->kv, SHARD_KEY_COMPUTE, &m->compute,
-		    shard_device(p->sh.shard), e);
+		r = keys_real(&s->kv, SHARD_KEY_COMPUTE, &m->compute, shard_device(s), e);
 	/* no step is this short: the time was not measured */
 	if (m->compute < DECO_LEAST)
 		m->compute = -1;
-	for (i = 0; i < 3 && r >= 0 && p->o.dir != NULL; i++)
-		if (*number[i].v < 0)	/* not given */
-			r = learned_number(&p->state, number[i].file, number[i].key,
-			    number[i].v, e);
-	return r < 0 ? r : 0;
+	if (r < 0 || (r = policy_learned(p, LEARNED_LINK, LINK_RTT, &m->latency, e)) < 0 ||
+	    (r = policy_learned(p, CONTRACTION_FILE, CONTRACTION_ALPHA, &m->alpha, e)) < 0)
+		return r;
+	return policy_learned(p, CONTRACTION_FILE, CONTRACTION_SHARE, &m->share, e);
 }
 
 /* Decide the budget and the delay.  rate in bit/s, < 0 unknown.  Return 0 if
@@ -310,6 +310,7 @@ policy_deco(struct stage_policy *p, double rate, struct err *e)
 	struct replan *t = &p->o.stale.plan;
 	const double values = (double)p->sh.schema->total;
 	struct deco d = DECO_INIT;
+	const char *lacks;
 	char where[160], is[NUM_TEXT];
 	int r, changed;
 
@@ -317,10 +318,10 @@ policy_deco(struct stage_policy *p, double rate, struct err *e)
 		return r;
 	replan_see(t, &m);
 	(void)reader_where(p->sh.in, where);
-	if (!(t->bandwidth.v > 0) || !(t->compute.v > 0) || t->nlatency == 0) {
-		SAY(p, "%s: deco: %s not known yet", where,
-		    !(t->bandwidth.v > 0) ? "bandwidth" :
-		    !(t->compute.v > 0) ? "computation" : "latency");
+	lacks = !(t->bandwidth.v > 0) ? "bandwidth" : !(t->compute.v > 0) ? "computation" :
+	    t->nlatency == 0 ? "latency" : NULL;
+	if (lacks != NULL) {
+		SAY(p, "%s: deco: %s not known yet", where, lacks);
 		return 0;
 	}
 	d.size = fmax(32 * values, 1);
@@ -343,39 +344,27 @@ policy_deco(struct stage_policy *p, double rate, struct err *e)
 
 /* ---- decisions ---- */
 
-/* Get the numbers of earlier decisions from h, which was read from the state. */
-static int
-policy_memory(struct stage_policy *p, struct learned *h, struct err *e)
-{
-	struct replan *t = &p->o.stale.plan;
-	const char *bad;
-	int r = learned_list(h, POLICY_RATE, &p->o.pace.rate, 1, e);
-
-	if (r < 0 || (p->o.stale.on && (r = learned_list(h, POLICY_DECO_STATE, (double *)t,
-	    REPLAN_NUMBERS, e)) < 0))
-		return r;
-	bad = replan_check(t) < 0 ? POLICY_DECO_STATE :
-	    !isfinite(p->o.pace.rate) ? POLICY_RATE : NULL;
-	return bad == NULL ? 0 : err_set(e, ERR_DATA,
-	    "corrupt: key %s in '%s/%s' is out of range: remove that file", bad,
-	    p->o.dir, h->file);
-}
-
 /* At the first shard, read the decisions that were stored before its step. */
 static int
 policy_load(struct stage_policy *p, struct err *e)
 {
 	struct learned h = LEARNED_INIT;
+	struct replan *t = &p->o.stale.plan;
+	const char *bad;
 	int r;
 
 	if (p->o.dir == NULL || p->loaded)
 		return 0;
 	p->loaded = 1;
-	if ((r = learned_before(&h, &p->state, POLICY_FILE, p->sh.shard->step, e)) < 0)
-		return r;
-	r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e);
-	if (r >= 0)
-		r = policy_memory(p, &h, e);
+	if ((r = learned_before(&h, &p->state, POLICY_FILE, p->sh.shard->step, e)) >= 0 &&
+	    (r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e)) >= 0 &&
+	    (r = learned_list(&h, POLICY_RATE, &p->o.pace.rate, 1, e)) >= 0 && p->o.stale.on)
+		r = learned_list(&h, POLICY_DECO_STATE, (double *)t, REPLAN_NUMBERS, e);
+	bad = replan_check(t) < 0 ? POLICY_DECO_STATE :
+	    !isfinite(p->o.pace.rate) ? POLICY_RATE : NULL;
+	if (r >= 0 && bad != NULL)
+		r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is out of range: "
+		    "remove that file", bad, p->o.dir, h.file);
 	learned_release(&h);
 	return r;
 }
@@ -406,9 +395,8 @@ policy_cuts(struct stage_policy *p, double rate, struct text_kv *kv, struct err 
 {
 	const int timed = p->o.cuts.heard != NULL;
 	char where[160], words[256];
-	double share = 0;
-	int r = p->o.dir == NULL ? 0 : learned_number(&p->state, CONTRACTION_FILE,
-	    CONTRACTION_SHARE, &share, e);
+	double share = -1;
+	int r = policy_learned(p, CONTRACTION_FILE, CONTRACTION_SHARE, &share, e);
 
 	if (r < 0 || (r = policy_dynacomm_decide(&p->o.cuts, p->sh.schema, rate,
 	    share > 0 ? share : 1 / fmax(p->key[RATIO], 1), kv, words, e)) < 0)
@@ -430,32 +418,23 @@ policy_put(struct stage_policy *p, const struct text_kv *kv, struct err *e)
 	return r < 0 ? r : stage_make(p->s.next, FRAME_POLI, p->note.p, p->note.n, e);
 }
 
-/* Write the decided numbers.  Decide and write cuts, too, if rate is not NULL. */
+/* Write and forget the decided numbers.  Unless rate is NULL, decide and write cuts, too. */
 static int
 policy_said(struct stage_policy *p, const double *rate, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
-	int i, r = 0;
+	int i, r = rate != NULL ? policy_cuts(p, *rate, &kv, e) : 0;
 
-	for (i = 0; i < NUMBERS && r == 0; i++)
+	for (i = 0; i < NUMBERS && r == 0; i++) {
 		if (!isnan(p->key[i]))
 			r = text_setf(&kv, policy_key[i].name, e,
 			    policy_key[i].whole ? "%.0f" : "%.9g", p->key[i]);
-	if (r == 0 && rate != NULL)
-		r = policy_cuts(p, *rate, &kv, e);
+		p->key[i] = NAN;
+	}
 	if (r == 0)
 		r = policy_put(p, &kv, e);
 	text_release(&kv);
 	return r;
-}
-
-static void
-policy_nothing(struct stage_policy *p)
-{
-	int i;
-
-	for (i = 0; i < NUMBERS; i++)
-		p->key[i] = NAN;
 }
 
 /* Decide before the data; with --cuts, after the annotations that precede the data. */
@@ -463,13 +442,10 @@ static int
 policy_decide(struct stage_policy *p, struct err *e)
 {
 	double rate = p->o.bandwidth;
-	int r = 0;
+	/* read the rate for every shard, since ace-meter may be measuring in the same pipe */
+	int r = policy_learned(p, LEARNED_LINK, LEARNED_BANDWIDTH, &rate, e);
 
 	p->waits = 0;
-	policy_nothing(p);
-	/* read the rate for every shard, since ace-meter may be measuring in the same pipe */
-	if (rate < 0 && p->o.dir != NULL)
-		r = learned_number(&p->state, LEARNED_LINK, LEARNED_BANDWIDTH, &rate, e);
 	if (r < 0 || (r = p->o.stale.on ? policy_deco(p, rate, e) : 0) < 0)
 		return r;
 	if (r == 0)
@@ -490,32 +466,24 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 	return p->waits ? 0 : policy_decide(p, e);
 }
 
-/* Refuse values that are not finite.  The sums in a shard's end leave them out, so the
- * shard's drift would look small. */
-static int
-policy_finite(struct stage_policy *p, const struct stage_data *d, struct err *e)
-{
-	struct stage_seen v;
-	size_t i;
-	int r = alloc_grow(&p->x, &p->cap, p->sh.schema->group_size,
-	    sizeof(*p->x), e);
-
-	for (i = 0; i < d->n && r == 0; i++)
-		if ((r = stage_read(d, i, p->sh.in, p->x, p->cap, &v, e)) == 0 &&
-		    v.stat.nonfinite != 0)
-			r = values_refuse(p->sh.in, d->rec[i].group,
-			    kern_first_nonfinite(v.x, v.n), e);
-	return r;
-}
-
+/* For the interval, refuse values that are not finite.  The sums in a shard's end leave them
+ * out, so the shard's drift would look small. */
 static int
 stage_policy_data(struct stage *st, const struct stage_data *d, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)st;
+	const size_t n = st->values != STAGE_IGNORES ? d->n : 0;
+	struct stage_seen v;
+	size_t i;
 	int r = p->waits ? policy_decide(p, e) : 0;
 
-	if (r == 0 && st->values != STAGE_IGNORES)
-		r = policy_finite(p, d, e);
+	if (r == 0 && n > 0)
+		r = alloc_grow(&p->x, &p->cap, p->sh.schema->group_size, sizeof(*p->x), e);
+	for (i = 0; i < n && r == 0; i++)
+		if ((r = stage_read(d, i, p->sh.in, p->x, p->cap, &v, e)) == 0 &&
+		    v.stat.nonfinite != 0)
+			r = values_refuse(p->sh.in, d->rec[i].group,
+			    kern_first_nonfinite(v.x, v.n), e);
 	return r < 0 ? r : stage_data(st->next, d, e);
 }
 
@@ -523,32 +491,14 @@ static int
 stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)st;
-	int r = 0;
+	int r = p->waits ? policy_decide(p, e) : 0;
 
-	if (p->waits && (r = policy_decide(p, e)) < 0)
-		return r;
-	policy_nothing(p);
-	if (p->o.interval.target > 0 && (r = policy_interval(p, sums, e)) == 0)
+	if (r == 0 && p->o.interval.target > 0 && (r = policy_interval(p, sums, e)) == 0)
 		r = policy_said(p, NULL, e);
 	/* save after the commit of the step, so that a step that fails is not counted */
 	if (r < 0 || (r = stage_end(st->next, sums, e)) < 0)
 		return r;
 	return policy_save(p, e);
-}
-
-/* Read the interval that a diverging device asks for.  It overrides a longer interval
- * computed from the mean over all devices. */
-static int
-policy_asked(struct stage_policy *p, const struct text_kv *kv, struct err *e)
-{
-	uint64_t force = 0, steps = 0;
-	int r;
-
-	if ((r = keys_whole(kv, KEYS_FORCE, &force, "the policy", e)) < 0 ||
-	    (r = keys_whole(kv, KEYS_INTERVAL, &steps, "the policy", e)) < 0)
-		return r;
-	p->asked = force ? steps : 0;
-	return 0;
 }
 
 /* Return 1 if the key is decided here. */
@@ -566,18 +516,22 @@ policy_decides(const struct stage_policy *p, const char *key)
 	return i <= NUMBERS;
 }
 
-/* Pass on an older policy without the keys that are decided here. */
+/* Pass on an older policy without the keys that are decided here.  The interval for which a
+ * diverging device asks overrides a longer one computed from the mean over all devices. */
 static int
 policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
+	uint64_t force = 0, steps = 0;
 	size_t i;
 	int r = keys_read(&kv, n->p, n->n, e);
 
 	if (r < 0)
 		r = reader_place(p->sh.in, r, e);
-	if (r == 0 && p->o.interval.target > 0)
-		r = policy_asked(p, &kv, e);
+	/* keys_read has checked the values */
+	if (r == 0 && keys_whole(&kv, KEYS_FORCE, &force, NULL, e) >= 0 &&
+	    keys_whole(&kv, KEYS_INTERVAL, &steps, NULL, e) >= 0)
+		p->asked = force ? steps : 0;
 	for (i = kv.n; i-- > 0 && r == 0; )
 		if (policy_decides(p, kv.p[i].key))
 			r = text_set(&kv, kv.p[i].key, NULL, e);
@@ -618,7 +572,10 @@ static int
 stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)s;
+	int i;
 
+	for (i = 0; i < NUMBERS; i++)
+		p->key[i] = NAN;
 	p->state = (struct statedir)STATE_INIT;
 	p->o = *(struct stage_policy_opts *)opts;
 	if (p->o.stale.on && (p->o.factor.warmup > 0 || p->o.deadline >= 0))
