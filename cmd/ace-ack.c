@@ -30,7 +30,7 @@ struct ack {
 	struct statedir state;
 	struct receipts receipts, heard;	/* receipts: all; heard: those of this stream */
 	int fresh;			/* 1: some receipts are not on disk yet */
-	uint64_t at;			/* byte of the input after the shard's head */
+	uint64_t at;			/* bytes of the input up to the average's first group */
 	int owned;			/* 1: the owner of the state is known */
 	struct residual_owner owner;
 };
@@ -102,9 +102,9 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 	    "programs that use it)", said, x->o->dir, known + 1);
 }
 
-/* Write the receipts to disk before passing on what follows them, and before waiting for
- * more input.  Receipts that arrived together are written together.  The receipt of a
- * refused shard is followed by nothing: there is no aggregate. */
+/* Add the receipt at which x->in stands to those of the state, and report it.  Receipts are
+ * written to disk before what follows them is passed on, and before waiting for more input;
+ * those that arrived together are written together.  No aggregate follows a refusal. */
 static int
 take(struct ack *x, struct err *e)
 {

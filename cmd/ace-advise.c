@@ -22,7 +22,7 @@
 struct opts {
 	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s; for ratio, and for dynacomm with bytes */
-	double dt;		/* for dynacomm: seconds */
+	double dt;		/* for dynacomm: seconds that each transmission costs */
 };
 
 #define LONGEST 1e9		/* seconds; the longest time */

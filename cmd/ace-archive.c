@@ -100,7 +100,7 @@ struct archive {
 	int fd;				/* a temporary file for one entry */
 	struct entry *have;	/* sorted by name */
 	size_t n, cap;
-	size_t entries, again;
+	size_t entries, again;	/* shards written; shards that the archive had already */
 	unsigned char block[BLOCK];
 };
 

@@ -59,7 +59,7 @@ furnish(struct opts *x, int relay, struct err *e)
 static int
 add_line(void *lines, const char *path, const char *name, struct err *e)
 {
-	const int whole = strstr(name, ".new-") == NULL;	/* not being written */
+	const int whole = strstr(name, ".new-") == NULL;	/* 0: a temporary file */
 	const int r = whole ? buf_puts(lines, name, e) : 0;
 
 	return r == 0 && whole ? buf_puts(lines, "\n", e) : r;
@@ -532,8 +532,8 @@ asked(char *words, size_t n)
 	words[at < n ? at : 0] = '\0';
 }
 
-/* Set *what to the last "hello" or "sync" in the request, *id to the last word after it or
- * to "". */
+/* Set *what to the last "hello" or "sync" in the request, and *id to the last word after it,
+ * or "".  Without one of the two, set only *id, to the last word. */
 static void
 asked_for(char *words, const char **what, const char **id)
 {

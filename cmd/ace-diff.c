@@ -38,7 +38,7 @@ struct diff {
 	const struct opts *o;
 	struct model old, new;
 	int whole;		/* 1: there is no old model */
-	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
+	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];	/* hash per group */
 	struct model_note note;
 	struct pool *pool;
 	struct slot *slot;

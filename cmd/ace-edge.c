@@ -17,7 +17,7 @@
 #include "kern/kern.h"
 #include "pipe/event.h"
 
-enum { EDGE_PAUSE = 30 };
+enum { EDGE_PAUSE = 30 };	/* longest pause before a retry, in seconds */
 
 struct edge {
 	struct cli cli;

@@ -20,7 +20,7 @@
 
 struct opts {
 	struct filter *f;	/* the program's output */
-	int format;		/* -1: by the file's name */
+	int format;		/* -1: by the file's name or contents */
 	struct format_opts fo;
 	struct shard sh;	/* the shard of the first file */
 	int based;		/* 1: the base version is known; it may be 0 */

@@ -21,8 +21,8 @@
 enum {
 	BUF = 64 * 1024,
 	MOVE = 1 << 20,		/* bytes moved per call if nothing is measured */
-	SMALL = 4096,
-	READ = IO_NOT_YET + 1
+	SMALL = 4096,		/* fewer bytes of values than this are read, not moved */
+	READ = IO_NOT_YET + 1	/* result of move(): read the next bytes */
 };
 
 struct opts {
@@ -43,7 +43,8 @@ struct meter {
 	size_t most;			/* most bytes per io_splice_move */
 	uint64_t passed;
 	double mark;		/* end of the last write; the link is idle from then on */
-	double saved, looked, due, wait;
+	double saved, looked;	/* when the state was saved and the receipts were read */
+	double due, wait;	/* due: of link_pace; wait: seconds for receipts at the end */
 };
 
 /* If it is time, read the receipts and save the state; last 1: save it in any case. */

@@ -41,7 +41,7 @@ struct patch {
 	struct change c;	/* the patch that was read last */
 	unsigned char *touched;	/* [files] 1: the file changes */
 	/* used while a patch is applied */
-	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];
+	unsigned char (*before)[MODEL_HASH], (*after)[MODEL_HASH];	/* hash per group */
 	struct pool *pool;
 	struct slot *slot;
 	unsigned slots;

@@ -4,9 +4,9 @@
  *
  *   alpha = 1 - ||p - C(p)||^2 / ||p||^2
  *
- * is the measured contraction of the theory of error feedback.  With a good code it is far
- * larger than the share of the bits.  The state keeps the last shard's alpha, for
- * ace-policy --deco.
+ * is the contraction of the theory of error feedback, measured.  With a good code, alpha is
+ * far larger than the coded bytes' share of the dense bytes.  The state keeps alpha and this
+ * share of the last shard, for ace-policy.
  */
 #ifndef ACE_CONTRACTION_H
 #define ACE_CONTRACTION_H
@@ -21,25 +21,25 @@ struct err;
 #define CONTRACTION_FILE "code"
 #define CONTRACTION_ALPHA "contraction"	/* alpha; 0 if it is negative */
 #define CONTRACTION_SHARE "share"		/* coded bytes / dense bytes */
-#define CONTRACTION_GROWING "growing"	/* struct contraction's; absent if 0 */
+#define CONTRACTION_GROWING "growing"	/* `growing' of struct contraction; absent if 0 */
 /* value of `growing' from which the user is warned */
 enum { CONTRACTION_PATIENCE = 5 };
 
 struct contraction {
 	double energy, lost;	/* ||p||^2, ||p - C(p)||^2 */
-	double values, bytes;
+	double values, bytes;	/* number of values; bytes of the groups' bodies */
 	unsigned growing;	/* set by contraction_save */
 };
 #define CONTRACTION_INIT { 0, 0, 0, 0, 0 }
 
 /* Add a group of n values.  energy: the sum of their squares; lost: the sum of squared
- * coding errors (energy if the group was not sent); bytes: the size of its body, or 0. */
+ * coding errors; bytes: the size of its body.  If it was not sent: energy, and 0. */
 void contraction_group(struct contraction *c, double energy, double lost,
     size_t n, size_t bytes);
 
 /* Save alpha and share of shard sh in the state. Set c->growing to the number of consecutive
- * shards up to sh that sent values with alpha <= 0, where a repeated step counts once. If
- * ||p|| is 0, do nothing. */
+ * shards, up to sh, that sent values and had alpha <= 0; a repeated step counts once.  Do
+ * nothing if ||p|| is 0. */
 int contraction_save(struct contraction *c, const struct statedir *s,
     const struct shard *sh, struct err *e);
 

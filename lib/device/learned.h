@@ -31,7 +31,7 @@ struct learned {
 	/* identity of the shard after which the memory was saved */
 	unsigned char run[SHARD_ID], device[SHARD_ID];
 	uint64_t step;
-	const char *file;	/* name of the file in the state from which it was read */
+	const char *file;	/* name of the state's file from which this was read */
 };
 #define LEARNED_INIT { TEXT_KV_INIT, NULL, 0, 0, { 0 }, { 0 }, 0, NULL }
 
@@ -40,7 +40,7 @@ struct learned {
 int learned_load(struct learned *h, const struct statedir *s, const char *name,
     struct err *e);
 /* Like learned_load, but read the memory as it was before a step.  If the memory was saved at
- * that step, which is then repeated, read the copy that learned_save_again kept. */
+ * that step, read the copy that learned_save_again kept, and return 0 if there is none. */
 int learned_before(struct learned *h, const struct statedir *s, const char *name,
     uint64_t step, struct err *e);
 
@@ -58,13 +58,13 @@ int learned_put(struct learned *h, const char *name, const float *x, size_t n,
 
 /* Return the row, or NULL if it is missing or does not have n numbers. */
 const float *learned_row(const struct learned *h, const char *name, size_t n);
-/* Set *x to the row. If it is missing, return -ERR_DATA "mismatch: ..." (another version
- * wrote the memory). */
+/* Set *x to the row. If it is missing or does not have n numbers, return -ERR_DATA
+ * "mismatch: ..." (another release wrote the memory, or for another model). */
 int learned_need(const struct learned *h, const char *name, size_t n,
     const float **x, struct err *e);
 
-/* Read the number under a key of a memory. Return 1 if it is finite and not negative;
- * 0 if there is no such memory or key; < 0 on an error. */
+/* Set *v to the number under a key of a memory, and return 1; 0 if the memory or the key is
+ * absent; -ERR_DATA "corrupt: ..." if the number is negative or above 1e300. */
 int learned_number(const struct statedir *s, const char *file, const char *key,
     double *v, struct err *e);
 

@@ -29,7 +29,7 @@ link_wrote(struct link *l, double from, double to, size_t n)
 	secs = to - l->since;
 	if (l->running && l->starved < LINK_STARVED * secs) {
 		if (secs < LINK_SPAN)
-			return;		/* a longer span is more reliable */
+			return;		/* let the span grow: longer ones are more reliable */
 		if (l->since > l->rested) {	/* not the first after a pause */
 			w = &l->w[l->n++ % LINK_SPANS];
 			w->spell = l->rested;
@@ -167,8 +167,8 @@ link_track_keep(struct link_track *t, const unsigned char *p, size_t n)
 	t->have += k;
 }
 
-/* Take bytes of the current header or payload. Return how many of the n > 0, at least 1; if
- * t was lost, all n. Set *end to the frame's type if it ends with these bytes, else to 0. */
+/* Take bytes of the current header or payload. Return their number, 1 to n; n if t is lost.
+ * Set *end to the frame's type if the frame ends with these bytes, else to 0. */
 static size_t
 link_track_bytes(struct link_track *t, const unsigned char *p, size_t n, uint32_t *end)
 {

@@ -38,7 +38,7 @@
 struct err;
 
 enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
-#define LINK_SPAN 0.25		/* seconds, also in the next two lines */
+#define LINK_SPAN 0.25		/* these three are seconds */
 #define LINK_SETTLE 2.0
 #define LINK_ENOUGH 5.0
 #define LINK_STARVED 0.05	/* fraction of a span */
@@ -52,37 +52,37 @@ enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
 enum { LINK_HEAD = FRAME_HEAD_SIZE + SHARD_END_SIZE };
 
 struct link_track {
-	int lost;		/* 1: not a stream, or damaged */
+	int lost;		/* 1: the bytes are not a stream, or are damaged */
 	uint64_t left;		/* bytes left of the payload and padding; 0: in a header */
 	size_t have;		/* bytes in head */
-	unsigned char head[LINK_HEAD];	/* first bytes of the frame; of DATA, its header */
-	struct frame_head h;	/* header of the current frame */
+	unsigned char head[LINK_HEAD];	/* first bytes of the frame; if DATA, only its header */
+	struct frame_head h;	/* header of the current frame, once it is complete */
 };
 
 struct link {			/* begins as zeros */
 	/* bandwidth */
 	int running;		/* 1: buffers were full at `since' */
-	double since, starved;
+	double since, starved;	/* starved: seconds of link_idle after `since' */
 	double rested;		/* when buffers were first full after a pause */
 	uint64_t bytes;		/* bytes written after `since' */
 	uint64_t total;		/* all bytes written */
-	size_t n;		/* number of spans so far; w has the newest */
+	size_t n;		/* number of spans so far; span i is in w[i % LINK_SPANS] */
 	struct link_span {
 		double spell;		/* value of `rested', which changes only at a pause */
 		double from, to;
 		uint64_t before, after;	/* `total' at `from' and at `to' */
 	} w[LINK_SPANS];
 	/* round trips */
-	double rtt, jitter;	/* 0: not known */
-	uint64_t trips;
-	size_t pending;
+	double rtt, jitter;	/* seconds; 0: not known */
+	uint64_t trips;		/* round trips measured */
+	size_t pending;		/* number of shards in `sent', oldest first */
 	struct link_sent {
 		unsigned char digest[SHARD_DIGEST];
-		double at;
+		double at;	/* when the shard's last byte passed */
 		int looked;	/* 1: an earlier look found no receipt for this shard */
 	} sent[LINK_SHARDS];
 	uint64_t shards;	/* complete shards that passed */
-	struct link_track track;	/* frames, if the bytes are a stream */
+	struct link_track track;	/* position of the bytes that passed in their stream */
 };
 
 /* Note a write of n bytes from time `from' to `to'. */

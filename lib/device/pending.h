@@ -12,7 +12,7 @@
 struct err;
 struct schema;
 
-enum { PENDING_MAX = 8 };	/* most shards in flight */
+enum { PENDING_MAX = 8 };	/* limit on the pending shards of a state */
 
 enum pending_fate { PENDING_OPEN, PENDING_ACCEPTED, PENDING_REJECTED };
 
@@ -48,8 +48,8 @@ int pending_answers(const struct statedir *s, const struct receipts *heard,
 
 /* Return 1 if pending_copy would copy any shard. */
 int pending_owed(const struct pending *p, uint64_t before);
-/* Copy the open shards of steps before `before' from q, of which no pending shard was read
- * yet, to w. */
+/* Copy the open shards of steps before `before' to w.  q: the residual, opened but not
+ * passed to residual_pending yet. */
 int pending_copy(const struct pending *p, struct residual *q, struct writer *w,
     uint64_t before, struct err *e);
 /* Open d on the decoded values of the pending shard of the given step; -ERR_DATA if it is
@@ -65,9 +65,9 @@ int pending_values(struct dense *d, const struct statedir *s, uint64_t step,
  */
 struct pending_last {
 	struct residual q;
-	int open, done;
+	int open, done;		/* 1: q is open; 1: the shard is absent or has no more records */
 	const struct record *rec;	/* [n] records of the current frame */
-	size_t n, i;
+	size_t n, i;		/* i: index of the next record */
 };
 
 /* Set *c to the body of group g in the shard of the given step, valid until the next

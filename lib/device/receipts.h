@@ -13,7 +13,7 @@
 
 struct err;
 
-enum { RECEIPTS_MAX = 64 };	/* only the newest are kept; a window is smaller */
+enum { RECEIPTS_MAX = 64 };	/* the newest ones are kept: more than a window of shards */
 
 struct receipts {
 	int managed;		/* 1: the file exists */

@@ -25,7 +25,7 @@ shares_release(struct shares *s)
 	*s = (struct shares){ 0 };
 }
 
-/* Read a group's plan and bytes from the memory.  An invalid plan becomes none. */
+/* Read a group's plan and bytes from the memory; CODEC_NONE and 0 bytes if they are invalid. */
 static void
 shares_read(struct share *h, const float *const row[ROWS], size_t g)
 {
@@ -118,7 +118,7 @@ shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
 }
 
 /* Set the bytes of all groups for the next shard.  Groups that have a plan but were not sent
- * get as many bytes per value as the sent groups, so that they fit the next time. */
+ * get as many bytes per value as the sent groups (1 if none was sent), so that they fit then. */
 static void
 shares_next(struct shares *s, const struct shard *sh, const struct schema *sc)
 {

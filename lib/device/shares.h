@@ -37,10 +37,10 @@ struct shares {
 	struct share {
 		struct codec_plan plan;	/* the previous shard's; for shares_save, sh's */
 		double bytes;		/* bytes that this plan would have taken */
-		struct codec_plan coded;	/* plan with which it was coded now */
+		struct codec_plan coded;	/* plan by which this shard's group was coded */
 		size_t len;		/* coded bytes; 0: not sent */
 		size_t values;		/* number of values; 0 if all are zero */
-	} *of;				/* [n] */
+	} *of;				/* [n] by group */
 	size_t cap;
 	double left;			/* bytes of the groups not sent yet */
 };

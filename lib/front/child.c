@@ -127,8 +127,8 @@ child_failed(const struct child *p)
 	return s != 0 && s != 128 + SIGPIPE && !p->stopped;
 }
 
-/* In the child process, make from and to (unless -1) and say (unless p->own_voice) its
- * descriptors 0, 1 and 2, and run the program. */
+/* In the child process, run the program with standard input `from', output `to' and error
+ * `say'.  -1: keep ours; with p->own_voice also keep our standard error. */
 static void
 child_become(const struct children *c, const struct child *p, int from, int to, int say)
 {
@@ -293,7 +293,7 @@ child_lines(struct children *c, const struct child_ear *ear)
 	}
 	c->held -= (size_t)(p - c->line);
 	memmove(c->line, p, c->held);
-	if (c->held == sizeof(c->line) - 1) {	/* our programs write no line that is so long */
+	if (c->held == sizeof(c->line) - 1) {	/* a longer line than our programs write */
 		ear->line(ear->arg, c->line);
 		c->held = 0;
 	}

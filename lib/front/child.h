@@ -17,9 +17,9 @@ struct err;
 enum { CHILD_MOST = 10, CHILD_WORDS = 64 };
 
 struct child {
-	char *word[CHILD_WORDS + 1];	/* NULL ends them */
+	char *word[CHILD_WORDS + 1];	/* [n] its command line, then NULL */
 	size_t n;
-	int own_voice;		/* 1: it writes to our standard error itself */
+	int own_voice;		/* 1: its standard error is ours */
 	int far;		/* 1: it connects to the cloud, whose programs write lines
 				 * under their own names */
 	pid_t pid;		/* 0: it has ended, or was not started */
@@ -33,11 +33,11 @@ struct children {
 	struct err *e;		/* if r is not 0: why the pipeline was not built or started */
 	int r;
 	int circle;		/* 1: the last program's output is the first one's input */
-	int inherit;		/* descriptor for programs with own_voice; 0: none */
+	int inherit;		/* descriptor that programs with own_voice inherit; 0: none */
 	int first;		/* result: index of the program that failed first; -1: none */
-	pid_t group;
-	int hear;		/* pipe from the programs' standard errors */
-	size_t held;		/* bytes in `line', whose newline has not come */
+	pid_t group;		/* process group of the programs; 0: none was started */
+	int hear;		/* pipe from the programs' standard errors; -1: it has ended */
+	size_t held;		/* bytes in `line', which has no newline yet */
 	char line[4096];
 };
 
@@ -65,10 +65,10 @@ struct child_ear {
 };
 
 /* child_run(c, ear): start the pipeline and wait until all its programs have ended.  Return
- * 0 if none failed (SIGPIPE is no failure), 1 if one did (see c->first and the statuses), c->r
- * if the pipeline could not be started.  After the first failure the others have CHILD_GRACE
- * seconds to end by themselves.  INT, TERM and HUP first end the programs; then this process
- * ends by the same signal. */
+ * 0 if none failed, 1 if one did (see c->first and the statuses), c->r if the pipeline could
+ * not be started.  An end by SIGPIPE does not count as a failure.  After the first failure
+ * the other programs are ended if they run for CHILD_GRACE more seconds.  INT, TERM and HUP
+ * first end the programs; then this process ends by the same signal. */
 enum { CHILD_GRACE = 10 };
 int child_run(struct children *c, const struct child_ear *ear);
 

@@ -27,8 +27,8 @@ struct cloud {
 int cloud_at(struct cloud *c, const char *text, struct err *e);
 void cloud_release(struct cloud *c);
 
-/* cloud_connect(c, p, what, id): add to a pipeline the program that connects to the
- * cloud's service `what': hello with the device's id, or sync with the run's id. */
+/* cloud_connect(c, p, what, id): add to pipeline p the program that connects to the cloud's
+ * service `what': "hello" (id: the device's id) or "sync" (id: the run's id). */
 void cloud_connect(const struct cloud *c, struct children *p, const char *what,
     const char *id);
 

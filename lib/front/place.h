@@ -38,10 +38,10 @@ extern const struct opt place_opts[];
 struct place {
 	char *dir;		/* absolute, without links */
 	char where[PLACE_WHERE];	/* HOST:DIR, for messages */
-	struct statedir held;	/* the folder, locked */
+	struct statedir held;	/* the folder; locked after place_lock */
 	struct agreement said;	/* the agreement in the folder's file `run' */
 };
-/* place_agreed(a, out): write "2 devices, 1.3 bits per value", and return out. */
+/* place_agreed(a, out): write a text such as "2 devices, 1.3 bits per value"; return out. */
 const char *place_agreed(const struct agreement *a, char out[64]);
 #define PLACE_INIT { NULL, "", STATE_INIT, { "", 0, 0, 0, 0, 0, 0 } }
 

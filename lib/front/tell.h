@@ -26,25 +26,25 @@ struct tell {
 	FILE *log;		/* the folder's log, or NULL */
 	/* these get all events: --events, the trainer, and the folder's file events */
 	struct filter to[TELL_TO];
-	int kept;		/* the folder's file round, or -1 */
+	int kept;		/* descriptor of the folder's file `round', or -1 */
 	int shows;		/* 1: standard error is a terminal, on which one line is
 				 * updated */
 	int drawn;		/* 1: such a line is on the terminal */
 	double spoke;		/* clock_now when something was last shown */
-	/* the current round, from 1; when it began (since), its shard was sent (sent) and the
-	 * receipt came (taken) */
 	enum tell_state { TELL_STARTS, TELL_COMPUTES, TELL_SENDS, TELL_WAITS } state;
-	uint64_t round, begun;	/* begun: the last round whose beginning was written */
+	/* current round, from 1; begun: the last round whose beginning was written as event */
+	uint64_t round, begun;
 	uint64_t rounds, done;	/* rounds: number done by this process; done: the last one done */
 	int over;		/* 1: all rounds were done when this process began */
-	double now, began, sent, taken, since;	/* now: of this event; began: of the first round */
-	uint64_t values, bytes;
+	double now, began;	/* time of the current event; start of this process */
+	/* when the current round began; when its shard was sent; when the receipt came */
+	double since, sent, taken;
+	uint64_t values, bytes;	/* size of the shard or, on the cloud, of the average, last sent */
 	uint64_t participants, excluded;	/* number of devices averaged; left out */
 	char missing[TELL_LINE];	/* devices that are waited for */
-	/* error: kinds of the programs' errors; kind: the kind of the failure's cause */
-	struct { char program[24], kind[16]; } error[CHILD_MOST];
+	struct { char program[24], kind[16]; } error[CHILD_MOST];	/* errors of the programs */
 	size_t nerrors;
-	const char *kind;
+	const char *kind;	/* kind of the failure's cause, set by tell_cause */
 	/* lines of programs, held back until it is known whether a program failed */
 	struct tell_line { double at; char text[TELL_LINE]; } held[TELL_HELD];
 	size_t nheld;

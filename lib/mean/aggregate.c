@@ -252,7 +252,7 @@ aggregate_put_group(struct aggregate *x, struct err *e)
 		    x->c.step.element);
 	y = robust_sum_round(&x->sum, x->o->sum || robust_elements(q) ? 1 :
 	    x->total);
-	/* cannot happen with shards that a spool admits (LIMITS_WEIGHT_MOST, spool/limits.h) */
+	/* a spool admits no shards with such values (LIMITS_WEIGHT_MOST, spool/limits.h) */
 	if (y == NULL)
 		return err_set(e, ERR_DATA, "limit: step %llu: the %s of tensor "
 		    "'%s' exceeds the range of f32, 3.4e38",

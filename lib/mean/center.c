@@ -94,7 +94,7 @@ center_read_both(struct center *p, struct dense *d, struct err *e)
 	return center_read(d, (float *)p->last.row, e);
 }
 
-/* Read the memory from the file with the newest step of the model sc before that of sh. */
+/* Read the memory from the file of model sc with the newest step before sh's, if there is one. */
 static int
 center_load(struct center *p, const struct shard *sh, const struct schema *sc,
     struct err *e)

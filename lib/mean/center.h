@@ -62,7 +62,7 @@ struct center_rows {
 struct center {
 	struct statedir dir;		/* dir.dir NULL: no files */
 	enum io_sync sync;
-	int newest;			/* number of the file that was written last, 0 or 1 */
+	int newest;			/* file of the last step, 0 or 1; the next is the other */
 	int bad;			/* 1: the error is in a file, not in a shard */
 	int begun;			/* 1: a step of `model' has begun */
 	int known;			/* 1: center and places are known */
@@ -70,8 +70,8 @@ struct center {
 	float *center, *made;		/* f32[]: aggregates of the step before, of this step */
 	size_t cap;
 	uint64_t seed;			/* seed of the sketch's places */
-	unsigned char model[16];
-	struct center_rows last, next;
+	unsigned char model[16];	/* id of the current schema */
+	struct center_rows last, next;	/* rows after the step before; after this step */
 	struct sketch now;		/* sketches of this step's shards and of the center */
 	struct center_id *device;	/* [k] of each contribution to this step */
 	size_t k, device_cap;

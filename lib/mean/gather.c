@@ -34,7 +34,7 @@ struct gather_input {
 	int pipe;		/* 1: threads read it (gather_pipes) */
 	struct reader *r;	/* NULL: not open */
 	int ahead;		/* 1: r stands at the next shard */
-	int ended;
+	int ended;		/* 1: there is no further shard */
 	uint64_t done;		/* shards that were read */
 	int fd;			/* the file, open for its values; -1: they are copied */
 };

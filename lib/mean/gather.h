@@ -31,7 +31,7 @@
 struct err;
 struct pool;
 
-/* Where the body of a group is. */
+/* Where the body of a group is.  at: its position in the file; hash: its hash_64. */
 struct gather_record {
 	uint64_t at, hash;
 	uint32_t group, len;
@@ -49,15 +49,15 @@ struct gather_shard {
 	uint64_t step;			/* the step that it states */
 	struct gather_record *rec;	/* [n], by group */
 	size_t n, cap;
-	size_t at;			/* the first record that may still be read */
-	uint64_t nonzero;		/* the count that the shard states */
+	size_t at;			/* index of the first record that may still be read */
+	uint64_t nonzero;		/* nonzero values that the shard's end states */
 	uint64_t decoded, found;	/* in this pass: records decoded; their nonzero values */
 };
 
 /* The contribution of one device: one shard or, in a spool, all shards of the device that have
  * no average yet, the newest first.  Their values are added up. */
 struct gather_in {
-	struct gather_shard *s;
+	struct gather_shard *s;	/* [n] */
 	size_t n;
 	int left;		/* set by the caller; 1: leave the contribution out of the average's
 				 * values, sums, members, policy and keys; gather_read reads it */
@@ -107,8 +107,8 @@ int gather_blame(struct gather *g, size_t i, int r);
 
 /* gather_step: read and verify the shards of the next step.  Return 1, or 0 if all inputs
  * ended.  -ERR_DATA: a shard is damaged, or two shards differ in run, step or schema; in a
- * spool their steps may differ.  -ERR_REFUSED: a device has two shards of one step, or the
- * number of contributions is not the expected one. */
+ * spool their steps may differ.  -ERR_REFUSED: a device has two shards of one step, the number
+ * of contributions is not the expected one, or some of several inputs ended. */
 int gather_step(struct gather *g, struct err *e);
 
 /* gather_came(g, i): return when the file with the newest shard of contribution i was
@@ -137,8 +137,8 @@ struct gather_part {
 void gather_part_release(struct gather_part *p);
 
 /* gather_group(g, i, group, lists, p, e): set p->x to the values of the group from contribution
- * i or, if lists is 1 and the group's codec lists its values, set p->l.  Several threads may
- * call it for different i; after an error their caller calls gather_blame. */
+ * i or, if lists is 1, i has one shard and the group's codec lists its values, set p->l.
+ * Threads may call it for different i; after an error their caller calls gather_blame. */
 int gather_group(struct gather *g, size_t i, uint32_t group, int lists,
     struct gather_part *p, struct err *e);
 

@@ -23,9 +23,9 @@ enum { POLICY_MERGE_TEXT = 32 * 1024, POLICY_MERGE_CUTS = 24 * 1024 };
  *   KEYS_INTERVAL     the smallest interval that is asked for
  *   KEYS_FORCE        1 if at least half of the devices with this key want it, else 0
  *   KEYS_CUTS, KEYS_CUTS_SECONDS
- *                     the values of the device with the longest backward pass, since all
- *                     others wait for it.  A device whose two values exceed
- *                     POLICY_MERGE_CUTS bytes is not considered
+ *                     the values of the device with the longest backward pass within the
+ *                     bound, since all others wait for it.  A device whose two values
+ *                     exceed POLICY_MERGE_CUTS bytes is not considered
  *   KEYS_INTERVAL_OF and a name
  *                     with own 1: the interval that this device asks for, if it is not
  *                     the KEYS_INTERVAL above

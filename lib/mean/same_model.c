@@ -42,7 +42,7 @@ same_model_order(const void *a, const void *b)
 }
 
 /* Return how many of the sorted statements s[n] have the version of the first.  Set top to
- * the two runs of these that come first by same_model_more; n = 0: there is none. */
+ * the two runs of these that come first by same_model_more; a missing run has n = 0. */
 static size_t
 same_model_runs(const struct same_model_said *s, size_t n, struct same_model_run top[2])
 {

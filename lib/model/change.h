@@ -28,7 +28,7 @@ struct change {
 	struct model_note note;	/* the models; note.sum: [n] of part */
 	int notes;		/* number of frames mODL; note is the last one */
 	uint64_t step, base;	/* base: base_version, 0: unknown */
-	int whole;
+	int whole;		/* 1: the patch has a whole model */
 };
 #define CHANGE_INIT { .s = SCRATCH_INIT(1 << 20), .note = MODEL_NOTE_INIT }
 

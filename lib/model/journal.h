@@ -48,7 +48,7 @@ int journal_mark_write(const char *path, const struct journal_mark *mark,
     struct err *e);
 
 struct journal {
-	const struct model *m;	/* the model that changes; set both before any call */
+	const struct model *m;	/* the model that changes; the caller sets m and fd */
 	int *fd;		/* [m->nfiles] its files, opened here for writing, or -1 */
 	/* private: */
 	struct io *io;		/* redo while it is written */

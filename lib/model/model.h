@@ -31,8 +31,8 @@ struct model_file {
 	char *path;
 	int fd;			/* open for reading */
 	uint64_t head;		/* position of the first tensor */
-	uint64_t size, inode;	/* inode 0: absent; only the index may be */
-	uint64_t links, looks, changed;	/* looks, changed: model_looks with all = 0, 1 */
+	uint64_t size, inode;	/* inode 0: the file, an index, is absent */
+	uint64_t links, looks, changed;	/* hard links; model_looks with all 0; with all 1 */
 };
 
 /* The file of a tensor's bytes, and the position of the first one. */
@@ -64,7 +64,7 @@ void model_close(struct model *m);
 struct model_span {
 	uint32_t tensor, file;
 	uint64_t at;		/* position of its first byte in the file */
-	size_t bytes, words;
+	size_t bytes, words;	/* its size; number of words of its form */
 	unsigned form;		/* enum exact_form */
 };
 void model_span(const struct model *m, uint32_t g, struct model_span *out);

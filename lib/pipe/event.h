@@ -12,7 +12,7 @@ struct err;
 struct filter;
 
 /* The option --events, which sets an int to the descriptor. FILTER_OPT_EVENTS: the row for
- * the table of a program whose struct filter gets it. */
+ * the option table of a program, whose struct filter then gets the descriptor. */
 extern const struct opt event_opts[];
 #define FILTER_OPT_EVENTS { .type = OPT_IS_ROWS, .rows = event_opts, .shared = 1, \
 	.at = offsetof(struct filter, events) }

@@ -11,8 +11,8 @@
 
 struct err;
 
-/* Option rows: limits and schema of inputs; the output; when files of a state or a spool are
- * synced; the number of threads for coding. */
+/* Option rows: the limit on inputs, and also their schema; the output, and also --omit; when
+ * files of a state or a spool are synced; the number of threads for coding. */
 extern const struct opt filter_opts_max[], filter_opts_in[];
 extern const struct opt filter_opts_file[], filter_opts_out[];
 extern const struct opt filter_opts_sync[], filter_opts_threads[];
@@ -24,14 +24,14 @@ extern const struct opt filter_opts_sync[], filter_opts_threads[];
 struct filter {
 	const struct cli *cli;	/* command line of the program, for messages */
 	const char *tool;	/* provenance line: the program's name */
-	char **argv;		/* provenance line: the arguments */
-	int words;		/* how many arguments; 0: those before the operands */
-	const char *output;
-	int no_provenance, omit_schema;
+	char **argv;		/* provenance line: the words of the command line */
+	int words;		/* how many of argv; 0: those before the operands */
+	const char *output;	/* NULL: standard output */
+	int no_provenance, omit_schema;	/* 1: leave out these parts of the stream */
 	int mute;		/* 1: no stream is written to standard output */
 	enum io_sync sync;
 	int events;		/* descriptor for events (pipe/event.h); 0: none */
-	unsigned threads;
+	unsigned threads;	/* 0: one per processor, at most 4 */
 	/* opens inputs: io_open, or source_io, which has to load libarchive */
 	int (*open)(struct io **out, const char *path, struct err *e);
 	struct reader_opts in;

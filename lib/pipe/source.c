@@ -266,7 +266,7 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 		if ((k = arc_read(s->arc, s->head, sizeof(s->head), &s->nhead,
 		    e)) < 0)
 			return k;
-		/* a single packed file must be a stream; else the reader will say what it is */
+		/* return a single packed file in any case: the reader tells if it is no stream */
 		if (s->entry.name[0] == '\0' ||
 		    source_named(s->entry.name, ".aceg") ||
 		    (s->nhead == 4 && bytes_le32(s->head) == FRAME_SYNC))

@@ -39,9 +39,9 @@ struct conserve_run {
 	struct steps steps;		/* steps of the inputs */
 	uint64_t lo, hi;		/* this pass sums the elements [lo, hi) */
 	size_t cap;
-	struct conserve_sum *sum;
-	float *x;
-	size_t nth;			/* number of shards of this file so far */
+	struct conserve_sum *sum;	/* [hi - lo] */
+	float *x;			/* f32[cap]: values of one group */
+	size_t nth;			/* number of shards of the current file so far */
 	/* 1: the current accepted shard has the state's incarnation */
 	int own;
 	int cached;			/* 1: shards are differences to a history */
@@ -248,7 +248,7 @@ conserve_records(struct conserve_run *x, struct reader *r, int sign, struct err 
 }
 
 /* Set x->made as if no group of an accepted difference was sent. conserve_records then
- * replaces the groups that were. Return 1. */
+ * replaces the groups that were sent. Return 1. */
 static int
 conserve_made(struct conserve_run *x, const struct shard *sh, struct err *e)
 {

@@ -135,7 +135,7 @@ list_note(void *arg, const struct reader *r, struct err *e)
 		memset(&l->note[i], 0, sizeof(l->note[i]));
 		l->note[l->notes++].type = f->type;
 	}
-	if (i < l->notes) {	/* of more types, no frames are counted */
+	if (i < l->notes) {	/* frames of further types are not counted */
 		l->note[i].n++;
 		l->note[i].bytes += f->raw_len;
 	}

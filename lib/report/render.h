@@ -69,8 +69,8 @@ struct render {
 
 	/* RENDER_METRICS */
 	const char *label[RENDER_LABELS];	/* labels of the next samples; NULL: none */
-	const struct render_field *family[RENDER_FAMILIES];
-	struct buf sample[RENDER_FAMILIES];
+	const struct render_field *family[RENDER_FAMILIES];	/* [families] */
+	struct buf sample[RENDER_FAMILIES];	/* text of each family's samples */
 	size_t families;
 	int failed;		/* first error of a sample, 0: none */
 	struct err *e;

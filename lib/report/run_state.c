@@ -61,8 +61,8 @@ run_state_by_id(const void *a, const void *b)
 	return memcmp(a, b, SHARD_ID);
 }
 
-/* Return the device with this id; add it if it is new.  NULL: error.  A tree, not a hash
- * table, so that devices cannot slow the search by names that collide. */
+/* Return the device with this id; add it if it is new.  NULL: error.  The search uses a tree
+ * instead of a hash table, since devices could choose names that collide in a table. */
 static struct run_state_device *
 run_state_device(struct run_state *s, const unsigned char id[SHARD_ID], struct err *e)
 {
@@ -144,11 +144,11 @@ run_state_count(struct run_state *s, const struct spool *in, uint64_t step,
 struct run_state_dir {
 	struct run_state *s;
 	uint64_t step;
-	int current;		/* 1: the current step if it has shards or is closed */
+	int current;		/* 1: this is the current step if it has shards or is closed */
 	int closed;		/* 1: the step has a manifest of its own */
 	struct receipt_list l;	/* that manifest */
-	size_t shards;
-	double oldest;
+	size_t shards;		/* number of shards in the directory */
+	double oldest;		/* arrival of the first of them, Unix seconds; 0: none */
 };
 
 static int

@@ -17,10 +17,10 @@
 struct err;
 
 struct run_state_device {
-	unsigned char id[SHARD_ID];	/* first, see run_state_by_id */
+	unsigned char id[SHARD_ID];	/* must be first for run_state_by_id */
 	char name[SHARD_NAME + 1];
 	int any;		/* 1: the spool has a shard or receipt of the device */
-	uint64_t step;		/* newest step in which the spool has one */
+	uint64_t step;		/* newest step with such a shard or receipt */
 	uint64_t first;		/* oldest such step */
 	uint64_t bytes;		/* bytes of its newest stored shard; 0: none is stored */
 	double at;		/* arrival of that shard, Unix seconds */
@@ -28,7 +28,7 @@ struct run_state_device {
 	uint64_t answered;	/* closed steps in which it has a receipt */
 	uint64_t counted;	/* last closed step that has its shard, + 1; 0: none */
 	uint64_t missed;	/* steps since its first that were closed without it */
-	uint64_t disk;
+	uint64_t disk;		/* bytes of its shards on disk */
 	int listed;		/* 1: it is in the list of devices */
 	int here;		/* 1: its shard of the current step is there */
 	/* derived from these, for the reports: */
@@ -56,7 +56,7 @@ struct run_state {
 	struct closed run;	/* which steps are closed and averaged */
 	int listed;		/* 1: there is a list of devices */
 	uint64_t steps;		/* number of steps that have a directory */
-	uint64_t disk;
+	uint64_t disk;		/* bytes of the whole spool on disk */
 	const char *is;		/* `now' in words */
 	double ago;		/* seconds since `since' */
 	unsigned have;		/* STATUS_LAST: run.has_last; STATUS_STEP: not IDLE */

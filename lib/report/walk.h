@@ -21,7 +21,7 @@ struct tally {
 	uint64_t coded[CODEC_MAX];	/* bytes of these groups */
 };
 
-/* The groups of a tensor that were sent, and their bodies' bytes; the glob excludes none. */
+/* How many groups of a tensor were sent, and the bytes of their bodies, whatever glob is. */
 struct walk_sent {
 	uint32_t groups;
 	uint64_t bytes;

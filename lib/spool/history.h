@@ -32,7 +32,7 @@ int history_begin(struct history *m, const struct spool *s,
     struct err *e);
 /* history_upto(m, sc, g, x, e): reconstruct the groups before g that were not sent; x has
  * room for the values of any group.  history_group(m, g, sent, x, n, e): reconstruct the
- * next group from its decoded values x[n], in place. */
+ * next group from its decoded values x[n], in place; they are zeros if sent is 0. */
 int history_upto(struct history *m, const struct schema *sc, uint32_t g,
     float *x, struct err *e);
 int history_group(struct history *m, uint32_t g, int sent, float *x, size_t n,

@@ -103,8 +103,8 @@ limits_refuse(struct receipt *r, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Refuse the shard, with the text of the error as the reason.  Return errors that are not
- * about its data. */
+/* If the error e is ERR_DATA, refuse the shard with its text as the reason, and return 0.
+ * Return another error. */
 static int
 limits_because(struct receipt *r, struct err *e)
 {
@@ -152,7 +152,7 @@ limits_head(const struct limits *a, const struct shard *sh,
 		limits_refuse(r, "mismatch: kind %s is not accepted, "
 		    "expected gradient, delta, sum or mean",
 		    shard_kind_name(sh->kind));
-	/* the spool keeps its reconstruction, as f32 */
+	/* the spool keeps the reconstruction of a difference, as f32 */
 	if ((sh->flags & SHARD_PREDICTED) != 0 &&
 	    sc->total / LIMITS_BEYOND > a->shard / sizeof(float))
 		limits_refuse(r, "limit: the difference is for a model of %llu values, which "

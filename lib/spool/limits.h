@@ -36,13 +36,13 @@ struct limits {
 	/* the limits, as in the file DIR/limits */
 	double weight;			/* most weight of one shard */
 	uint64_t contributors;		/* most contributors of one shard */
-	uint64_t ahead;			/* steps after the last closed one, at most */
-	uint64_t shard;			/* bytes of one shard on the wire, at most */
-	uint64_t open;			/* open steps with shards of a device, at most */
-	double silence, idle, time;	/* seconds at most: without a byte
-					 * within a shard; without one between
-					 * shards; for a shard; 0: no limit */
-	uint64_t clients, each;		/* connections at most: of all, of one device */
+	uint64_t ahead;			/* most steps that a shard is after the last closed step */
+	uint64_t shard;			/* most bytes of one shard in the stream */
+	uint64_t open;			/* most open steps with shards of one device */
+	double silence, idle, time;	/* most seconds without a byte within a shard; without one
+					 * between shards; for a shard or until the device has
+					 * read an answer; 0: no limit */
+	uint64_t clients, each;		/* most connections: of all devices; of one device */
 };
 
 /* limits_read(a, s, device, e): set the limits for connections of the device, or of any

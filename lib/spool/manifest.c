@@ -111,8 +111,8 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* Set *step, a closed step, to the step whose manifest has its shards: the same step, or a
- * later one if it was passed over. */
+/* Set *step, a closed step, to the step whose manifest has its shards: a later step if *step
+ * was passed over, otherwise *step itself. */
 static int
 manifest_into(const struct spool *s, const struct closed *d, uint64_t *step,
     struct err *e)
@@ -171,7 +171,7 @@ manifest_average(const struct spool *s, uint64_t step, struct err *e)
 		return k < 0 ? k : MANIFEST_COMING;
 	for (i = 0; i < l.n; i++)
 		counts |= l.line[i].r.verdict == RECEIPT_ACCEPTED;
-	/* if not, the step was passed over */
+	/* a step that was passed over is in the manifest of a later step */
 	counts &= l.line[l.n - 1].r.step == step;
 	receipt_list_release(&l);
 	/* ace-aggregate --keep removes a step's directory with the average */

@@ -54,7 +54,7 @@ int manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
 enum manifest_when {
 	MANIFEST_COMING,	/* the step is open, or its average is to be made from a shard */
 	MANIFEST_HERE,		/* the average is there; durable if s->sync is IO_SYNC_FULL */
-	MANIFEST_NEVER		/* the step was passed over, no shard counts, or it was removed */
+	MANIFEST_NEVER		/* no shard counts, or the step was passed over or removed */
 };
 int manifest_average(const struct spool *s, uint64_t step, struct err *e);
 

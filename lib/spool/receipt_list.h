@@ -13,8 +13,8 @@ struct err;
 enum { RECEIPT_LIST_NAME = 256 };
 struct receipt_list {
 	struct receipt_list_line {
-		struct receipt r;		/* first, see receipt_list_order */
-		char name[RECEIPT_LIST_NAME];	/* name of the shard's file */
+		struct receipt r;		/* must be first for receipt_list_order */
+		char name[RECEIPT_LIST_NAME];	/* name of the shard's file; "": not known */
 	} *line;
 	size_t n, cap;
 };

@@ -421,7 +421,7 @@ receive_answer(struct receive_answers *o, int from, struct err *e)
 	} while (r == 0 && !a.end);
 	io_free(io);
 	steps_release(&o->given);
-	receive_within(o->patience);	/* limits the wait for the stream's end */
+	receive_within(o->patience);	/* limit the writing of the stream's end, too */
 	return r;
 }
 

@@ -52,9 +52,9 @@ struct receive_answers {
 	double patience;		/* seconds until SIGALRM interrupts an
 					 * answer that the device does not
 					 * read; 0: none */
-	int (*gave_up)(void *reading);	/* return 1 if the reading process ended
+	int (*gave_up)(void *reading);	/* returns 1 if the reading process ended
 					 * before all was read */
-	void *reading;
+	void *reading;			/* argument of gave_up */
 };
 
 /* receive_answer(o, from, e): send the device the answers that come through the pipe

@@ -64,8 +64,8 @@ enum { SPOOL_NAME = 256, SPOOL_FILE = SPOOL_NAME + 32,
 
 struct spool_seen {		/* what manifest_closed last read from DIR/closed */
 	ino_t file;		/* inode of that file; 0: nothing was read yet */
-	struct timespec time;
-	uint64_t step, version;
+	struct timespec time;	/* mtime of that file */
+	uint64_t step, version;	/* of the last receipt in it */
 };
 
 struct spool {

@@ -15,8 +15,8 @@
 #include "spool/receipt_list.h"
 #include "spool/verdict.h"
 
-/* Most receipts of rejected shards stored under one name (device, step), since each takes
- * room.  Then no other shard with this name is accepted. */
+/* Limit on the stored receipts of rejected shards with one name (device, step), since each
+ * takes room.  After that many, no other shard with this name is accepted. */
 enum { VERDICT_TRIES = 16 };
 
 struct verdict {

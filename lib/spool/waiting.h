@@ -24,9 +24,8 @@ enum {
 	WAITING_EVENT = 5	/* seconds before the event, which ace-edge prints */
 };
 
-/* Names of devices after ": ", or "". */
 struct waiting_names {
-	char text[400];
+	char text[400];		/* names of devices after ": ", or "" */
 	size_t n;
 };
 /* waiting_add(c, name): append a name, or "..." if there is no room for more. */
@@ -38,8 +37,8 @@ void waiting_begin(struct waiting *w);
 /* waiting_due(w): return 1 if a message is due: after WAITING_SILENT seconds (for an event
  * WAITING_EVENT), and when a signal has asked for it. */
 int waiting_due(struct waiting *w);
-/* waiting_say(w, round, missing, fmt, ...): print what is waited for, or write it as
- * an event if events were asked for.  missing: names of devices after ": ", or "". */
+/* waiting_say(w, round, missing, fmt, ...): print what is waited for or, with --events, write
+ * it as an event.  round: the step; missing: names of devices after ": ", or "". */
 void waiting_say(const struct waiting *w, uint64_t round, const char *missing,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* waiting_step(s, step, n, want): print through s->wait that n of `want' shards of this step
@@ -47,9 +46,9 @@ void waiting_say(const struct waiting *w, uint64_t round, const char *missing,
  * shard at all has come. */
 void waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want);
 
-/* waiting_device(s, step): print through s->wait why the average of this step has not come:
- * the step is closed, or print which devices have sent a shard, and which other devices of
- * the list or, without a list, of the last average have not. */
+/* waiting_device(s, step): print through s->wait that the average of this step has not come.
+ * If the step is closed, say so; otherwise name the devices that have sent a shard, and those
+ * of the list or, without a list, of the last average that have not. */
 void waiting_device(const struct spool *s, uint64_t step);
 
 #endif

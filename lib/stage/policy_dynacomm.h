@@ -16,8 +16,8 @@ struct reader;
 struct schema;
 struct text_kv;
 
-#define POLICY_DYNACOMM_HALF 10		/* half-life of the times, in samples */
-#define POLICY_DYNACOMM_GAIN 0.01		/* least predicted gain for new cuts */
+#define POLICY_DYNACOMM_HALF 10		/* half-life of the smoothed times, in shards */
+#define POLICY_DYNACOMM_GAIN 0.01		/* least part of the time that new cuts must save */
 
 struct policy_dynacomm {
 	/* options */
@@ -25,8 +25,8 @@ struct policy_dynacomm {
 	/* results */
 	size_t n;		/* layers; 0: none yet */
 	double *seconds;	/* [n] smoothed times, the first layer first */
-	double *heard;		/* [n] seconds from the current shard, or NULL */
-	size_t *cut, k;		/* the plan, as dynacomm_backward takes it */
+	double *heard;		/* [n] times in the current shard, in the same order, or NULL */
+	size_t *cut, k;		/* [k] the plan, as dynacomm_backward takes it; k 0: none yet */
 };
 #define POLICY_DYNACOMM_INIT { -1, 0, NULL, NULL, NULL, 0 }
 

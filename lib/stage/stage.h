@@ -36,9 +36,9 @@ struct stage_shard {
 
 /*
  * Some groups of a shard, in one of two forms.  From the input: rec[n] are the records of
- * one frame, and `whole' is the reader that stands at this frame, so that the frame can
- * be passed on unchanged.  Made by a stage: `whole' is NULL, n is 1, x f32[nx] are the
- * group's values and stat their statistics; the record's body is the same values, in the
+ * one frame, x is NULL, and `whole' is the reader that stands at this frame, so that the
+ * frame can be passed on unchanged.  Made by a stage: `whole' is NULL, n is 1, x f32[nx] are
+ * the group's values and stat their statistics; the record's body is the same values, in the
  * host's byte order.
  */
 struct stage_data {

@@ -41,12 +41,12 @@ struct stage_expand {
 	struct statedir back;		/* state of the option `feedback' */
 	float *worth;			/* f32[groups]: mean squares for feedback */
 	size_t worth_cap;
-	int absurd;			/* 1: a value is not finite, so no feedback */
+	int absurd;			/* 1: a value is not finite: save no feedback */
 	struct shard_sums sums;		/* sums of the expanded shard */
 	float *x;			/* values of one group */
 	size_t cap;
 	struct pool *pool;
-	struct stage_expand_one {	/* groups that are decoded together */
+	struct stage_expand_one {	/* [many] groups that are decoded together */
 		float *x;
 		size_t cap;
 		struct stage_seen v;

@@ -17,7 +17,7 @@ struct stage_expand_opts {
 	const char *feedback;	/* state that receives the mean squares, or NULL */
 	double gamma;
 	double wait;		/* longest wait for the previous step, in seconds */
-	int gap;
+	int gap;		/* 1: steps may be missing */
 	int alone;		/* 1: the coding side is in this process, and has
 				   coded all shards before this one */
 	const struct filter *f;	/* filter of the program; stage_new sets it */

@@ -278,7 +278,7 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 /* ---- DeCo-SGD: the budget and the delay, from the times in the shards and the
  * measurements of ace-meter and ace-compress ---- */
 
-/* Read what m lacks: measurements of this shard, and those of the last one from the state. */
+/* Set the unknown (< 0) members of m: compute from the shard, the others from the state. */
 static int
 policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
     struct err *e)
@@ -297,7 +297,7 @@ policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
 	return policy_learned(p, CONTRACTION_FILE, CONTRACTION_SHARE, &m->share, e);
 }
 
-/* Decide the budget and the delay.  rate in bit/s, < 0 unknown.  Return 0 if
+/* Decide the budget and the delay.  rate in bit/s, < 0 unknown.  Return 1, or 0 if
  * bandwidth, computation or latency is not known yet. */
 static int
 policy_deco(struct stage_policy *p, double rate, struct err *e)

@@ -188,7 +188,7 @@ struct stage_select {
 	struct stage_shard sh;		/* the current shard */
 	struct survey survey;
 	uint64_t announced;		/* budget in bytes, announced before the plan, or 0 */
-	uint8_t *dense;			/* [groups] */
+	uint8_t *dense;			/* [groups] 1: norms or biases, preferably dense */
 	struct codec_plan *plan;	/* [groups] */
 	size_t dense_cap, plan_cap;
 	float *values;			/* [values_cap] values of one group */

@@ -45,14 +45,14 @@ struct stage_select_opts {
 	enum stage_select_mode mode;
 	const char *said;		/* name of the option that chose the plan */
 	struct stage_select_budget want;
-	struct codec_plan level[STAGE_SELECT_MOST + 1];
-	size_t m;			/* 0: the default */
+	struct codec_plan level[STAGE_SELECT_MOST + 1];	/* [m] none, and the codecs of --levels */
+	size_t m;			/* 0: use the default levels */
 	uint32_t shared;		/* the codec of --levels with a free step
 					 * (codec_shares), or CODEC_NONE */
-	uint64_t effort;		/* 0: not given */
-	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* in order of rising shares */
+	uint64_t effort;		/* of --effort; 0: not given */
+	struct stage_select_upto upto[STAGE_SELECT_MOST];	/* [shares] in rising order */
 	size_t shares;
-	int count;			/* 1: shares of values, not of importance */
+	int count;			/* 1: shares of the number of values, not of importance */
 	int kept;			/* 1: values that are not sent are kept; -1: they
 					 * are lost; 0: this is not known here */
 	struct plan_text given;
