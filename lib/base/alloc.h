@@ -26,8 +26,8 @@ void *alloc_get(size_t n, size_t size, struct err *e);
  * may take as long as the work itself. */
 void *alloc_raw(size_t n, size_t size, struct err *e);
 
-/* Make room for `need' elements in the array *p of *cap elements, growing by at least
- * half. Return 0 or -ERR_SYS; on failure *p and *cap are unchanged. */
+/* Make room for `need' elements of `size' bytes in the array *p of *cap elements, growing by
+ * at least half; new elements are not zeroed. Return 0, or -ERR_SYS with both unchanged. */
 int alloc_grow(void *p, size_t *cap, size_t need, size_t size, struct err *e);
 
 /* Return a copy of the string s, to be freed by alloc_free; NULL with ERR_SYS if there is
@@ -44,7 +44,7 @@ void alloc_whole(void *p, size_t n);
 /* A growing byte buffer that encoders write to. */
 struct buf {
 	unsigned char *p;
-	size_t n, cap;
+	size_t n, cap;		/* bytes in use; bytes allocated */
 };
 #define BUF_INIT { NULL, 0, 0 }
 

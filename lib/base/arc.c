@@ -40,9 +40,9 @@ struct arc {
 	uint64_t took, gave;	/* took: packed bytes read; gave: unpacked bytes */
 	int64_t place;		/* last position in the filter's output */
 	uint64_t ahead;		/* bytes read while the output stood at `place' */
-	uint64_t past;		/* unpacked position at which the entry ends */
-	uint64_t *seen;		/* hash table of the names seen, open addressing */
-	size_t nseen, room;
+	uint64_t past;		/* unpacked position at which the entry ends; 0: no entry yet */
+	uint64_t *seen;		/* [room] hash table of the names seen, open addressing */
+	size_t nseen, room;	/* nseen: names in it; room: 0 or a power of 2 */
 	char what[ARC_WHAT];	/* the entry, for messages */
 	unsigned char block[ARC_BLOCK];
 };

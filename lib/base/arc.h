@@ -45,8 +45,9 @@ void arc_free(struct arc *a);
 /* Return 1 if the name begins with / or \, or if one of its parts between them is "..". */
 int arc_leaves(const char *name);
 
-/* Write an archive into io, which the caller commits and frees. Time, owner and mode of
- * entries are constants, so that equal entries give equal bytes. */
+/* Write an archive into io, which the caller commits and frees. arc_put begins an entry of
+ * `size' bytes, arc_write writes its next n bytes, and arc_put_end ends it. Time, owner and
+ * mode of entries are constants, so that equal entries give equal bytes. */
 struct arc_opts {
 	const char *format;	/* libarchive's name: "zip", "pax" */
 	const char *filter;	/* "gzip", "zstd"; NULL: none */

@@ -114,7 +114,7 @@ void bytes_get_f32(float *x, const unsigned char *p, size_t n);
 struct bytes {
 	const unsigned char *p;
 	size_t n, at;
-	int bad;
+	int bad;		/* 1: a read went past the end, or its bytes are not valid */
 };
 #define BYTES(ptr, len) { (ptr), (len), 0, 0 }
 

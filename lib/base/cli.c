@@ -23,10 +23,10 @@ enum { CLI_MAX = 128 };		/* limit on rows of options */
 /* The parser's state: the options of a program or command, and those given so far. */
 struct cli_line {
 	struct cli *c;
-	struct opt_place opt[CLI_MAX];
-	unsigned char given[CLI_MAX];
+	struct opt_place opt[CLI_MAX];	/* [n] all options, with those of every program */
+	unsigned char given[CLI_MAX];	/* [n] 1: the option is on the command line */
 	size_t n;
-	size_t paths;
+	size_t paths;		/* number of paths below */
 	struct {
 		const char *path;
 		enum sandbox_how how;

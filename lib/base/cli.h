@@ -35,7 +35,7 @@ struct cli {
 	const char *prog;	/* "ace-score" */
 	const char *usage;	/* after the name: "[-S DIR] [FILE]" */
 	const char *about;	/* one sentence */
-	const char *examples;	/* two calls, as users type them */
+	const char *examples;	/* calls as users type them, one per line; or NULL */
 	const struct opt *opt;	/* the program's options; NULL: only the common options */
 	/* the structs that are filled by opt and by its OPT_SHARED rows */
 	void *own, *shared;
@@ -79,9 +79,9 @@ int cli_parse(struct cli *c, int argc, char **argv, struct err *e);
  * the commands.  A missing or unknown command is -ERR_USAGE unless c->bare is set. */
 int cli_command(struct cli *c, int argc, char **argv, struct err *e);
 
-/* Return the exit status of main for result r: 0 if r >= 0; else print "prog: message" and
- * return -r. If standard output could not be written, report that instead; then r >= 0
- * gives ERR_SYS. */
+/* Return the exit status of main for result r: 0 if r >= 0; else print "prog: message", unless
+ * e->quiet is 1, and return -r. If standard output could not be written, report that instead;
+ * then r >= 0 gives ERR_SYS. */
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
 /* Run a whole program: parse the command line, call run(o, path, n, e) or the command's

@@ -1,4 +1,4 @@
-/* XXH3 checksums; 16 bytes are the 128 bits, little-endian.  Only hash.c includes xxhash.h. */
+/* XXH3 checksums, those of 128 bits as 16 bytes, lowest first.  Only hash.c includes xxhash.h. */
 #ifndef ACE_HASH_H
 #define ACE_HASH_H
 
@@ -12,8 +12,8 @@ void hash_128(const void *p, size_t n, unsigned char out[16]);
 /* Compute XXH3-128 into out and return XXH3-64; one pass for n above 240. */
 uint64_t hash_both(const void *p, size_t n, unsigned char out[16]);
 
-/* XXH3-128 of bytes that come in pieces. hash_sum_get returns the checksum so far; more
- * may be added. hash_sum_new: NULL if there is no memory. */
+/* XXH3-128 of bytes that come in pieces. hash_sum_get: write the checksum so far to out; more
+ * bytes may be added. hash_sum_new: NULL if there is no memory. */
 struct hash_sum;
 struct hash_sum *hash_sum_new(struct err *e);
 void hash_sum_reset(struct hash_sum *s);
@@ -21,6 +21,6 @@ void hash_sum_add(struct hash_sum *s, const void *p, size_t n);
 void hash_sum_get(const struct hash_sum *s, unsigned char out[16]);
 void hash_sum_free(struct hash_sum *s);
 
-const char *hash_version(void);
+const char *hash_version(void);		/* version of libxxhash, such as "0.8.2" */
 
 #endif

@@ -40,7 +40,7 @@ struct io {
 	off_t place;		/* byte of the file from which file_read reads next */
 	int (*before)(struct io *, struct err *);
 	int own;		/* 1: io_free closes fd */
-	int pipe, sparse;
+	int pipe, sparse;	/* pipe: 1 for a pipe or socket; sparse: 1 after io_sparse */
 	int skipped;		/* 1: the caller skipped; it may soon skip again */
 	int watch;		/* pipe that must have a reader, or -1 */
 	char *name;		/* for messages */
@@ -95,7 +95,8 @@ stream_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *
 	    fd_read(io->fd, io->watch, p, n, got, io->name, e);
 }
 
-/* Skipping then needs no system call.  Move standard input for the next program that reads it. */
+/* Read with pread(2), so that skipping needs no system call.  Move the position of standard
+ * input, for the next program that reads it. */
 static int
 file_read(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {

@@ -12,7 +12,7 @@ enum { LIMITS_BYTES = 1 << 20 };
 
 struct limits_file {
 	const struct opt *rows;
-	void *own, *other;
+	void *own, *other;	/* structs for the lines of `who', and for all others */
 	const char *who;
 };
 
@@ -45,7 +45,6 @@ limits_file_word(char **line)
 	return *word != '\0' ? word : NULL;
 }
 
-/* Parse a line, NAME VALUE [WHO]. */
 static int
 limits_file_line(const struct limits_file *x, char *line, struct err *e)
 {

@@ -63,7 +63,7 @@ magic_print(const unsigned char *p, size_t n)
 	return i;
 }
 
-/* Recognise a JSON object or list in the bytes available. */
+/* Return what kind of JSON object or list p[n] begins, or NULL if it seems to be none. */
 static const char *
 magic_json(const unsigned char *p, size_t n)
 {
@@ -145,7 +145,7 @@ magic_passed(const unsigned char p[8])
 	    8 + (size_t)bytes_le32(p + 4) : 0;
 }
 
-/* Return the table index of the matching kind, or past the end. */
+/* Return the index in magic[] of the kind that p[n] begins, or NMAGIC. */
 static size_t
 magic_find(const unsigned char *p, size_t n)
 {

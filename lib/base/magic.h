@@ -21,7 +21,6 @@ int magic_packed(const unsigned char *p, size_t n);
 /* Return the size in bytes of the skippable frame of zstd or lz4 that begins with p[8],
  * including these 8 bytes; 0 if p does not begin such a frame. */
 size_t magic_passed(const unsigned char p[8]);
-/* Return 1 if the bytes begin a safetensors file. */
 int magic_safetensors(const unsigned char *p, size_t n);
 
 #endif

@@ -10,8 +10,8 @@
 struct cli;
 
 struct progress_bar {
-	int on, drawn;
-	double since, last;
+	int on, drawn;		/* on: 1 if shown at all; drawn: 1 if the line is visible */
+	double since, last;	/* clock_now at the start; at the last update */
 };
 
 /* Start the progress of program c; NULL: show nothing. */
@@ -19,7 +19,6 @@ void progress_bar_begin(struct progress_bar *b, const struct cli *c);
 /* Show that `done' of `all' units are done; all = 0: unknown. unit: "B" for bytes, or a word.
  * May be called at any rate. */
 void progress_bar_show(struct progress_bar *b, uint64_t done, uint64_t all, const char *unit);
-/* Remove the line. */
 void progress_bar_end(struct progress_bar *b);
 
 #endif

@@ -199,8 +199,8 @@ sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
 #define CHILD 0xfffffffd
 struct sandbox_call {
 	int nr;
-	unsigned stage;		/* 0: always */
-	unsigned arg;
+	unsigned stage;		/* stages that allow the call, as bits; 0: always */
+	unsigned arg;		/* index of the argument */
 	uint32_t mask, value;
 };
 #define SANDBOX_WORLDS (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | \
@@ -329,7 +329,8 @@ sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
 	return sandbox_line(f, n, SANDBOX_LOAD, offsetof(struct seccomp_data, nr), 0, 0);
 }
 
-/* From now on allow only the system calls of these stages. Return 1, or 0 on failure. */
+/* From now on allow only the system calls of these stages; child: value of CHILD. Return 1, or
+ * 0 on failure. */
 static int
 sandbox_calls(unsigned stages, int child)
 {

@@ -1,6 +1,4 @@
-/*
- * The names in a directory, in no particular order.
- */
+/* The names in a directory, in no particular order. */
 #ifndef ACE_SCAN_H
 #define ACE_SCAN_H
 

@@ -11,8 +11,8 @@ struct at;
 struct err;
 
 struct statedir {
-	char *dir;
-	int lock;		/* descriptor, or -1 */
+	char *dir;		/* its path, for messages and for paths below it */
+	int lock;		/* descriptor of the lock file, or -1 */
 	int durable;		/* 1: its files will be synced */
 	int again;		/* 1: write the residual over its spare (device/residual.h) */
 	struct at *at;		/* the descriptor of dir */

@@ -17,7 +17,7 @@ enum {
 
 struct table {
 	size_t rows, cols;	/* rows: without the column names */
-	char *text;
+	char *text;		/* the file, each cell ended by a NUL */
 	size_t *cell;		/* offsets into text: the column names, then each row */
 	size_t *line;		/* line numbers from 1: [0] names, [i + 1] row i */
 };

@@ -1,6 +1,4 @@
-/*
- * Code a group's values given the old ones; exact.h explains the method.
- */
+/* Code a group's values given the old values; exact.h explains the method. */
 #ifndef ACE_EXACT_GIVEN_H
 #define ACE_EXACT_GIVEN_H
 

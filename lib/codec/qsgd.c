@@ -199,7 +199,6 @@ decode(const struct codec_out *o, struct bytes *b, struct err *e)
 	return r;
 }
 
-/* Estimate the bytes of the norm and the codes. */
 static int64_t
 bytes_of(const struct estimate *m, const struct codec_plan *plan)
 {

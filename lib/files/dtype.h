@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* dtype_size: bytes per value of an enum schema_dtype; 0 if a byte has two.
+/* dtype_size: bytes per value of an enum schema_dtype; 0 for f4, two of which are one byte.
  * dtype_bytes: bytes of n values. */
 size_t dtype_size(unsigned dtype);
 uint64_t dtype_bytes(unsigned dtype, uint64_t n);

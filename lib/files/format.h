@@ -23,7 +23,7 @@ enum {
 	FORMAT_MAX_TENSORS = 1 << 17	/* most tensors of a file: limits the memory */
 };
 
-/* Called with each pair of texts, a key and its value, of a file. */
+/* Called with each pair of a key and its value; a result other than 0 ends the reading. */
 typedef int format_pair_fn(void *arg, const char *key, const char *value,
     struct err *e);
 
@@ -36,17 +36,18 @@ struct format_opts {
 	const char *name;	/* raw, npy: name of the tensor; NULL: "data" */
 	uint64_t dim[SCHEMA_MAX_DIM];	/* raw: shape of the tensor */
 	unsigned ndim;			/* 0: one dimension that has all values */
-	/* safetensors: read several files in sequence from this input */
+	/* safetensors: read several files in sequence from this input, which stays the caller's;
+	 * or NULL */
 	struct io *many;
 	/* 1: safetensors of any type; only the table is read, not the values */
 	int bits;
-	format_pair_fn *pair;	/* safetensors: called with all metadata, or NULL */
-	void *arg;
+	format_pair_fn *pair;	/* safetensors: called with each pair of the metadata, or NULL */
+	void *arg;		/* argument of pair */
 };
 
 /* Return the enum format_id for the ending of a file name, or -1. */
 int format_guess(const char *path);
-/* Return the format that a file begins with, or -1. */
+/* Return the enum format_id of a file that begins with the n bytes p, or -1 if unknown. */
 int format_seen(const unsigned char *p, size_t n);
 extern const char *const format_names[];	/* for num_choice */
 
@@ -65,12 +66,12 @@ uint64_t format_unnoted(const struct format_source *s);
 /* Return the byte at which the data of a safetensors file begins.  The data is in the schema's
  * order, without holes except for tensors that opts.only excludes. */
 uint64_t format_where(const struct format_source *s);
-/* Call fn for each tensor that a model.safetensors.index.json names, with its file. */
+/* Call fn with the name and the file of each tensor that the index `path' lists
+ * (model.safetensors.index.json). */
 int safetensors_index(const char *path, format_pair_fn *fn, void *arg, struct err *e);
 /* Read the next n values in canonical order, as f32: exactly n, or an error.
- * A value that f32 cannot hold exactly is refused, with the tensor's name and
- * the index, unless it is f64 and opts.round is set.  A finite value beyond the range of f32
- * is always refused. */
+ * A value that f32 cannot hold exactly is refused (-ERR_DATA), unless it is f64 and
+ * opts.round is 1.  A finite value beyond the range of f32 is always refused. */
 int format_read(struct format_source *s, float *x, size_t n, struct err *e);
 /* After the last value, check the end of the file and its checksums. */
 int format_end(struct format_source *s, struct err *e);
@@ -93,6 +94,8 @@ struct format_sink;
  */
 int format_create(struct format_sink **out, enum format_id f, struct io *io,
     const struct schema *s, const struct format_sink_opts *o, struct err *e);
+/* format_write: write the next n values in canonical order.  format_finish: write the end of the
+ * file; -ERR_DATA if values are missing. */
 int format_write(struct format_sink *s, const float *x, size_t n, struct err *e);
 int format_finish(struct format_sink *s, struct err *e);
 void format_free(struct format_sink *s);

@@ -23,15 +23,15 @@ struct format_source {
 	struct schema schema;
 	unsigned char *swap;	/* [tensors] 1: big-endian; NULL: no tensor is */
 	struct text_kv note;
-	uint64_t unnoted;	/* metadata pairs that no shard can hold */
-	int round;
+	uint64_t unnoted;	/* see format_unnoted */
+	int round;		/* `round' of the options */
 	const char *only;	/* `only' of the options */
 	/* safetensors: [tensors + 1] bytes to skip before each tensor and at the
 	 * end; or NULL */
 	uint64_t *gap;
 	uint64_t where;		/* safetensors: where the data begins */
 	int many, none;		/* many 1: io is the caller's; none 1: it has no more files */
-	uint64_t rounded;
+	uint64_t rounded;	/* see format_rounded */
 
 	size_t cur;		/* tensor being read; `open' is 1 once it is begun */
 	int open;
@@ -41,12 +41,12 @@ struct format_source {
 
 struct format_sink {
 	const struct backend_out *out;
-	void *own;
+	void *own;		/* private to the backend */
 	struct io *io;
 	const struct schema *schema;
-	uint8_t *dtype;		/* type of each tensor in the file */
+	uint8_t *dtype;		/* [tensors] types in the file; `create' may change them */
 	const struct format_sink_opts *opts;	/* only during create */
-	size_t cur;
+	size_t cur;		/* tensor being written; open, at, raw as in format_source */
 	int open;
 	uint64_t at;
 	unsigned char *raw;
@@ -63,9 +63,10 @@ struct backend_in {
 	int (*open)(struct format_source *s, const struct format_opts *o,
 	    struct err *e);
 	int (*begin)(struct format_source *s, struct err *e);	/* tensor cur */
+	/* read exactly n bytes of tensor cur; end: after its last byte */
 	int (*bytes)(struct format_source *s, void *p, size_t n, struct err *e);
 	int (*end)(struct format_source *s, struct err *e);
-	int (*finish)(struct format_source *s, struct err *e);
+	int (*finish)(struct format_source *s, struct err *e);	/* after the last tensor */
 	void (*close)(struct format_source *s);
 };
 

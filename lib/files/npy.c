@@ -28,7 +28,7 @@ npy_space(struct npy_text *t)
 		t->p++;
 }
 
-/* Parse one character after blanks; return 1 if it was there. */
+/* Skip blanks, then c if it is the next character.  Return 1 if it was, else 0. */
 static int
 npy_char(struct npy_text *t, char c)
 {

@@ -38,7 +38,7 @@ enum {
 
 struct npz_record {
 	uint64_t at;			/* position of the first end record */
-	uint64_t directory, size, entries;
+	uint64_t directory, size, entries;	/* the directory's position, bytes, entries */
 };
 
 static int
@@ -147,7 +147,7 @@ npz_start(struct format_source *s, struct err *e)
 	return arc_open(&z->a, s->io, ARC_ZIP, e);
 }
 
-/* Return 1 unless the entry is excluded, or macOS added it as ._NAME to NAME. */
+/* Return 0 if the user has excluded the entry, or if macOS added it (._NAME); else 1. */
 static int
 npz_wants(const struct format_source *s, const char *entry, size_t n)
 {

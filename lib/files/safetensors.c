@@ -33,9 +33,9 @@ static const char *const safetensors_dtype[SCHEMA_NDTYPE] = {
 
 struct safetensors_text {
 	struct format_source *s;
-	const struct format_opts *o;
+	const struct format_opts *o;	/* NULL: the text is an index */
 	char *p;		/* SAFETENSORS_WINDOW bytes */
-	size_t at, have;
+	size_t at, have;	/* p[at] is the next byte; p has `have' bytes */
 	uint64_t left;		/* bytes of the header after the window */
 	uint64_t base;		/* position of p[0] in the file */
 };
@@ -170,7 +170,7 @@ safetensors_any(struct safetensors_text *t, json_t **out, struct err *e)
 	return r < 0 ? r : safetensors_json(t, c, SAFETENSORS_WINDOW / 2, out, e);
 }
 
-/* Parse the next key of an object; set *key to NULL after the last one. */
+/* Parse the next key of an object, its first key if first is 1; *key is NULL after the last. */
 static int
 safetensors_key(struct safetensors_text *t, int first, json_t **key, struct err *e)
 {
@@ -485,7 +485,7 @@ safetensors_open(struct format_source *s, const struct format_opts *o, struct er
 
 /* ---- the index of many files ---- */
 
-/* Parse an object; only weight_map is used. */
+/* Parse the index, an object, and call fn for each pair of its object weight_map. */
 static int
 safetensors_index_of(struct safetensors_text *t, format_pair_fn *fn, void *arg,
     struct err *e)

@@ -16,11 +16,11 @@
 struct err;
 
 enum {
-	NOTE_HEAD = 16,
-	NOTE_STAT = 24 + 4 * STAT_BINS,
+	NOTE_HEAD = 16,			/* bytes of the head */
+	NOTE_STAT = 24 + 4 * STAT_BINS,	/* bytes of an entry in sTAT, sCOR and pLAN */
 	NOTE_SCORE = 4,
 	NOTE_PLAN = 8,
-	NOTE_TERMS = 16,
+	NOTE_TERMS = 16,		/* bytes of budget and price */
 	NOTE_PLAN_NONE = 65535		/* codec in a plan: do not send the group */
 };
 
@@ -34,16 +34,17 @@ struct note_terms {
 
 /* A range of groups. The entries are encoded; decode them when needed. */
 struct note {
-	uint32_t first, n;
+	uint32_t first, n;		/* first group; number of groups */
 	struct note_terms terms;	/* only in a plan */
-	const unsigned char *entry;
+	const unsigned char *entry;	/* in the payload */
 };
 
+/* Append the payload of an annotation about n groups from `first' on to out. note_put_plan:
+ * terms may be NULL: no budget and no Lagrange multiplier. */
 int note_put_stats(struct buf *out, uint32_t first, const struct stat_group *s,
     uint32_t n, struct err *e);
 int note_put_scores(struct buf *out, uint32_t first, const float *s, uint32_t n,
     struct err *e);
-/* Append a plan's payload to out. terms may be NULL: no budget and no Lagrange multiplier. */
 int note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *p,
     uint32_t n, const struct note_terms *terms, struct err *e);
 
@@ -74,8 +75,8 @@ struct note_wait {
 		uint32_t first, n;
 		unsigned char *entry;	/* NOTE_PLAN bytes each */
 	} *part;
-	size_t n, cap, bytes;
-	int any;		/* 1: the shard had a plan */
+	size_t n, cap, bytes;	/* n: parts; bytes: approximate memory of all parts */
+	int any;		/* 1: an entry of this shard was added */
 };
 #define NOTE_WAIT_INIT { NULL, 0, 0, 0, 0 }
 

@@ -26,20 +26,20 @@ struct chain_frame {
 	const unsigned char *wire;	/* the payload as it was read */
 	size_t wire_len;
 	size_t unseen;			/* unread bytes at the end, with padding */
-	uint64_t wire_hash;
+	uint64_t wire_hash;		/* XXH3-64 of wire, from the header */
 	const unsigned char *raw;	/* the payload after LZ4 decompression */
 	size_t raw_len;
 };
 
 struct chain_pos {
 	int open;			/* 1: between HEAD and TAIL */
-	uint32_t seq;
-	uint32_t n_shards;
+	uint32_t seq;			/* number of the next frame; HEAD is 0 */
+	uint32_t n_shards;		/* shards of this stream that began so far */
 	uint64_t announced;		/* number of shards that HEAD states; 0: unknown */
 	uint64_t stream_id;
 	uint64_t start;			/* position of this stream in the file */
 	uint64_t offset;		/* position of the current frame in the file */
-	uint64_t raw_total;
+	uint64_t raw_total;		/* sum of the frames' raw_len */
 };
 
 struct chain {
@@ -50,9 +50,9 @@ struct chain {
 	int skip;			/* 1: do not read the values in large DATA */
 	uint32_t max_frame;		/* limit in bytes that the stream states */
 	unsigned char schema_id[16];	/* schema that the stream states */
-	struct hash_sum *headers;
-	unsigned char header[FRAME_HEAD_SIZE];
-	struct buf payload, unpacked;
+	struct hash_sum *headers;	/* checksum of this stream's headers so far */
+	unsigned char header[FRAME_HEAD_SIZE];	/* the current frame's header as it was read */
+	struct buf payload, unpacked;	/* memory of frame.wire and frame.raw */
 };
 
 /* Start a chain, which owns io from now on, even on failure; chain_release frees it. */

@@ -14,7 +14,7 @@ enum {
 	FRAME_HEAD_SIZE = 64,
 	FRAME_TAIL_SIZE = 48,		/* bytes of TAIL's payload */
 	FRAME_MAX = 16 << 20,		/* limit on the payload in bytes; HEAD may lower it */
-	FRAME_MAX_HARD = 64 << 20,	/* limit for code that does not read payloads */
+	FRAME_MAX_HARD = 64 << 20,	/* limit on lengths where no payload is read into memory */
 	FRAME_VERSION = 1
 };
 
@@ -73,11 +73,11 @@ frame_of_shard(uint32_t type)
 struct frame_head {
 	uint32_t type;
 	uint16_t flags;
-	uint32_t seq;
-	uint32_t wire_len, raw_len;
-	uint64_t stream_id, shard_key;
-	uint64_t payload_hash;
-	uint64_t offset;
+	uint32_t seq;			/* number of the frame in its stream, from 0 */
+	uint32_t wire_len, raw_len;	/* bytes of the payload; bytes after LZ4 decompression */
+	uint64_t stream_id, shard_key;	/* shard_key: 0 outside shards */
+	uint64_t payload_hash;		/* XXH3-64 of the payload as it is in the stream */
+	uint64_t offset;		/* position of the frame in its stream */
 };
 
 void frame_encode(const struct frame_head *h, unsigned char out[64]);

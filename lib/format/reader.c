@@ -25,7 +25,7 @@ struct data_frame {
 /* State of reading a shard; zero at its beginning. */
 struct data_pos {
 	uint32_t frames, records;
-	uint64_t next_group;	/* groups must rise */
+	uint64_t next_group;	/* least number that the next group may have */
 	uint64_t raw, wire;	/* raw: bytes of the values as f32; wire: bytes of the bodies */
 };
 
@@ -149,10 +149,9 @@ data_decode(struct data_frame *d, struct data_pos *pos, const struct chain *c,
 
 enum reader_at { AT_START, AT_HEAD, AT_BODY, AT_SHARD, AT_DONE, AT_FAILED };
 
-/* Where a reader is in its stream. */
 struct reader_pos {
 	enum reader_at at;
-	uint64_t key;
+	uint64_t key;			/* the shard's key */
 	struct data_pos data;
 	uint64_t noted[3];		/* per type of annotation: group after the last range */
 };
@@ -175,9 +174,9 @@ struct reader {
 	struct shard shard;
 	struct shard_end end;
 	struct receipt receipt;
-	struct buf prov;
+	struct buf prov;		/* the provenance and a NUL */
 	struct data_frame data;
-	int failed;
+	int failed;			/* the error that reader_next repeats at AT_FAILED */
 };
 
 int
@@ -527,7 +526,7 @@ reader_on_frame(struct reader *r, struct err *e)
 	char name[16];
 	int k;
 
-	/* a shard's digest is over SHRD as it is on the wire: it must have only one form */
+	/* a shard's digest covers SHRD as it is in the stream, so SHRD must have one form only */
 	if ((r->c.frame.flags & FRAME_LZ4) != 0 &&
 	    (r->c.frame.type == FRAME_SHRD || r->c.frame.type == FRAME_SEND ||
 	    r->c.frame.type == FRAME_RCPT))

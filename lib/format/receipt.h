@@ -29,11 +29,11 @@ enum { RECEIPT_REASON = 160 };
 struct receipt {
 	unsigned char run[SHARD_ID], device[SHARD_ID];
 	uint64_t step;
-	uint32_t verdict;
-	unsigned char digest[SHARD_DIGEST];
+	uint32_t verdict;		/* enum receipt_verdict */
+	unsigned char digest[SHARD_DIGEST];	/* digest of the shard */
 	uint64_t clock;			/* the server's time, Unix nanoseconds */
 	uint64_t version;		/* the server's model version */
-	char reason[RECEIPT_REASON];	/* text, may be empty */
+	char reason[RECEIPT_REASON];	/* text that ends in NUL, may be empty */
 };
 
 int receipt_encode(const struct receipt *r, struct buf *out, struct err *e);

@@ -39,22 +39,22 @@ enum schema_kind {
 
 struct schema_tensor {
 	char *name;
-	uint8_t dtype, ndim;
-	uint32_t kind;
-	uint64_t roles;
-	uint64_t dim[SCHEMA_MAX_DIM];
-	uint64_t numel;
+	uint8_t dtype, ndim;	/* dtype: enum schema_dtype; ndim: dimensions */
+	uint32_t kind;		/* enum schema_kind */
+	uint64_t roles;		/* bits SCHEMA_ROLE_* */
+	uint64_t dim[SCHEMA_MAX_DIM];	/* [ndim] */
+	uint64_t numel;		/* number of elements */
 	uint64_t base;		/* number of elements in earlier tensors */
-	uint32_t group;		/* number of its first group */
-	uint32_t ngroups;
+	uint32_t group;		/* number of the tensor's first group in the model */
+	uint32_t ngroups;	/* groups of the tensor */
 };
 
 struct schema {
-	struct schema_tensor *t;
+	struct schema_tensor *t;	/* [n], in canonical order */
 	size_t n, cap;
-	uint32_t group_size;
-	uint32_t ngroups;
-	uint64_t total;
+	uint32_t group_size;	/* values per group; a tensor's last group may have fewer */
+	uint32_t ngroups;	/* groups of all tensors */
+	uint64_t total;		/* elements of all tensors */
 	unsigned char id[16];	/* XXH3-128 of the canonical encoding */
 };
 #define SCHEMA_INIT { NULL, 0, 0, SCHEMA_GROUP, 0, 0, { 0 } }
@@ -72,11 +72,11 @@ void schema_release(struct schema *s);
 
 /* The position of a group. */
 struct schema_span {
-	uint32_t tensor;
-	uint32_t cols;		/* last dimension of the tensor, at least 1 */
-	uint64_t offset;	/* index of its first element in the tensor */
+	uint32_t tensor;	/* index of the group's tensor */
+	uint32_t cols;		/* last dimension of the tensor; 1 if absent or 2^32 or more */
+	uint64_t offset;	/* index of the group's first element in the tensor */
 	uint64_t first;		/* index of that element in all tensors together */
-	size_t n;
+	size_t n;		/* elements of the group */
 };
 void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);
 /* Return the name of the tensor of group g. */
@@ -85,6 +85,7 @@ const char *schema_name(const struct schema *s, uint32_t g);
 /* Return 0 if a and b are equal, else 1, and describe the first difference in `why'. */
 int schema_diff(const struct schema *a, const struct schema *b, char why[256]);
 
+/* Append the table, as SCHM frames hold it, to out. */
 int schema_encode(const struct schema *s, struct buf *out, struct err *e);
 
 /* Set *size to the size of a table in bytes, given its first bytes p[n]. max: the user's

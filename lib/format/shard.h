@@ -38,15 +38,15 @@ enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255,
 
 struct shard {
 	unsigned char run[SHARD_ID];	/* XXH3-128 of the name */
-	unsigned char device[SHARD_ID];
+	unsigned char device[SHARD_ID];	/* XXH3-128 of the name */
 	uint64_t step;
-	uint64_t base_version;
+	uint64_t base_version;		/* version of the model that the gradient is for */
 	unsigned char schema_id[16];
-	double weight;
-	uint64_t samples;
-	uint32_t kind, flags;
-	uint32_t contributors;
-	uint32_t incarnation;
+	double weight;			/* weight in an average, > 0 */
+	uint64_t samples;		/* training samples seen; 0: not stated */
+	uint32_t kind, flags;		/* kind: enum shard_kind; flags: bits, see above */
+	uint32_t contributors;		/* devices whose values are in the shard, >= 1 */
+	uint32_t incarnation;		/* of the device's state; newer ones are larger */
 	struct text_kv kv;
 };
 
@@ -83,8 +83,8 @@ int shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *
 /* Sums over the decoded values that were sent. Add the groups in rising order. */
 struct shard_sums {
 	uint64_t nonzero, dropped;	/* dropped: non-finite values set to zero */
-	double sum, sumsq;
-	float max_abs;
+	double sum, sumsq;		/* of x; of x^2 */
+	float max_abs;			/* largest |x| */
 };
 
 /* shard_sums_add: add the next group's values x f32[n]. shard_sums_put: add a group by
@@ -98,11 +98,11 @@ void shard_sums_put(struct shard_sums *s, const struct kern_stat *t);
 enum { SHARD_COMPLETE = 0, SHARD_ABORTED = 1 };
 
 struct shard_end {
-	uint32_t n_data, n_records;
+	uint32_t n_data, n_records;	/* numbers of DATA frames and of records */
 	uint64_t raw, wire;		/* bytes of the values as f32; bytes of the bodies */
-	unsigned char digest[SHARD_DIGEST];
+	unsigned char digest[SHARD_DIGEST];	/* see reader_digest_add */
 	struct shard_sums sums;
-	uint32_t status;
+	uint32_t status;		/* SHARD_COMPLETE or SHARD_ABORTED */
 };
 enum { SHARD_END_SIZE = 80 };
 

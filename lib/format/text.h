@@ -28,7 +28,7 @@ int text_set(struct text_kv *kv, const char *key, const char *value, struct err 
 /* Like text_set, with a formatted value, which is cut after 39 bytes. */
 int text_setf(struct text_kv *kv, const char *key, struct err *e,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-const char *text_get(const struct text_kv *kv, const char *key);
+const char *text_get(const struct text_kv *kv, const char *key);	/* NULL if absent */
 /* Set all keys of `from' in `to'. */
 int text_add(struct text_kv *to, const struct text_kv *from, struct err *e);
 int text_copy(struct text_kv *to, const struct text_kv *from, struct err *e);

@@ -71,10 +71,10 @@ struct values {
 	uint32_t group;		/* the group whose values are in x */
 	const float *x;		/* f32[n], zeros if not sent; in buf or in the frame */
 	size_t n;
-	int sent;
+	int sent;		/* 1: the shard has the group */
 	const struct record *rec;	/* the record, or NULL if not sent */
 	int (*note)(void *arg, const struct reader *r, struct err *e);
-	void *arg;
+	void *arg;		/* argument of note */
 	/* 1: accept a shard of differences (values_whole); 0: refuse it as a mismatch */
 	int differences;
 	float *buf;		/* f32[cap]: room for any group of the shard */

@@ -143,10 +143,10 @@ struct writer {
 	struct writer_opts o;
 	const struct kern *kern;
 	char *tool, *line, *history;
-	int open, in_shard, done;	/* open: HEAD was written */
+	int open, in_shard, done;	/* open: HEAD was written; done: ended or aborted */
 	int keeps;			/* 1: complete shards remain after an abort */
 	uint32_t seq, n_shards;
-	uint64_t id, key;
+	uint64_t id, key;		/* id of the stream; key of the shard */
 	uint64_t start;			/* position of this stream in the file */
 	uint64_t shard_at;		/* position of the shard in the file */
 	uint64_t raw_total;
@@ -154,8 +154,8 @@ struct writer {
 	const struct schema *schema;	/* schema of the shard */
 	struct hash_sum *headers, *digest;
 	struct batch batch;
-	struct buf pack, f32;
-	uint64_t next_group;
+	struct buf pack, f32;		/* scratch */
+	uint64_t next_group;		/* least number that the next group may have */
 	struct shard_end end;
 };
 

@@ -1,6 +1,4 @@
-/*
- * Calculate how much to compress for a given bandwidth, and how often to synchronise.
- */
+/* Calculate how much to compress for a given bandwidth, and how often to synchronise. */
 #ifndef ACE_RATIO_H
 #define ACE_RATIO_H
 
