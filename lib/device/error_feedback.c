@@ -484,30 +484,42 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 	return 0;
 }
 
+/* Set a to the target minus the decoded values, and c->error to its statistics. */
+static void
+feedback_minus(const struct feedback *f, float *a, size_t n, int decoded,
+    struct feedback_code *c)
+{
+	if (decoded)
+		f->kern->add_scaled(a, a, -1, c->dec, n);
+	f->kern->stat(a, n, &c->error);
+}
+
+void
+feedback_error(const struct feedback *f, float *a, size_t n, struct feedback_code *c)
+{
+	if (f->history.next == NULL)
+		feedback_minus(f, a, n, c->sent, c);
+}
+
 int
 feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
-    const struct kern_stat *seen, const struct feedback_code *c, struct err *e)
+    struct feedback_code *c, struct err *e)
 {
-	const int made = f->history.next != NULL;
-	struct kern_stat was, left;
 	int r;
 
-	if (seen == NULL)
-		f->kern->stat(a, n, &was);
-	else
-		was = *seen;
-	if ((c->sent && (r = writer_record(residual_writer(f->next), g, c->codec,
-	    c->param, c->body->p, c->body->n, c->dec, n, e)) < 0) ||
-	    (made && (r = feedback_history_group(&f->history, f->schema, g, c->sent,
-	    c->dec, n, e)) < 0))
+	if (c->sent && (r = writer_record_seen(residual_writer(f->next), g, c->codec,
+	    c->param, c->body.p, c->body.n, &c->decoded, n, e)) < 0)
 		return r;
-	if (c->sent || made)
-		f->kern->add_scaled(a, a, -1, c->dec, n);
-	f->kern->stat(a, n, &left);
+	if (f->history.next != NULL) {
+		if ((r = feedback_history_group(&f->history, f->schema, g, c->sent,
+		    c->dec, n, e)) < 0)
+			return r;
+		feedback_minus(f, a, n, 1, c);
+	}
 	if (!schema_exact_group(f->schema, g))
-		contraction_group(&f->contract, was.sumsq, c->sent ?
-		    left.sumsq : was.sumsq, n, c->sent ? c->body->n : 0);
-	return residual_put(f->next, g, a, n, &left, e);
+		contraction_group(&f->contract, c->target.sumsq, c->sent ?
+		    c->error.sumsq : c->target.sumsq, n, c->sent ? c->body.n : 0);
+	return residual_put(f->next, g, a, n, &c->error, e);
 }
 
 /* Keep the open shards in the list of pending shards, and append this step's shard. */

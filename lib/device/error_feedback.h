@@ -96,14 +96,18 @@ struct feedback_code {
 	int sent;		/* 0: the group is not sent; codec, param and body are not set */
 	uint32_t codec;
 	uint8_t param;
-	const struct buf *body;
+	struct buf body;
 	float *dec;		/* f32[n] decoded values; room, if sent is 0 */
+	/* statistics of the target, of dec if sent, and of the error: see feedback_error */
+	struct kern_stat target, decoded, error;
 };
-/* Store the error of code c in the residual, and write c to the coded shard.  a: the target,
- * which is overwritten.  seen: its statistics, or NULL. */
-struct kern_stat;
+/* feedback_error: set a f32[n], the target, to the error of code c, and c->error to its
+ * statistics.  With a history do nothing, since the error depends on it.  Threads may call this
+ * at the same time for different groups.
+ * feedback_settle: after that, store a in the residual, and write c to the coded shard. */
+void feedback_error(const struct feedback *f, float *a, size_t n, struct feedback_code *c);
 int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
-    const struct kern_stat *seen, const struct feedback_code *c, struct err *e);
+    struct feedback_code *c, struct err *e);
 
 /* Commit the step of shard sh to the state.  After that, write the rest of the coded shard
  * to w. */

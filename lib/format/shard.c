@@ -330,15 +330,6 @@ shard_hex(const unsigned char digest[16], char out[33])
 }
 
 void
-shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x, size_t n)
-{
-	struct kern_stat t;
-
-	k->stat(x, n, &t);
-	shard_sums_put(s, &t);
-}
-
-void
 shard_sums_put(struct shard_sums *s, const struct kern_stat *t)
 {
 	s->nonzero += t->nonzero;

@@ -87,12 +87,8 @@ struct shard_sums {
 	float max_abs;			/* largest |x| */
 };
 
-/* shard_sums_add: add the next group's values x f32[n]. shard_sums_put: add a group by
- * the statistics of its values. */
-struct kern;
+/* Add a group by the statistics of its values. */
 struct kern_stat;
-void shard_sums_add(struct shard_sums *s, const struct kern *k, const float *x,
-    size_t n);
 void shard_sums_put(struct shard_sums *s, const struct kern_stat *t);
 
 enum { SHARD_COMPLETE = 0, SHARD_ABORTED = 1 };

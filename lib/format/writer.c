@@ -474,8 +474,9 @@ writer_may(const struct writer *w, uint32_t group, uint32_t codec, struct err *e
 }
 
 int
-writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
-    const unsigned char *body, size_t len, const float *x, size_t n, struct err *e)
+writer_record_seen(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
+    const unsigned char *body, size_t len, const struct kern_stat *seen, size_t n,
+    struct err *e)
 {
 	int r;
 
@@ -496,13 +497,26 @@ writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
 	w->end.n_records++;
 	w->end.raw += 4 * (uint64_t)n;
 	w->end.wire += len;
-	if (x != NULL)
-		shard_sums_add(&w->end.sums, w->kern, x, n);
+	if (seen != NULL)
+		shard_sums_put(&w->end.sums, seen);
 	return batch_bytes(&w->batch) >= WRITER_BATCH ? writer_batch(w, 0, e) : 0;
 }
 
 int
-writer_dense(struct writer *w, uint32_t group, const float *x, size_t n, struct err *e)
+writer_record(struct writer *w, uint32_t group, uint32_t codec, uint8_t param,
+    const unsigned char *body, size_t len, const float *x, size_t n, struct err *e)
+{
+	struct kern_stat seen;
+
+	if (x != NULL)
+		w->kern->stat(x, n, &seen);
+	return writer_record_seen(w, group, codec, param, body, len, x != NULL ? &seen : NULL,
+	    n, e);
+}
+
+int
+writer_seen(struct writer *w, uint32_t group, const float *x, size_t n,
+    const struct kern_stat *seen, struct err *e)
 {
 	const unsigned char *p = (const unsigned char *)x;
 	int r;
@@ -514,18 +528,7 @@ writer_dense(struct writer *w, uint32_t group, const float *x, size_t n, struct 
 		bytes_put_f32(w->f32.p, x, n);
 		p = w->f32.p;
 	}
-	return writer_record(w, group, CODEC_F32, 0, p, 4 * n, NULL, n, e);
-}
-
-int
-writer_seen(struct writer *w, uint32_t group, const float *x, size_t n,
-    const struct kern_stat *seen, struct err *e)
-{
-	int r = writer_dense(w, group, x, n, e);
-
-	if (r == 0)
-		shard_sums_put(&w->end.sums, seen);
-	return r;
+	return writer_record_seen(w, group, CODEC_F32, 0, p, 4 * n, seen, n, e);
 }
 
 int

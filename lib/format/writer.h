@@ -50,18 +50,21 @@ int writer_history(struct writer *w, const char *lines, struct err *e);
 int writer_shard(struct writer *w, const struct shard *s,
     const struct schema *schema, struct err *e);
 /* Write one coded group.  x f32[n] has the decoded values, for the sums in SEND.  If x is
- * NULL, the caller must pass the shard's sums to writer_send. */
+ * NULL, the caller must pass the shard's sums to writer_send.  writer_record_seen: `seen' are
+ * the statistics of x, or NULL. */
 int writer_record(struct writer *w, uint32_t group, uint32_t codec,
     uint8_t param, const unsigned char *body, size_t len, const float *x,
     size_t n, struct err *e);
+struct kern_stat;
+int writer_record_seen(struct writer *w, uint32_t group, uint32_t codec,
+    uint8_t param, const unsigned char *body, size_t len,
+    const struct kern_stat *seen, size_t n, struct err *e);
 /* Write a group as f32[n], uncoded, and add x to the sums in SEND.  writer_seen: `seen' are the
- * statistics of x.  writer_dense: do not add x to the sums. */
+ * statistics of x; NULL: add nothing. */
 int writer_values(struct writer *w, uint32_t group, const float *x, size_t n,
     struct err *e);
 int writer_seen(struct writer *w, uint32_t group, const float *x, size_t n,
     const struct kern_stat *seen, struct err *e);
-int writer_dense(struct writer *w, uint32_t group, const float *x, size_t n,
-    struct err *e);
 /* Write an annotation, in a shard or, after writer_begin, between shards. */
 int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);

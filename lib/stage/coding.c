@@ -67,7 +67,8 @@ coding_open(struct coding *c, struct feedback *fb, struct pool *pool, struct err
 	/* two per thread, since groups take different times */
 	c->slots = threads == 1 ? 1 : 2 * threads;
 	c->slot = alloc_get(c->slots, sizeof(*c->slot), e);
-	return c->slot != NULL ? 0 : -ERR_SYS;
+	c->before = alloc_get(c->slots, sizeof(*c->slot), e);
+	return c->slot != NULL && c->before != NULL ? 0 : -ERR_SYS;
 }
 
 static void
@@ -75,9 +76,10 @@ coding_clear(struct coding *c)
 {
 	size_t i;
 
-	for (i = 0; c->slot != NULL && i < c->slots; i++) {
+	for (i = 0; c->slot != NULL && c->before != NULL && i < c->slots; i++) {
 		alloc_free(c->slot[i].room);
-		c->slot[i].room = NULL;
+		alloc_free(c->before[i].room);
+		c->slot[i].room = c->before[i].room = NULL;
 	}
 	c->most = 0;
 }
@@ -90,9 +92,12 @@ coding_close(struct coding *c)
 	if (c->pool != NULL)
 		(void)pool_end(c->pool, NULL);
 	coding_clear(c);
-	for (i = 0; c->slot != NULL && i < c->slots; i++)
-		buf_release(&c->slot[i].body);
+	for (i = 0; c->slot != NULL && c->before != NULL && i < c->slots; i++) {
+		buf_release(&c->slot[i].code.body);
+		buf_release(&c->before[i].code.body);
+	}
 	alloc_free(c->slot);
+	alloc_free(c->before);
 	scratch_release(&c->values);
 	scratch_release(&c->bodies);
 	alloc_free(c->g);
@@ -111,7 +116,7 @@ coding_begin(struct coding *c, const struct schema *sc,
 		return r;
 	c->schema = sc;
 	c->shard = sh;
-	c->dropped = c->filled = 0;
+	c->dropped = c->filled = c->running = 0;
 	c->now = c->last = c->values_last = 0;
 	c->open = sc->total;
 	coding_drop(c, c->n);
@@ -120,7 +125,8 @@ coding_begin(struct coding *c, const struct schema *sc,
 	coding_clear(c);
 	for (i = 0; i < c->slots; i++)
 		if ((r = alloc_grow(&c->slot[i].room, (cap = 0, &cap), 2 * n,
-		    sizeof(float), e)) < 0)
+		    sizeof(float), e)) < 0 || (r = alloc_grow(&c->before[i].room,
+		    (cap = 0, &cap), 2 * n, sizeof(float), e)) < 0)
 			return r;
 	c->most = n;
 	return 0;
@@ -182,52 +188,86 @@ coding_slot(struct coding *c)
 	struct coding_slot *w = &c->slot[c->filled];
 
 	w->acc = w->room;
-	w->dec = w->acc + c->most;
+	w->code.dec = w->acc + c->most;
 	return w;
 }
 
-int
-coding_add(struct coding *c)
-{
-	const struct codec_plan *p = &c->slot[c->filled++].plan;
-
-	/* end the batch: only one group in it may use the previous shard */
-	return c->filled == c->slots || codec_after(p);
-}
-
+/* Code and decode the group of a slot in one thread, and compute its error. */
 static int
 coding_one(void *arg, unsigned who, size_t i, struct err *e)
 {
-	struct coding *c = arg;
-	struct coding_slot *w = &c->slot[i];
+	struct coding *q = arg;
+	struct coding_slot *w = &q->before[i];
+	struct feedback_code *c = &w->code;
+	const struct kern *kern = kern_get(e);
 	struct codec_ctx ctx;
+	int r;
 
-	if (!w->made) {
-		w->sent = coding_encode(c, w->group, &w->plan, w->acc, w->n,
-		    NULL, &w->body, &w->param, w->dec, e);
-		return w->sent < 0 ? w->sent : 0;
+	if (kern == NULL)
+		return -ERR_USAGE;
+	if (w->made) {
+		values_ctx(q->schema, q->shard, w->group, &ctx);
+		r = c->sent == 0 ? 0 : codec_again(&w->plan, &ctx, w->acc, &c->target,
+		    c->param, c->body.p, c->body.n, c->dec, w->n, e);
+	} else {
+		if (q->fb != NULL)
+			kern->stat(w->acc, w->n, &c->target);
+		r = coding_encode(q, w->group, &w->plan, w->acc, w->n, q->fb != NULL ?
+		    &c->target : NULL, &c->body, &c->param, c->dec, e);
+		c->sent = r > 0;
 	}
-	if (w->sent == 0)
-		return 0;
-	values_ctx(c->schema, c->shard, w->group, &ctx);
-	return codec_again(&w->plan, &ctx, w->acc, &w->seen, w->param,
-	    w->body.p, w->body.n, w->dec, w->n, e);
+	if (r < 0)
+		return r;
+	c->codec = (uint8_t)w->plan.codec;
+	if (c->sent)
+		kern->stat(c->dec, w->n, &c->decoded);
+	if (q->fb != NULL)
+		feedback_error(q->fb, w->acc, w->n, c);
+	return 0;
 }
 
-int
-coding_run(struct coding *c, int (*settle)(void *arg,
-    struct coding_slot *w, struct err *e), void *arg, struct err *e)
+/* Wait for the slots that are being coded, begin to code the filled ones, and settle the
+ * former meanwhile. */
+static int
+coding_turn_slots(struct coding *c, struct err *e)
 {
+	struct coding_slot *const done = c->before;
+	const size_t ndone = c->running;
 	size_t i, n = 0;
-	int r;
+	int r = pool_end(c->pool, e);
 
 	for (i = 0; i < c->filled; i++)
 		n += c->slot[i].n;
-	r = pool_run(c->pool, c->filled, n, coding_one, c, e);
-	for (i = 0; i < c->filled && r == 0; i++)
-		r = settle(arg, &c->slot[i], e);
+	c->before = c->slot;
+	c->running = c->filled;
+	c->slot = done;
 	c->filled = 0;
+	if (r == 0)
+		r = pool_begin(c->pool, c->running, n, coding_one, c, e);
+	for (i = 0; i < ndone && r == 0; i++)
+		r = c->settle(c->arg, &done[i], e);
 	return r;
+}
+
+int
+coding_run(struct coding *c, struct err *e)
+{
+	const int r = coding_turn_slots(c, e);
+
+	return r < 0 ? r : coding_turn_slots(c, e);
+}
+
+int
+coding_add(struct coding *c, struct err *e)
+{
+	const int after = codec_after(&c->slot[c->filled++].plan);
+
+	/* only one group at a time may use the previous shard */
+	if (!after && c->filled < c->slots)
+		return 0;
+	/* without a state the next program waits for the codes: do not hold them back */
+	return after || c->slots == 1 || c->fb == NULL ? coding_run(c, e) :
+	    coding_turn_slots(c, e);
 }
 
 /* ---- groups that wait ---- */
@@ -277,7 +317,7 @@ coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 	struct coding *q = t->c;
 	struct rate_control_group *w = &q->g[t->which[k]];
 	const struct codec_plan p = codec_turn(&w->plan, detmath_exp(w->code.t));
-	struct buf *body = &q->slot[who].body;
+	struct buf *body = &q->slot[who].code.body;
 	float *x;
 	int r;
 
@@ -431,7 +471,9 @@ coding_put(struct coding *q, uint32_t g, int absent, const float *a, size_t n,
 	struct rate_control_group *w;
 	int r;
 
-	if ((r = coding_more(q, e)) < 0)
+	/* finish the slots, in whose rooms the other threads code early */
+	if ((q->filled + q->running != 0 && (r = coding_run(q, e)) < 0) ||
+	    (r = coding_more(q, e)) < 0)
 		return r;
 	w = &q->g[q->n];
 	*w = (struct rate_control_group){ .group = g, .n = (uint32_t)n,
@@ -470,19 +512,19 @@ coding_code(const struct coding *q, size_t i, struct coding_slot *w, struct err 
 	int r;
 
 	w->made = 1;
-	w->seen = g->seen;
+	w->code.target = g->seen;
 	w->plan = g->plan;
-	w->body.n = 0;
-	w->sent = g->code.len != 0;
-	if (!w->sent)
+	w->code.body.n = 0;
+	w->code.sent = g->code.len != 0;
+	if (!w->code.sent)
 		return 0;
-	if ((r = buf_room(&w->body, g->code.len, e)) < 0 ||
-	    (r = scratch_get(&q->bodies, g->code.at, w->body.p, g->code.len,
+	if ((r = buf_room(&w->code.body, g->code.len, e)) < 0 ||
+	    (r = scratch_get(&q->bodies, g->code.at, w->code.body.p, g->code.len,
 	    e)) < 0)
 		return r;
-	w->body.n = g->code.len;
+	w->code.body.n = g->code.len;
 	w->plan = codec_turn(&g->plan, detmath_exp(g->code.t));
-	w->param = g->code.param;
+	w->code.param = g->code.param;
 	return 0;
 }
 

@@ -4,8 +4,8 @@
  * Groups whose plan is known are coded by several threads in parallel and settled one
  * after another, so the output is the same for any number of threads.
  *
- *   coding_slot returns a slot to fill in, and coding_add adds it; call coding_run when
- *   coding_add returns 1, or before anything that must follow these groups
+ *   coding_slot returns a slot to fill in, and coding_add adds it; coding_run finishes
+ *   the added groups before anything that must follow them
  *
  * Groups without a plan wait.  If the plan has a budget, sync/rate_control.h chooses the
  * groups' rates, so that the whole coded shard fills it.
@@ -25,13 +25,13 @@
 
 #include "base/alloc.h"
 #include "codec/codec.h"
+#include "device/error_feedback.h"
 #include "format/schema.h"
 #include "format/shard.h"
 #include "pipe/scratch.h"
 #include "sync/rate_control.h"
 
 struct err;
-struct feedback;
 struct pool;
 
 enum { CODING_BATCH = 8 };
@@ -40,14 +40,10 @@ struct coding_slot {
 	uint32_t group;
 	size_t n;
 	float *acc;		/* f32[n]: values to code, in `room' or elsewhere */
-	struct kern_stat seen;	/* statistics of acc, if made */
 	struct codec_plan plan;	/* codec and parameter of the group */
-	int made;		/* 1: sent, body and param are already filled in */
-	int sent;
-	struct buf body;
-	uint8_t param;
-	float *dec;		/* f32[n]: the decoded body, if the group is sent */
-	float *room;		/* f32[2 * most]: acc, dec */
+	int made;		/* 1: the code is made, but not yet decoded; with code.target */
+	struct feedback_code code;
+	float *room;		/* f32[2 * most]: acc, code.dec */
 };
 
 struct coding {
@@ -55,8 +51,13 @@ struct coding {
 	struct pool *pool;
 	const struct schema *schema;
 	const struct shard *shard;
-	struct coding_slot *slot;	/* [slots], the first `filled' are in use */
-	size_t slots, filled;
+	/* slot: [slots], of which the first `filled' are filled in; before: [slots], of which the
+	 * first `running' are being coded.  The two change places. */
+	struct coding_slot *slot, *before;
+	size_t slots, filled, running;
+	/* called for each group after it was coded, in the order of coding_add */
+	int (*settle)(void *arg, struct coding_slot *w, struct err *e);
+	void *arg;			/* argument of settle */
 	size_t most;			/* most values of a group */
 	/* groups that wait, in rising order; the caller owns their plans */
 	struct rate_control_group *g;	/* [n] */
@@ -78,8 +79,8 @@ struct coding {
 	uint64_t open;			/* number of values that may still come */
 };
 
-/* The caller still owns fb and pool.  fb NULL: no residual is kept.  Return 0 or
- * -ERR_SYS. */
+/* The caller still owns fb and pool, and sets settle and arg.  fb NULL: no residual is kept.
+ * Return 0 or -ERR_SYS. */
 int coding_open(struct coding *c, struct feedback *fb, struct pool *pool,
     struct err *e);
 void coding_close(struct coding *c);
@@ -91,12 +92,12 @@ int coding_begin(struct coding *c, const struct schema *sc,
 
 /* Return the next slot, with acc in its room. */
 struct coding_slot *coding_slot(struct coding *c);
-/* Add the slot that was filled in.  Return 1 when coding_run must be called next. */
-int coding_add(struct coding *c);
-/* Code the added groups and decode their codes; then call settle for each, in the
- * order in which they were added. */
-int coding_run(struct coding *c, int (*settle)(void *arg,
-    struct coding_slot *w, struct err *e), void *arg, struct err *e);
+/* Add the slot that was filled in.  When all slots are filled, code and settle them; if there is
+ * a residual, in the background, and settle those coded before.  Return 0, or the error of a code
+ * or of settle. */
+int coding_add(struct coding *c, struct err *e);
+/* Code and settle all added groups. */
+int coding_run(struct coding *c, struct err *e);
 
 /* ---- groups that wait ---- */
 

@@ -213,7 +213,7 @@ stage_out_data(struct stage *s, const struct stage_data *d, struct err *e)
 	int r;
 
 	r = d->whole != NULL ? writer_pass(w, d->whole, e) :
-	    writer_dense(w, d->rec->group, d->x, d->nx, e);
+	    writer_seen(w, d->rec->group, d->x, d->nx, NULL, e);
 	return r < 0 || !d->cut ? r : writer_flush(w, e);
 }
 

@@ -104,35 +104,27 @@ static int
 stage_compress_settle(void *arg, struct coding_slot *w, struct err *e)
 {
 	struct stage_compress *x = arg;
-	struct feedback_code c = { w->sent, (uint8_t)w->plan.codec, w->param, &w->body,
-	    w->dec };
+	struct feedback_code *c = &w->code;
 
-	x->sent += w->sent != 0;
-	x->none += w->sent == 0;
+	x->sent += c->sent != 0;
+	x->none += c->sent == 0;
 	if (x->shares.on)
-		shares_coded(&x->shares, w->group, &w->plan, w->sent ?
-		    w->body.n : 0, w->seen.nonzero != 0 ? w->n : 0);
+		shares_coded(&x->shares, w->group, &w->plan, c->sent ?
+		    c->body.n : 0, c->target.nonzero != 0 ? w->n : 0);
 	if (x->fb != NULL)
-		return feedback_settle(x->fb, w->group, w->acc, w->n,
-		    w->made ? &w->seen : NULL, &c, e);
-	return w->sent == 0 ? 0 : writer_record(x->out, w->group, c.codec,
-	    w->param, w->body.p, w->body.n, w->dec, w->n, e);
+		return feedback_settle(x->fb, w->group, w->acc, w->n, c, e);
+	return c->sent == 0 ? 0 : writer_record_seen(x->out, w->group, c->codec,
+	    c->param, c->body.p, c->body.n, &c->decoded, w->n, e);
 }
 
-static int
-stage_compress_work(struct stage_compress *x, struct err *e)
-{
-	return coding_run(&x->coding, stage_compress_settle, x, e);
-}
-
-/* Add the group in slot w, to be coded by plan p; when all slots are full, code them. */
+/* Add the group in slot w, to be coded by plan p. */
 static int
 stage_compress_add(struct stage_compress *x, struct coding_slot *w,
     const struct codec_plan *p, struct err *e)
 {
 	w->plan = values_plan(x->sh.schema, w->group, *p);
 	w->made = 0;
-	return coding_add(&x->coding) ? stage_compress_work(x, e) : 0;
+	return coding_add(&x->coding, e);
 }
 
 /* Return the plan of group g for -c. Norms and biases get f16 instead of a sparse codec,
@@ -192,7 +184,7 @@ stage_compress_first(struct stage_compress *x, size_t k, struct err *e)
 	}
 	/* code before coding_drop, since groups may be coded in the memory where they
 	 * wait */
-	r = stage_compress_work(x, e);
+	r = coding_run(&x->coding, e);
 	coding_drop(&x->coding, k);
 	return r;
 }
@@ -272,7 +264,7 @@ enum {
 };
 
 /* Add all waiting groups with the codes that coding_fit has chosen.  The last ones are written
- * only by stage_compress_work. */
+ * only by coding_run. */
 static int
 stage_compress_fitted(struct stage_compress *x, struct err *e)
 {
@@ -284,8 +276,7 @@ stage_compress_fitted(struct stage_compress *x, struct err *e)
 	for (i = 0; i < q->n; i++) {
 		w = coding_slot(q);
 		if ((r = coding_get(q, i, w, e)) < 0 ||
-		    (r = coding_code(q, i, w, e)) < 0 || (coding_add(q) &&
-		    (r = stage_compress_work(x, e)) < 0))
+		    (r = coding_code(q, i, w, e)) < 0 || (r = coding_add(q, e)) < 0)
 			return r;
 	}
 	return 0;
@@ -345,7 +336,7 @@ stage_compress_land(struct stage_compress *x, struct err *e)
 		coding_plan(q, i, &x->shares.of[q->g[i].group].plan);
 	if ((r = coding_fit(q, base, end + share, e)) < 0 ||
 	    (r = stage_compress_fitted(x, e)) < 0 ||
-	    (r = stage_compress_work(x, e)) < 0)
+	    (r = coding_run(&x->coding, e)) < 0)
 		return r;
 	x->shares.left -= sum;
 	coding_drop(q, q->n);
@@ -378,7 +369,7 @@ stage_compress_data(struct stage *s, const struct stage_data *d, struct err *e)
 		return 0;
 	if (x->budget != 0 && x->fb != NULL && (r = stage_compress_land(x, e)) < 0)
 		return r;
-	if ((r = stage_compress_work(x, e)) < 0 || (x->fb != NULL && x->sent == 0))
+	if ((r = coding_run(&x->coding, e)) < 0 || (x->fb != NULL && x->sent == 0))
 		return r;
 	return x->fb == NULL ? writer_flush(x->out, e) :
 	    residual_early(feedback_next(x->fb), x->out, e);
@@ -453,7 +444,7 @@ stage_compress_note(struct stage *s, const struct stage_note *n, struct err *e)
 		return x->o->have_codec ? 0 : stage_compress_obey(x, n, e);
 	if (!frame_safe_to_copy(n->type))
 		return 0;
-	if ((r = stage_compress_work(x, e)) < 0)
+	if ((r = coding_run(&x->coding, e)) < 0)
 		return r;
 	return n->whole != NULL ? writer_pass(x->to, n->whole, e) :
 	    writer_note(x->to, n->type, n->p, n->n, e);
@@ -572,7 +563,7 @@ stage_compress_end(struct stage *s, const struct shard_sums *sums, struct err *e
 		r = feedback_send(x->fb, x->sh.shard->step, x->out, e);
 	else if ((r = stage_compress_upto(x, x->sh.schema->ngroups, NULL,
 	    e)) >= 0 && (r = stage_compress_rest(x, e)) >= 0 &&
-	    (r = stage_compress_work(x, e)) >= 0)
+	    (r = coding_run(&x->coding, e)) >= 0)
 		r = stage_compress_commit(x, sums, e);
 	if (r == 0)
 		event_say(x->o->f, EVENT_SENT, x->sh.shard->step,
@@ -636,6 +627,8 @@ stage_compress_make(struct stage *s, void *opts, const struct filter *f,
 		r = feedback_open(&x->fb, o->dir, &o->fb, e);
 	if (r == 0)
 		r = coding_open(&x->coding, x->fb, x->pool, e);
+	x->coding.settle = stage_compress_settle;
+	x->coding.arg = x;
 	return r;
 }
 
