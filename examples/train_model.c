@@ -161,7 +161,8 @@ attention_back(struct model *m, const struct layer *l, const real *datt,
 
 enum part { GAIN1, QKV, OUT, GAIN2, FC1, FC2, PARTS };
 
-/* Tensors: wte, wpe, PARTS per layer, the last gain. */
+/* Return the index of tensor p of a layer.  The tensors are wte, wpe, PARTS per layer and the
+ * last gain. */
 static size_t
 place(size_t layer, enum part p)
 {

@@ -18,7 +18,7 @@ struct run {
 	const struct run_options *o;
 	struct data data;
 	struct model *m;
-	struct optim **optim;	/* one; alone with local steps: one per device */
+	struct optim **optim;	/* [noptim] one, or one per device if alone with local steps */
 	size_t noptim;
 	struct optim *before;	/* for replay: the moments that all devices share */
 	size_t taken;		/* steps in the round whose average is applied */

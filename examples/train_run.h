@@ -11,7 +11,7 @@ struct run_options {
 	struct shape shape;
 	size_t batch;
 	size_t local;		/* H: optimizer steps per round; 0: send gradients */
-	int replay;		/* 1: undo these steps, send their mean gradient */
+	int replay;		/* 1: undo the local steps, and send the mean of their gradients */
 	size_t delay;		/* rounds before an average is applied */
 	size_t steps;		/* batches per device in this process; rates depend on
 				 * rule.steps instead */

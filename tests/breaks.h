@@ -432,7 +432,7 @@ noted(struct forge *s, unsigned long which)
 		[NOTED_POLICY_LINE] = { FRAME_POLI, 2, "x\n" },
 		[NOTED_POLICY_END] = { FRAME_POLI, 7, "a=b\nc=d" },
 		[NOTED_POLICY_UNSEEN] = { FRAME_POLI, 6, "a=\xe2\x80\xae\n" },
-		/* with the count of a group; allowed for a model only, not for a gradient */
+		/* no group, but one count of changed values; and the kind is not model */
 		[NOTED_MODEL] = { FRAME_MODL, 41, nothing }
 	};
 
@@ -535,7 +535,7 @@ struct tensor {
 	unsigned ndim, dtype, dims;	/* dims: number of dimensions in the table; 0: ndim */
 	const char *name;
 	size_t len;
-	uint32_t group, n;		/* n tensors claimed; 0: 1 */
+	uint32_t group, n;		/* group size (0: 65536, 1: 0); tensors claimed (0: 1) */
 	uint64_t total;
 	uint32_t name_off;
 };

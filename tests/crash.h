@@ -39,10 +39,10 @@ struct tree {
 static struct op ops[OPS];
 static size_t nops;
 static struct node nodes[NODES];
-static size_t nnode, nfirst;
-static unsigned char *first[NODES];
-static size_t first_n[NODES];
-static struct tree begin;
+static size_t nnode, nfirst;	/* nfirst: nodes before the program ran */
+static unsigned char *first[NODES];	/* [nfirst] their bytes then */
+static size_t first_n[NODES];	/* [nfirst] number of these bytes */
+static struct tree begin;	/* the tree before the program ran */
 
 static void
 shell(const char *fmt, const char *arg)
@@ -223,7 +223,7 @@ read_log(const char *path)
 			o->node = node_new(0, 1);
 			tree_set(&now, o->path, o->node);
 		} else if (is_data(o) || o->op == CLIP_OP_SYNC) {
-			/* a file from before the program ran has no number yet */
+			/* a file from before the program ran has no inode number yet */
 			if ((o->node = by_ino(o->ino)) < 0 && i >= 0 &&
 			    nodes[now.f[i].node].ino == 0) {
 				o->node = now.f[i].node;

@@ -26,13 +26,13 @@ enum { PHASES = 64, STEPS = 6000 };
 struct link {
 	size_t n;
 	struct {
-		double rate, latency, until;
+		double rate, latency, until;	/* bit/s, seconds; until: the phase's end */
 	} phase[PHASES];
 	double period;		/* seconds until the link repeats; 0: it does not repeat */
 	double compute;		/* seconds of computing per step */
-	double sent[DEVICES], done;
+	double sent[DEVICES], done;	/* the times above, of the last step */
 	double back[STEPS];
-	size_t step;
+	size_t step;		/* number of steps so far */
 };
 
 static int

@@ -128,8 +128,8 @@ speak(struct run *r, size_t k, double share, float *dec, float *mean)
 	r->alpha += (d->energy > 0 ? 1 - d->lost / d->energy : 1) / (double)DEVICES;
 }
 
-/* Measure the loss every EVERY steps. Below TARGET, set r->at to the step of the crossing,
- * interpolated between two measurements; if the loss diverges, set r->step to STEPS. */
+/* Measure the loss every EVERY steps. If it is below TARGET, set r->at to the step at which it
+ * fell below, interpolated between two measurements; if it diverges, set r->step to STEPS. */
 static void
 judge(struct run *r, const float *w)
 {

@@ -7,7 +7,7 @@
 
 struct fault_case {
 	const char *name, *setup, *command;
-	int loose;
+	int loose;	/* the bits below */
 };
 enum {
 	FUZZY = 1,	/* output and state differ from run to run: measurements */
@@ -18,7 +18,7 @@ enum {
 	CLOCK = 16,	/* the output has the time of day */
 	LIBRARY = 32,	/* libarchive 3.6 dereferences NULL if there is no memory
 			 * for a header: not our bug */
-	SILENT = 64	/* the end of the input changes no line of the output */
+	SILENT = 64	/* the output may be whole although the program fails at its end */
 };
 
 /* Setups, which run in an empty directory.  Most leave the last step of each device to the

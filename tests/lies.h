@@ -17,13 +17,13 @@ enum {
 #define LIE_MOST4 127, 127, 127, 127, 127, 127, 127, 127
 
 static const struct lie {
-	unsigned char codec, param, n, body[40];	/* codec 15: no codec */
+	unsigned char codec, param, n, body[40];	/* n: bytes of the body */
 } lies[] = {
-	[LIE_F16] = { 1, 0, 31, { 0 } },	/* not 2 bytes each */
+	[LIE_F16] = { 1, 0, 31, { 0 } },	/* not 2 bytes per value */
 	/* frequencies that sum to 3 */
 	[LIE_EXACT] = { 17, 0, 8, { 3, 6, 1, 1, 1, 0, 252, 1 } },
 	[LIE_SIGN] = { 6, 0, 4, { 0x80, 0x7f } },	/* infinite mean */
-	[LIE_TOPK] = { 7, 0, 20, { 17 } },	/* 17 of 16 */
+	[LIE_TOPK] = { 7, 0, 20, { 17 } },	/* 17 values of 16 */
 	/* the first position is 16, beyond the row */
 	[LIE_TOPK_PLACE] = { 7, 0, 6, { 1, 0, 0, 128, 66 } },
 	/* codes of 7, which exceed s = 3 */
@@ -35,7 +35,7 @@ static const struct lie {
 	[LIE_ECQ_PLAIN] = { 9, 0, 30, { 0, 0x80, 0x3f, 0, 0, 20, 3 } },
 	/* mode ABOVE, for which one row is too few */
 	[LIE_ECQ_ROWS] = { 9, 0, 10, { 0, 0x80, 0x3f, 0, 0, 128 + 20, 3 } },
-	/* 2^201 */
+	/* a scale of 2^201, beyond the limit */
 	[LIE_LOWRANK] = { 11, 1, 18, { 201 } },
 	/* one value, which is infinite */
 	[LIE_NONZERO] = { 16, 0, 6, { 1, 1, 0, 0, 0x80, 0x7f } },
@@ -56,7 +56,7 @@ static const struct lie {
 	[LIE_TCQ_STATE] = { 18, 0, 37, { 0, 128, 63, 0, 0, 0, 0, 42, 14, 0, 207, 163, 252, 142, 0,
 	    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31,
 	    167, 255, 251 } },
-	/* a sixth sign where five are allowed */
+	/* a sixth sign bit where five are allowed */
 	[LIE_TCQ_BITS] = { 18, 0, 14, { 0, 128, 63, 0, 0, 0, 0, 17, 2, 182, 132, 29, 74, 177 } },
 	/* 15 uncoded bits of an escape */
 	[LIE_TCQ_FINE] = { 18, 0, 38, { 0, 128, 63, 0, 0, 0, 0, 42, 14, 15, 103, 17, 142, 12, 0, 0,

@@ -27,7 +27,8 @@ memory_open(struct io **io, const void *p, size_t n, struct err *e)
 	return r;
 }
 
-/* Write to memory.  The io's name ends with another descriptor of it, for learned_of. */
+/* Write to memory.  The io's name ends with a second descriptor of this memory, from which
+ * learned_of reads. */
 static inline int
 memory_create(struct io **io, struct err *e)
 {
@@ -41,8 +42,7 @@ memory_create(struct io **io, struct err *e)
 	return r;
 }
 
-/* Return the bytes written so far to an io of memory_create; they stay until the process
- * ends. */
+/* Return the n bytes written so far to an io of memory_create, or NULL if there are none. */
 static inline const unsigned char *
 learned_of(struct io *io, size_t *n)
 {

@@ -143,7 +143,7 @@ killer_next(struct killer *k)
 	proc_page->action = CLIP_KILL;
 }
 
-/* Kill one to three processes by the clock. */
+/* Kill one to three processes. */
 static void
 killer_strike(struct killer *k)
 {
@@ -178,7 +178,7 @@ only_aggregator(void)
 	return 1;
 }
 
-/* One process of the aggregator's pipeline may end by itself after the other was killed. */
+/* Kill all processes; those of the aggregator also count as killed if they ended before. */
 static void
 no_more(void)
 {

@@ -70,7 +70,7 @@ all_once(const struct job *j, size_t n)
 	return 1;
 }
 
-/* pool_begin and pool_end, between which the caller may do other work. */
+/* Test pool_begin and pool_end: the caller does other work between the two calls. */
 static void
 test_beside(unsigned threads, int given, const char *what)
 {

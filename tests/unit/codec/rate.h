@@ -41,8 +41,8 @@ rate_of(struct trip *t, uint32_t codec, double step, size_t n, struct rate *r)
 	return memcmp(told, t->y, n * sizeof(*told)) == 0 ? 0 : -1;
 }
 
-/* Find the step at which all of t->x takes `bits' per value or, with bits 0, has this
- * error. */
+/* Set r to the rate at the step with which t->x takes `bits' per value or, if bits is 0, has
+ * the error nmse.  Return 0, or -1 as rate_of does. */
 static inline int
 rate_find(struct trip *t, uint32_t codec, double bits, double nmse, struct rate *r)
 {

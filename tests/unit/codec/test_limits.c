@@ -166,7 +166,7 @@ value(uint32_t codec, uint8_t param, const char *body, size_t len, size_t n)
 
 TEST(test_values)
 {
-	/* P -1, Q 2^127, times 2 */
+	/* P is -1, Q is 2^127, and the scale is 2 */
 	ok(value(CODEC_LOWRANK, 1, "\1\0\x80\xbf\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 	    "\0\x7f\0\0", 22, 16) == -0x1.fffffep127f, "lowrank: what is "
 	    "beyond f32 is its largest value, below 0 too");

@@ -73,7 +73,7 @@ struct try {
 	struct kern_ecq m;
 };
 
-/* Two and three models at once give the results of each alone. */
+/* Two or three models in one call give the results of each alone. */
 static int
 one_many(const struct kern *k, struct try *t, const struct way *way, size_t n)
 {

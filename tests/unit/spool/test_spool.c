@@ -1,6 +1,6 @@
 /*
- * Whether a step has an average, will have one, or never gets one.  Programs wait by this
- * answer, so a wrong answer makes them wait endlessly.
+ * Test manifest_average: a step has an average, will have one, or never gets one.  Programs
+ * wait while the answer is "will have", so a wrong answer makes them wait endlessly.
  */
 #include <sys/stat.h>
 

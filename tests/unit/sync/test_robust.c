@@ -86,8 +86,8 @@ TEST(center)
 	robust_release(&t);
 }
 
-/* Of nine devices with 100 values, `zeros' send only zeros, the others `nonzero' values.
- * Return whether the rule is accepted. */
+/* Judge nine devices with 100 values each: `zeros' of them send only zeros, the others `nonzero'
+ * values that are not 0. Return 1 if rule s accepts the step. */
 static int
 taken(const char *s, unsigned zeros, uint64_t nonzero)
 {
@@ -107,7 +107,7 @@ taken(const char *s, unsigned zeros, uint64_t nonzero)
 	return r == 0;
 }
 
-/* Whether a step counts as sparse is decided by a majority of the devices. */
+/* A majority of the devices decides whether a step counts as sparse. */
 static void
 sparse(void)
 {
