@@ -37,9 +37,9 @@ struct arc {
 	int lost;		/* < 0: the error of a failed write */
 	int single;		/* 1: one packed file, not an archive */
 	int ended;		/* 1: the input was read to its end */
-	uint64_t took, gave;	/* took: packed bytes read; gave: unpacked bytes */
+	uint64_t took, gave;	/* took: packed bytes read; gave: unpacked bytes returned */
 	int64_t place;		/* last position in the filter's output */
-	uint64_t ahead;		/* bytes read while the output stood at `place' */
+	uint64_t ahead;		/* packed bytes read since that position last changed */
 	uint64_t past;		/* unpacked position at which the entry ends; 0: no entry yet */
 	uint64_t *seen;		/* [room] hash table of the names seen, open addressing */
 	size_t nseen, room;	/* nseen: names in it; room: 0 or a power of 2 */
@@ -451,7 +451,7 @@ arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e)
 	return arc_bomb(a, e);
 }
 
-/* some programs take \ for / */
+/* '\' is treated as '/', because some programs that unpack archives do so. */
 int
 arc_leaves(const char *name)
 {

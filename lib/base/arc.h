@@ -18,7 +18,7 @@ enum { ARC_NAME = 1024, ARC_WHAT = 640 };
 struct arc_entry {
 	char name[ARC_NAME];	/* path in the archive; "" in a single packed file */
 	char what[ARC_WHAT];	/* "'run.tar', entry 'x'", for messages */
-	uint64_t size;		/* UINT64_MAX: not known */
+	uint64_t size;		/* unpacked bytes; UINT64_MAX: not known */
 	int folder, file;	/* file: a regular file with content of its own */
 	int link, locked;	/* link: a link that is not `second'; locked: encrypted */
 	/* a tar's hard link to a file that arc_safe accepted, which has the content */
@@ -42,7 +42,7 @@ int arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e);
 int arc_verify(struct arc *a, struct err *e);
 void arc_free(struct arc *a);
 
-/* Return 1 if the name begins with / or \, or if one of its parts between them is "..". */
+/* Return 1 if the name begins with / or \, or if a part of it between / and \ is "..". */
 int arc_leaves(const char *name);
 
 /* Write an archive into io, which the caller commits and frees. arc_put begins an entry of

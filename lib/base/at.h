@@ -17,8 +17,8 @@ struct at {
 void at_add(struct at *a);
 void at_drop(struct at *a);
 
-/* Return the first two arguments of openat(2) and similar calls. at_dir: the descriptor,
- * AT_FDCWD for other paths. at_name: the name relative to it. */
+/* Return the first two arguments of openat(2) and similar calls. at_dir: the descriptor of
+ * path's folder, AT_FDCWD for other paths. at_name: the name relative to that. */
 int at_dir(const char *path);
 const char *at_name(const char *path);
 #define AT(path) at_dir(path), at_name(path)

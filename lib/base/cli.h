@@ -46,11 +46,12 @@ struct cli {
 	const struct cli_command *command;	/* set by cli_command */
 	/* called before the message of an error is printed; or NULL */
 	void (*failed)(const struct cli *c, const struct err *e);
-	/* kern_name, for --version; its NULL means that ACE_KERNEL names no kernels */
+	/* kern_name.  Its result is printed by --version; a result of NULL means that
+	 * ACE_KERNEL names kernels that cannot be used */
 	const char *(*kernels)(void);
 	int one;		/* 1: takes at most one FILE */
 	int mixed;		/* 1: options may follow operands, up to "--" */
-	int replaces;		/* 1: replaces its operands by renaming files beside them */
+	int replaces;		/* 1: the program renames new files to its operands' names */
 	int open;		/* 1: no sandbox, for programs that start others */
 	/* 1: a program that serves a network: report an incomplete sandbox.  Such a
 	 * program may fork once; both processes then call sandbox_narrow */
@@ -85,8 +86,8 @@ int cli_command(struct cli *c, int argc, char **argv, struct err *e);
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
 /* Run a whole program: parse the command line, call run(o, path, n, e) or the command's
- * function with the operands, and return the exit status.  If c->own is NULL, o is used
- * for it. */
+ * function with the operands, and return the exit status.  If c->own is NULL, set it to o
+ * before. */
 int cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o);
 
 /* Print a message on standard error: level 0 unless -q, level 1 with -v, level 2 with

@@ -65,7 +65,7 @@ int err_after(struct err *e, int r, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int err_shard(struct err *e, int r, uint64_t shard, const char *device,
     uint64_t step, uint64_t byte);
-int err_file(struct err *e, int r, const char *file);	/* NULL: none */
+int err_file(struct err *e, int r, const char *file);	/* file NULL: add none */
 
 /* Copy the error `from' to e, unless e has an error already. Return -from->code. */
 int err_move(struct err *e, const struct err *from);

@@ -271,7 +271,7 @@ fd_lock(const char *path, int how, int *fd, struct err *e)
 	struct stat st;
 	int r = 0;
 
-	/* O_NONBLOCK: opening a FIFO in its place would block */
+	/* O_NONBLOCK: opening a FIFO in place of the lock file would block */
 	*fd = openat(AT(path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
 	    O_NONBLOCK, 0600);
 	if (*fd < 0)

@@ -25,15 +25,15 @@ struct opt;
 enum opt_type {
 	OPT_IS_END,		/* the end of the table */
 	OPT_IS_ROWS,		/* stands for all rows of another table */
-	OPT_IS_FLAG,		/* no value; sets an int to value */
+	OPT_IS_FLAG,		/* no value; sets an int to the row's `value' */
 	OPT_IS_TEXT,		/* const char *, as in argv */
 	OPT_IS_U64, OPT_IS_UINT,	/* uint64_t or unsigned, lo to hi */
 	OPT_IS_F64,		/* double, lo to hi */
 	OPT_IS_SIZE,		/* uint64_t, bytes */
 	OPT_IS_TIME,		/* double, seconds; lo to hi */
 	OPT_IS_RATE,		/* double, bit/s; lo to hi */
-	OPT_IS_WORD,		/* int or enum: index into words */
-	OPT_IS_CALL		/* set stores the value */
+	OPT_IS_WORD,		/* int or enum: index in the row's `words' */
+	OPT_IS_CALL		/* the row's `set' stores the value */
 };
 
 /* The access that a program needs to the file or directory that an option names. */
@@ -61,9 +61,9 @@ struct opt {
 	/* one line, to which limits and default are added.  NULL: the words are listed;
 	 * without words the option is hidden */
 	const char *help;
-	/* the rest is set by the macros below */
+	/* the macros below set some of the rest; a row names the others */
 	enum opt_type type;
-	size_t at;		/* offset in the struct of its table */
+	size_t at;		/* offset of the field in the table's struct */
 	enum opt_right right;
 	union opt_limit lo, hi;	/* hi of a time or rate may be 0: no limit */
 	const char *const *words;	/* valid values, or those that shells complete */
@@ -78,7 +78,8 @@ struct opt {
 	const char *with;	/* the option is refused without this one */
 };
 
-/* The offset of a field of struct S; an error unless `pointer' is the type of its address. */
+/* The offset of a field of struct S.  If its address is not of type `pointer', this does not
+ * compile. */
 #define OPT_AT(S, field, pointer) \
 	.at = _Generic(&((S *)0)->field, pointer: offsetof(S, field))
 

@@ -17,7 +17,7 @@ struct pool {
 	unsigned started;		/* other threads that were started */
 	int tried;			/* 1: the start was attempted */
 	struct pool_thread *thread;	/* [size - 1] */
-	pthread_mutex_t shared;		/* pool_lock */
+	pthread_mutex_t shared;		/* taken by pool_lock */
 	pthread_mutex_t m;		/* protects all members below */
 	pthread_cond_t work, done;
 	int quit;

@@ -34,7 +34,7 @@ struct splice {
 	int own[2];		/* the pipe that keeps shared bytes, or -1 */
 	size_t room;		/* bytes that the pipe can hold in any case */
 	size_t want;		/* bytes still to be read and kept */
-	size_t kept;
+	size_t kept;		/* bytes kept so far */
 	int off;		/* 1: the system refused a pipe or tee(2): keep no bytes */
 };
 

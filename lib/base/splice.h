@@ -20,7 +20,7 @@ void splice_free(struct splice *s);
 /* Forget the bytes kept before, and keep the next n bytes that are read, if n > 0 and the
  * third pipe has room for n. */
 void splice_begin(struct splice *s, size_t n);
-/* splice_read(s, watch, p, n, got, name, e): fd_read of the pipe `from'. */
+/* Read from the pipe `from' as fd_read does, and keep the bytes that splice_begin asks for. */
 int splice_read(struct splice *s, int watch, void *p, size_t n, size_t *got,
     const char *name, struct err *e);
 /* splice_has: return 1 if all n bytes read since splice_begin were kept and `to' is their

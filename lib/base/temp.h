@@ -43,10 +43,10 @@ void temp_enter(const char *path);
 void temp_leave(const char *path);
 void temp_abandon(void);
 
-/* Return 1 if it is safe to write through this link or into this FIFO or device.  Return 0 if
- * all users may create files in its folder, such as /tmp, and it belongs neither to us nor to
- * the folder's owner.  The kernel has the same rule for sticky folders (protected_symlinks,
- * protected_fifos). */
+/* Return 1 if it is safe to write through the link, or into the FIFO or device, `name'.  Return
+ * 0 if it cannot be looked up, or if all users may create files in its folder, such as /tmp, and
+ * neither we nor the folder's owner own it.  The kernel has the same rule for sticky folders
+ * (protected_symlinks, protected_fifos). */
 int temp_trusts(const char *name);
 
 /* Set *target, allocated, to path with all symbolic links at its end followed: this is the

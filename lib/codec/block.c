@@ -38,7 +38,7 @@ static int
 decode(const struct codec_out *o, struct bytes *b, struct err *e)
 {
 	const int q8 = o->codec == CODEC_Q8;
-	const size_t len = size_of(o->codec, o->n), block = 34;	/* bytes of a block of Q8 or SIGN */
+	const size_t len = size_of(o->codec, o->n), block = 34;	/* bytes of a full block */
 	const uint32_t mask = q8 ? 0x7fff : 0xffff;
 	const uint32_t top = q8 ? KERN_Q8_TOP : KERN_SIGN_TOP;
 	const unsigned last = q8 ? 0 : o->n % 8;

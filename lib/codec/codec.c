@@ -124,7 +124,7 @@ codec_takes(uint32_t codec, uint8_t param)
 
 typedef int codec_parser(const char *, struct codec_plan *, struct err *);
 
-/* Return the parser of codec c if its name, or an alias, is the first len bytes of s;
+/* Return the parser of codec c if the first len bytes of s are its name or its alias;
  * otherwise NULL. */
 static codec_parser *
 parser(const struct codec_impl *c, const char *s, size_t len)

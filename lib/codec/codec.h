@@ -72,7 +72,7 @@ const char *codec_word(unsigned i);
 /* Return the codec's name without an argument, such as "topk"; NULL if it is unknown. */
 const char *codec_name(uint32_t codec);
 
-/* Return 1 if this version has a codec with the number. CODEC_ESCAPE and CODEC_NONE are none. */
+/* Return 1 if this version has a codec with the number; 0 for CODEC_ESCAPE and CODEC_NONE. */
 int codec_known(uint64_t codec);
 
 /* Return 1 if a plan of this known codec may have this parameter byte. */
@@ -204,8 +204,8 @@ int codec_decode_list(uint32_t codec, uint8_t param,
 /* Return the largest size in bytes of a body of n values; 0 if the codec is unknown. */
 size_t codec_bound(const struct codec_plan *plan, size_t n);
 
-/* Return the size in bytes of a body of n values, not all 0, if it does not depend on
- * the values; else codec_bound. */
+/* Return the size in bytes of a body of n values that are not all 0, if the size does not depend
+ * on the values; otherwise return codec_bound. */
 size_t codec_size(const struct codec_plan *plan, const struct codec_ctx *ctx, size_t n);
 
 #endif

@@ -28,7 +28,7 @@ struct codec_in {
 	const struct kern_stat *seen;	/* statistics of x, or NULL: see codec_seen */
 };
 
-/* Return the statistics of in->x: in->seen, or s after computing them into it. */
+/* Return the statistics of in->x: in->seen or, if that is NULL, s, which is filled in. */
 const struct kern_stat *codec_seen(const struct codec_in *in, struct kern_stat *s);
 
 /* One body to decode; n > 0, the parameter was checked. */
@@ -56,7 +56,7 @@ struct codec_impl {
 	const char *alias;
 	int (*parse_alias)(const char *arg, struct codec_plan *plan, struct err *e);
 	const char *(*title)(const struct codec_plan *plan);
-	/* make the plan coarser by f > 0, within the codec's range; NULL if the argument
+	/* make the plan coarser by the factor f > 0, within the codec's range; NULL if the argument
 	 * cannot be changed gradually (codec_rate) */
 	void (*turn)(struct codec_plan *plan, double f);
 	/* set *plan to the plan that coded this body and return 1; if the body does not

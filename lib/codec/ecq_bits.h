@@ -121,7 +121,7 @@ ecq_bits_back(const uint32_t *state, unsigned states, const struct bits *raw,
 struct plain {
 	const uint32_t *state, *end;	/* the states that are not read yet */
 	struct bits_get t;
-	uint64_t v;		/* n bits of the states that were read before */
+	uint64_t v;		/* n bits of earlier states that get_bits has not returned yet */
 	unsigned n, fine;	/* fine: that of struct ecq_side */
 	int bad;		/* 1: the bits are not valid */
 };

@@ -26,8 +26,8 @@ enum {
 	BANKS = 4,		/* tables of counts; several are faster than one */
 	PIECES = 8,		/* number of pieces of the sample */
 	LEARN = 3 << 16,	/* cost of learning a symbol, in 2^-16 bits */
-	/* added to LEARN times n / sample size, since the sample's own counts fit it better
-	 * than the other values */
+	/* n / sample size times this is added to LEARN, since counts of the sample fit the
+	 * sample better than the other values */
 	FIT = 47000,
 	FIRST = 4096,		/* number of first values that decide the level */
 	RICH = 22,		/* lower levels are tried from this level on */
@@ -356,7 +356,6 @@ ecq_code_delta(const struct ecq_side *s, unsigned two, float of[2][ECQ_CENTROIDS
 			    (float)((j == 0 ? 256 : 32) >> two);
 }
 
-/* Initialise the model and its tables. */
 static void
 start(struct kern_tcq *m, const struct codec_ctx *ctx, const struct ecq_side *s,
     int32_t *above, unsigned two)

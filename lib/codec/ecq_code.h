@@ -65,7 +65,7 @@ magnitude(int16_t q)
 	return (uint32_t)(q < 0 ? -q : q);
 }
 
-/* Return the magnitude of level k of quantiser u. */
+/* Return the decoded magnitude of |q| = k of quantiser u; of: set by ecq_code_delta. */
 static inline float
 ecq_code_value(uint32_t k, unsigned u, float of[2][ECQ_CENTROIDS + 1], float step,
     unsigned two)

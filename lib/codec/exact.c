@@ -138,7 +138,7 @@ to_halves(const unsigned char *p, size_t n, unsigned char *half)
 	}
 }
 
-/* Encode and decode n bytes that hold two values each. */
+/* Encode n bytes that hold two values each. */
 static int
 put_halves(const unsigned char *old, const unsigned char *new, size_t n,
     struct buf *out, int *too_long, struct err *e)

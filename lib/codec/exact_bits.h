@@ -68,7 +68,7 @@ bits_get(struct bits_get *b, unsigned n)
 	return v;
 }
 
-/* Return 1 if the last byte that was read is at p and its unread bits are 0. */
+/* Return 1 if p is the last byte that was read and the unread bits of this byte are 0. */
 static inline int
 bits_get_end(const struct bits_get *b, const unsigned char *p)
 {

@@ -103,7 +103,7 @@ differ(const struct form *f, const unsigned char *restrict old,
 }
 
 /* Choose which exponents are levels. The first level also takes all smaller exponents,
- * and has at least one in 64 of the changes; the last is the greatest exponent that
+ * and has at least 1/64 of all changes; the last is the greatest exponent that
  * changed. count: changes per exponent. */
 static void
 choose_levels(const uint32_t *count, struct out *o)
@@ -272,8 +272,8 @@ less(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Set t->class[i] to the bits of the distance of change i, less 1, and t->by[i] to its lower
- * bits, above one bit for the direction. f is constant where speed matters. */
+/* For the distance of change i, set t->class[i] to its number of bits less 1, and t->by[i] to
+ * its bits below the first 1, shifted left over a bit for the direction. f->size is a constant. */
 static inline __attribute__((always_inline)) void
 look(const struct form *f, const struct room *t, const unsigned char *from,
     const unsigned char *to, const uint32_t *list, size_t c)
@@ -398,7 +398,7 @@ put_given(struct out *o, struct room *t, struct buf *out)
 	return 0;
 }
 
-/* Move c words by the distances in the bits. f is constant where speed matters. */
+/* Move the c words t->list in p by the distances in the bits. f->size is a constant. */
 static inline __attribute__((always_inline)) void
 move(const struct form *f, const struct room *t, struct bits_get *bits,
     unsigned char *p, size_t c)
@@ -529,7 +529,7 @@ exact_given_get(const struct form *f, const unsigned char *old, struct bytes *in
 		if (new != old)
 			memcpy(new, old, n * f->size);
 		get_levels(&o, f, new, n, &t, levels, c, k);
-		/* a body ends in these states, and with all its bits read */
+		/* at the end of a valid body all states are RANS_LOW, and all bits were read */
 		for (j = 0; j < states; j++)
 			o.bad |= o.state[j] != RANS_LOW;
 		r = !o.bad && bits_get_end(&o.b, o.p) ? 0 :

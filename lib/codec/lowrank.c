@@ -32,9 +32,8 @@
 
 enum { MAX_RANK = 64, ROUNDS = 2, LANES = 16, MAX_E = 200 };
 
-/* The matrix of a group of n values. */
 struct shape {
-	size_t n, cols, rows, first;	/* first: column of value 0 */
+	size_t n, cols, rows, first;	/* n: values of the group; first: column of value 0 */
 	unsigned rank;
 };
 

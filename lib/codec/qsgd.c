@@ -30,7 +30,7 @@
 #include "kern/kern.h"
 
 enum { NOISE = 1024,	/* random numbers per batch */
-	MOST = 127,		/* levels: codes fit a byte */
+	MOST = 127,		/* most levels, so that a code fits a byte */
 	LANES = 8 };
 
 static size_t

@@ -22,7 +22,7 @@ struct err;
 
 enum { STEPPED_SAME = 4 };	/* size of a body whose values are all equal */
 
-/* Return the body's 24 bits of the step that is nearest to the plan's. */
+/* Return the 24 bits that a body has for the step, which is the valid one nearest to the plan's. */
 uint32_t stepped_bits(const struct codec_plan *plan);
 
 /* Write one of the forms without a code to out and in->y. stepped_nothing: all values are

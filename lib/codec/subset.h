@@ -19,7 +19,7 @@
 
 enum {
 	SUBSET_TABLES = 24, SUBSET_SYMBOLS = 64, SUBSET_SLACK = 8,
-	SUBSET_FEW = 1024,	/* one state codes up to this many symbols */
+	SUBSET_FEW = 1024,	/* up to this many symbols are coded with one state */
 	SUBSET_TOKENS = 2	/* most symbols per distance, on average */
 };
 

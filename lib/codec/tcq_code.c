@@ -32,7 +32,7 @@ center(uint32_t k)
 	return k < KERN_TCQ_CENTERS ? k - 1 : KERN_TCQ_CENTERS - 1;
 }
 
-/* Result of a pass: symbol counts, and distances of values from their levels. */
+/* Result of a pass: counts of symbols, and sums of the values' distances from their levels. */
 struct tally {
 	uint32_t n[2][KERN_ECQ_CONTEXTS][KERN_ECQ_SYMBOLS];
 	uint32_t count[2][KERN_TCQ_CENTERS];

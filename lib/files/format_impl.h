@@ -63,7 +63,7 @@ struct backend_in {
 	int (*open)(struct format_source *s, const struct format_opts *o,
 	    struct err *e);
 	int (*begin)(struct format_source *s, struct err *e);	/* tensor cur */
-	/* read exactly n bytes of tensor cur; end: after its last byte */
+	/* read exactly n bytes of tensor cur; end: called after the tensor's last byte */
 	int (*bytes)(struct format_source *s, void *p, size_t n, struct err *e);
 	int (*end)(struct format_source *s, struct err *e);
 	int (*finish)(struct format_source *s, struct err *e);	/* after the last tensor */

@@ -32,7 +32,7 @@ struct npz {
 enum {
 	NPZ_MAX_DIRECTORY = 16 << 20,	/* bytes: some 150,000 entries */
 	NPZ_END_SIZE = 22,		/* end of central directory record */
-	NPZ_END_LOCATOR = 20,		/* zip64 locator, just before it */
+	NPZ_END_LOCATOR = 20,		/* zip64 locator, just before that record */
 	NPZ_END_SIZE64 = 56		/* zip64 end record, no extensions */
 };
 
@@ -91,7 +91,7 @@ npz_end64(struct npz_record *z, const struct format_source *s, struct err *e)
 }
 
 /* Check that the file of `size' bytes ends with the end record of a zip without a comment,
- * directly after the directory.  Set *n to the number of entries that it states. */
+ * directly after the directory.  Set *n to the number of entries that the record states. */
 static int
 npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *e)
 {
@@ -130,7 +130,6 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *
 	return 0;
 }
 
-/* Begin to read the archive, from its first entry. */
 static int
 npz_start(struct format_source *s, struct err *e)
 {

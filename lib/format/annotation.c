@@ -150,8 +150,8 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
 }
 
-/* Return 1 if s may be the statistics of n values: its numbers are finite and within f32,
- * each non-zero value is counted in one octave, and the largest one in the first. */
+/* Return 1 if s may be the statistics of n values: its sums are finite, and hist has each
+ * non-zero value once and the largest one in hist[0]. */
 static int
 note_stat_sound(const struct stat_group *s, size_t n)
 {

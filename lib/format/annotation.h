@@ -76,7 +76,7 @@ struct note_wait {
 		unsigned char *entry;	/* NOTE_PLAN bytes each */
 	} *part;
 	size_t n, cap, bytes;	/* n: parts; bytes: approximate memory of all parts */
-	int any;		/* 1: an entry of this shard was added */
+	int any;		/* 1: a pLAN frame of this shard was added */
 };
 #define NOTE_WAIT_INIT { NULL, 0, 0, 0, 0 }
 

@@ -28,7 +28,7 @@ struct writer;
 #define KEYS_DIVERGENCE "divergence"
 #define KEYS_FORCE "force"
 #define KEYS_INTERVAL "interval"
-#define KEYS_INTERVAL_OF "interval."	/* followed by a device's name: its interval */
+#define KEYS_INTERVAL_OF "interval."	/* and a device's name: that device's interval */
 #define KEYS_KC "kc"
 #define KEYS_LATENCY "latency"
 #define KEYS_RATIO "ratio"

@@ -22,7 +22,7 @@ struct data_frame {
 	size_t n, cap;
 };
 
-/* State of reading a shard; zero at its beginning. */
+/* State of reading a shard; zeros when the shard begins. */
 struct data_pos {
 	uint32_t frames, records;
 	uint64_t next_group;	/* least number that the next group may have */

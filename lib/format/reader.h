@@ -70,8 +70,9 @@ int reader_next(struct reader *r, struct err *e);
 /* Go to the next READER_SHARD.  Return 1, or 0 at the end. */
 int reader_to_shard(struct reader *r, struct err *e);
 
-/* Return the current or last shard (NULL: none yet in this stream); the stream's schema, else
- * that of the options, which may be NULL; the *n records of the current DATA frame. */
+/* reader_shard: return the current or last shard; NULL before a stream's first one.
+ * reader_schema: return the stream's schema, else that of the options, which may be NULL.
+ * reader_records: return the *n records of the current DATA frame. */
 const struct shard *reader_shard(const struct reader *r);
 const struct schema *reader_schema(const struct reader *r);
 const struct record *reader_records(const struct reader *r, size_t *n);
@@ -89,7 +90,7 @@ const char *reader_provenance(const struct reader *r);
 
 /* reader_skip_bodies: if the input can seek, bodies of large DATA frames without LZ4 are
  * neither read nor checked while `on' is 1, and must not be used; writer_pass still copies
- * them.  Return the old setting.  reader_skip_checks: set it to 1, and read less ahead. */
+ * them.  Return the old setting.  reader_skip_checks: set `on' to 1, and read less ahead. */
 int reader_skip_bodies(struct reader *r, int on);
 void reader_skip_checks(struct reader *r);
 /* At READER_DATA: read the bodies of this frame if they were skipped. */

@@ -19,11 +19,11 @@ enum shard_kind {
 #define SHARD_PREDICTED ((uint32_t)16)	/* differences to a history or a model; 8 is reserved */
 
 /* Well-known keys of a shard. */
-#define SHARD_KEY_RUN "run"		/* names of run and device; the ids are their hashes */
-#define SHARD_KEY_DEVICE "device"
+#define SHARD_KEY_RUN "run"		/* name of the run, whose hash is the id `run' */
+#define SHARD_KEY_DEVICE "device"	/* name of the device, whose hash is the id `device' */
 #define SHARD_KEY_STAMP "residual"	/* digest of the residual that was added */
 #define SHARD_KEY_NORM "model.norm"	/* || theta || of the gradient's model */
-#define SHARD_KEY_MODEL "model.digest"	/* digest of the model of the gradient */
+#define SHARD_KEY_MODEL "model.digest"	/* digest of the model that the gradient is for */
 #define SHARD_KEY_COMPUTE "compute.seconds"	/* time to compute the step's gradient */
 
 /* keys of shards with SHARD_PREDICTED: how to restore the values; the history's digest */

@@ -46,8 +46,8 @@ text_is_key(const char *s, size_t n)
 	return 1;
 }
 
-/* Return the index of key, or where to insert it. The search is binary, because the
- * sender chooses how many keys there are. */
+/* Return the index of key and set *found to 1, or return where to insert key and set *found
+ * to 0. The search is binary, because the sender chooses how many keys there are. */
 static size_t
 text_find(const struct text_kv *kv, const char *key, int *found)
 {

@@ -49,8 +49,8 @@ struct kern;
 int values_bounded(const struct kern *k, const struct schema_tensor *t,
     uint64_t first, const float *x, size_t n, struct err *e);
 
-/* Return -ERR_DATA if the values of shard s are differences to a history or a model: they
- * are useless without it. */
+/* Return -ERR_DATA if the values of shard s are differences to a history or a model, for
+ * callers that have neither; otherwise 0. */
 int values_whole(const struct shard *s, struct err *e);
 
 /*

@@ -78,8 +78,8 @@ void writer_splice(struct writer *w, struct reader *r, int skip);
 int writer_begin(struct writer *w, const struct schema *sc, struct err *e);
 /* Copy r's current frame, a receipt between shards. */
 int writer_pass_receipt(struct writer *w, const struct reader *r, struct err *e);
-/* End the shard and flush the output.  sums: the sums over all values of the shard; NULL:
- * use the sums over the records that writer_record and its like were given. */
+/* End the shard and flush the output.  sums: the sums over all values of the shard; NULL: use
+ * the sums of the values that writer_record, writer_values and writer_seen were given. */
 int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);
 /* Add n to the count, in SEND, of values that were not finite and were set to zero. */
 void writer_dropped(struct writer *w, uint64_t n);

@@ -31,7 +31,7 @@ struct kern_stat {
 	double sumabs;		/* of |x|, in f64 lanes */
 	float max_abs;		/* largest |x|; 0 for n = 0 */
 	uint64_t nonzero;	/* finite values that are not 0 */
-	uint64_t nonfinite;	/* values that are not finite, which all above leave out */
+	uint64_t nonfinite;	/* values that are not finite; the members above omit them */
 };
 
 struct kern {
@@ -163,7 +163,7 @@ enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };	/* values per block of q8, of 
 #define KERN_Q8_TOP 0x7bffu
 #define KERN_SIGN_TOP 0x7f7fu
 
-/* Bytes for n values. */
+/* Bytes that q8 and sign write for n values. */
 #define KERN_Q8_SIZE(n) (((n) + 31) / 32 * 2 + (n))
 #define KERN_SIGN_SIZE(n) (((n) + 255) / 256 * 2 + ((n) + 7) / 8)
 

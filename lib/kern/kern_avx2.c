@@ -149,7 +149,7 @@ store(void *a, struct pair r)
 	_mm256_storeu_si256(p + 1, r.v[1]);
 }
 
-/* Return for each of eight lanes the number of mask bits below it. */
+/* Return for each lane j of eight the number of 1 bits in the j low bits of mask. */
 INLINE __m256i
 below(unsigned mask)
 {

@@ -44,7 +44,7 @@ struct kern_ecq_expect {
 	uint32_t near, far, near_above, far_above;
 	int32_t *above;		/* [n] columns' means, in units of 2^-12; NULL: unused */
 	int32_t base;		/* added to each column's mean */
-	size_t stride;		/* distance to the value above: cols * k >= 16, least k */
+	size_t stride;		/* distance to the value above: least multiple of cols >= 16 */
 	size_t cols, col;	/* columns of the tensor; column of the chunk's first value, if
 				 * cols >= KERN_ECQ_SHORTEST */
 	size_t at, row;		/* index of the chunk's first value; at / stride */
@@ -55,7 +55,7 @@ struct kern_ecq_expect {
 struct kern_ecq {
 	/* [s][c]: first slot of symbol s, 0 for s = 0, 2^15 above top */
 	uint16_t first[KERN_ECQ_SYMBOLS + 1][KERN_ECQ_WIDTH];
-	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];	/* [s][c] */
+	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];	/* [s][c]: of symbol s */
 	struct kern_ecq_expect e;
 	uint32_t chunks;	/* number of chunks counted */
 	unsigned top;		/* greatest symbol */

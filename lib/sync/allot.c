@@ -76,7 +76,7 @@ allot_model(const struct allot_work *w, size_t g, struct estimate *m)
 }
 
 /* Estimate the bytes and, in *dist, the error of the groups that share the step, if it is
- * 2^lstep: sum over the evaluated groups, and scale the sums to the `all' values of all. */
+ * 2^lstep: sum over the evaluated ones of them, and scale the sums to `all' values. */
 static double
 allot_sum(const struct allot_work *w, double lstep, double all, double *dist)
 {

@@ -24,11 +24,11 @@
 struct compensate_from {
 	const float *g;		/* g and e: NULL stands for zeros */
 	const float *e;
-	const float *const *back;	/* [nback] values of rejected shards, to be added back */
+	const float *const *back;	/* [nback] decoded values of rejected shards: add them */
 	size_t nback;
 };
 
-/* Set a f32[n] to the target, g + gamma e and the sum of `back'. */
+/* Set a f32[n] to the target: g + gamma e plus the sum of `back'. */
 void compensate_target(const struct kern *k, float gamma,
     const struct compensate_from *from, size_t n, float *a);
 

@@ -10,7 +10,7 @@
  * tests/bench-planner.c counts it.
  */
 enum {
-	/* frames are padded to a multiple of this, so fewer bytes may always stay unused */
+	/* frames are padded to a multiple of this: fewer unused bytes than this are no loss */
 	RATE_CONTROL_PAD = 8,
 	RATE_CONTROL_ENTRY = 4,	/* approximate bytes of a directory entry */
 	RATE_CONTROL_SOLVES = 6,	/* most iterations of rate_control_solve */
@@ -32,7 +32,7 @@ enum {
 /* Limits on differences of t (rate_control.h). */
 #define RATE_CONTROL_APART 0.035	/* between a group and r->all */
 #define RATE_CONTROL_FAR 1.4	/* the largest single change of t, once all are coded */
-#define RATE_CONTROL_TRUST 0.3	/* the same while groups are uncoded */
+#define RATE_CONTROL_TRUST 0.3	/* the largest single change while a group is uncoded */
 #define RATE_CONTROL_TELLS 0.02	/* two codes give a slope if their t differ by more */
 /* The slope -d log bytes / d t of a group is about this number divided by its bits per
  * value.  On normal values we measured 1.2 at 1 bit and 4 at 1/3 bit. */
@@ -69,8 +69,8 @@ rate_control_steep(double bytes, double n)
 	    0.05, RATE_CONTROL_STEEP) : 0;
 }
 
-/* Return the slope -d log bytes / d t of a coded group: measured from its two codes if their
- * t differ by TELLS to FAR, within a factor of 3 of rate_control_steep; else the latter. */
+/* Return the slope -d log bytes / d t of a coded group: rate_control_steep or, if the t of its
+ * two codes differ by TELLS to FAR, the slope between them, within a factor of 3 of the former. */
 static double
 rate_control_slope(const struct rate_control_group *g)
 {
@@ -134,7 +134,7 @@ rate_control_guess(struct rate_control *r)
 /* ---- all groups together ---- */
 
 /* Set r->sent to the estimated bytes of all groups at t = r->all, from the slopes of coded and
- * the weights of uncoded groups; r->now to those of the codes; and r->e to the slope of sent. */
+ * the weights of uncoded groups.  Set r->e to its slope, and r->now to the bytes of the codes. */
 static void
 rate_control_sums(struct rate_control *r)
 {

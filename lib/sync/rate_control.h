@@ -31,7 +31,7 @@
 
 struct err;
 
-/* A group of a shard that waits to be coded. */
+/* A group that waits to be coded. */
 struct rate_control_group {
 	uint32_t group, n;		/* number of the group; number of its values */
 	uint8_t absent;			/* 1: the group is not in the input; for the caller */
@@ -50,7 +50,7 @@ struct rate_control_group {
 
 struct rate_control {
 	/* given */
-	struct rate_control_group *g;	/* [n]; if |code.t| < 1.4, `code' is a code of before */
+	struct rate_control_group *g;	/* [n]; if |code.t| < 1.4, `code' is kept from before */
 	size_t n;
 	uint64_t budget;		/* largest size of the coded shard in bytes */
 	/* bytes that a body of this length adds to a shard (size_cost in pipe/size.h) */
@@ -63,7 +63,7 @@ struct rate_control {
 
 	/* found */
 	uint64_t bytes;			/* the last size that rate_control_next was given */
-	size_t made, tried;		/* made: groups coded; tried: values coded */
+	size_t made, tried;		/* groups coded; values coded; each counts repeatedly */
 
 	/* private */
 	int phase;
@@ -85,7 +85,7 @@ int rate_control_open(struct rate_control *r, struct err *e);
 void rate_control_close(struct rate_control *r);
 
 /* Return 1 if the caller must code the groups of `which', if any, and call again with the
- * new size; 0 at the end.  If bytes then exceeds the budget, no t was found that fits. */
+ * new size; 0 at the end.  If r->bytes then exceeds the budget, no t was found that fits. */
 int rate_control_next(struct rate_control *r, uint64_t bytes);
 
 /* Estimate the slope -d log bytes / d t of n values that are coded in `bytes' bytes. */

@@ -114,7 +114,7 @@ void robust_past(struct robust_step *t);
 const char *robust_why(enum robust_fate fate);
 
 /* Set y[n] to the trimmed mean or the median of x[k][n], over the k contributions that
- * count; x[i] is NULL where a device sent nothing.  tmp is f32[k]. */
+ * count; x[i] is NULL if contribution i does not have the group.  tmp is f32[k]. */
 void robust_combine(const struct robust_rule *q, double *y,
     const float *const *x, size_t k, size_t n, float *tmp);
 

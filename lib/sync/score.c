@@ -13,7 +13,7 @@
 #define SCORE_WMAX 8.0f
 enum { SCORE_STEPS = 4 };	/* gradient steps per call of score_learn */
 #define SCORE_MEMORY 0.9	/* decay of the moving averages in `worth' */
-#define SCORE_EDGE 1e-6		/* the least I; with SCORE_PAPER, 1 - I is at least this, too */
+#define SCORE_EDGE 1e-6		/* the least score; with SCORE_PAPER, the greatest is 1 - this */
 /* SCORE_PAPER: the first weights. */
 static const float score_w[SCORE_TEMPORAL] = { 1, 0.5f, 0 },
     score_u[SCORE_STRUCTURAL] = { 0, -0.25f, 0, 0 };

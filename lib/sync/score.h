@@ -47,8 +47,8 @@ enum {
 enum score_form { SCORE_MOMENT, SCORE_PAPER };
 
 struct score_place {
-	double depth;		/* place of its tensor, from 0 (first) to 1 (last) */
-	double params;		/* number of values of its tensor, >= 1 */
+	double depth;		/* place of the group's tensor, from 0 (first) to 1 (last) */
+	double params;		/* number of values of the group's tensor, >= 1 */
 	double field;		/* fan-in times kernel size, >= 1 */
 };
 
@@ -93,7 +93,7 @@ int score_new(struct score **out, enum score_form form,
     const struct score_place *place, size_t n, struct err *e);
 void score_free(struct score *s);
 
-/* Update the moving averages of group g: m' = 0.2 m + 0.8 x, or m' = x while its mean g^2
+/* Update the moving averages of group g: m' = 0.2 m + 0.8 x, or m' = x while the group's m2
  * is 0. */
 void score_observe(struct score *s, size_t g, const struct stat_group *stat);
 

@@ -266,7 +266,7 @@ select_undecided(struct select_core *c, size_t n, const uint8_t *choice,
 }
 
 /* Make a core of at most `most' groups, the most undecided ones; all others keep their level
- * in choice.  In the core the most decided groups come first: so more answers are pruned. */
+ * in choice.  In the core the most decided groups come first, so that more answers are pruned. */
 static int
 select_reduce(struct select_core *c, size_t n, size_t most, const uint8_t *choice,
     struct err *e)
@@ -342,7 +342,7 @@ select_over_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Keep the SELECT_CORE_LIST states nearest to the bound, in their old order. */
+/* Keep the SELECT_CORE_LIST answers with the least `over', in their old order. */
 static int
 select_cap(struct select_core *c, size_t k, size_t n, struct err *e)
 {
