@@ -180,6 +180,7 @@ serve(struct run *x, int from, struct err *e)
 	r = receive_answer(&a, fd[0], e);
 	(void)close(fd[0]);
 	k = filter_end(x->out, reap(&p, r, e), e);
+	(void)signal(SIGALRM, SIG_IGN);		/* all answers are written */
 	if (k < 0 && r > 0)
 		fd_linger(from);
 	(void)signal(SIGPIPE, was);

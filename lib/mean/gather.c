@@ -463,7 +463,7 @@ gather_advance(struct gather *g, struct err *e)
 	for (i = 0; i < g->ninput; i++) {
 		in = &g->input[i];
 		if ((k = gather_seek(g, in, e)) > 0)
-			k = gather_take(g, &g->shard[i], e);
+			k = ended == 0 ? gather_take(g, &g->shard[i], e) : 0;
 		else if (k == 0 && g->once)
 			k = err_set(e, ERR_DATA, "truncated: '%s' has no shard",
 			    in->path);

@@ -385,12 +385,10 @@ receive_teach(struct receive_answers *o, const struct receive_said *a,
 	uint64_t from = a->r.step, next;
 	int k;
 
-	receive_within(0);
-	for (; (k = join_next(o->spool, a->device, from, &next, e)) > 0; from = next + 1)
+	for (receive_within(0); (k = join_next(o->spool, a->device, from, &next, e)) > 0;
+	    from = next + 1, receive_within(0))
 		if ((k = receive_hand(o, a, next, e)) != 0)
 			return k;
-		else
-			receive_within(0);
 	from = next > from ? next : from;
 	if (k < 0 || (k = join_known(o->spool, a->device, from, e)) < 0)
 		return k;
