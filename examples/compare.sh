@@ -52,9 +52,9 @@ STEPS=${STEPS:-5000}
 SPLIT=${SPLIT:-parts}
 SEEDS=${SEEDS:-8}
 model=${MODEL:---layers 2 --width 64 --heads 2 --context 64}
-points=${POINTS:-25}		# of a curve
-sequences=$((STEPS * 8 * 4))	# read by all edges together
-valid=0.04			# of the text
+points=${POINTS:-25}		# points of a curve
+sequences=$((STEPS * 8 * 4))	# sequences that all edges read together
+valid=0.04			# share of the text that is for validation
 
 # ---- the text ----
 

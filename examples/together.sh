@@ -15,9 +15,9 @@
 #	ace-9	as ace, but of differences; (9) sets their interval
 #	cuts	DynaComm's cuts, in f16, without a state
 #	deco	DeCo-SGD's delay and budget, by the same planner
-#	all	cuts, delay and budget at once; (9) needs differences, and cuts
+#	all	cuts, delay and budget together; (9) needs differences, and cuts
 #		need gradients, so that no run has both
-#	all-9	delay, budget and interval at once
+#	all-9	delay, budget and interval together
 #
 # LINKS="MBIT/MS ..."	5/100 50/10 10/300
 # COST=X	milliseconds that each transmission costs (10)

@@ -78,9 +78,9 @@ class Room:
 
 
 def carried(tensors: Iterable[Tensor], to: Iterable[torch.device]) -> Iterator[Tensor]:
-    """Give each tensor on its device in `to`: the tensor itself if it is there, else a copy.
-    Those of at most BATCH bytes, or a larger one, are copied together, in one transfer for
-    each type, source and destination; so few copies are in memory together."""
+    """Yield each tensor on its device in `to`: the tensor itself if it is there, else a copy.
+    Consecutive tensors with at most BATCH bytes in all, or one larger tensor, are copied in one
+    transfer for each type, source and destination.  So few copies are in memory together."""
     batch: list[tuple[Tensor, Any]] = []
     size = 0
 

@@ -18,7 +18,7 @@ class Row:
     def __init__(self, name, f, wants="same", rounds=3, bits=8, kills=(), tells=(),
                  same=()):
         self.name, self.f, self.wants, self.rounds = name, f, wants, rounds
-        self.bits = bits        # per value
+        self.bits = bits        # bits per value
         self.kills = kills      # places at which device 1 is killed; it is then started again
         self.tells = tells      # messages of device 1
         self.same = same        # files that are as in a run without kills
