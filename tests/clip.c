@@ -54,7 +54,7 @@ enum { LOOK_MS = 20 };
 static struct clip *page;
 static long alone, stop;	/* ACE_KILL, ACE_STOP: calls left; -1: at an exchange */
 static long faster = -1;	/* ACE_FASTER; -1: not set */
-static struct timespec since;
+static struct timespec since;	/* the monotonic clock when the program started */
 static long long waited;	/* milliseconds of all polls, if ACE_FASTER is 0 */
 static int log_fd = -1, reads_fd = -1, later_fd = -1;
 

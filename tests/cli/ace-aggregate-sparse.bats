@@ -14,7 +14,7 @@ edges() {
 	done
 }
 
-# codecs FILE: print the codecs of its groups, each once
+# codecs FILE: print the codecs of the groups of FILE, each once
 codecs() {
 	ace-inspect "$1" | awk '$1 == "total" { print $NF }'
 }

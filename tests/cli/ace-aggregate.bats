@@ -269,7 +269,7 @@ piece() {
 	same out long
 }
 
-# blocks A B: copy A to p1 and B to p2 by turns, in blocks that no pipe holds
+# blocks A B: copy A to p1 and B to p2 by turns, in blocks larger than a pipe
 blocks() {
 	local i n
 	n=$(wc -c <"$1")
@@ -336,7 +336,7 @@ blocks() {
 	TMPDIR=$PWD/nowhere exits 0 ace-aggregate --rule median e1 e2 e3
 }
 
-# delay_of FILE: print the delay in its policy
+# delay_of FILE: print the delay in the policy of FILE
 delay_of() { ace-inspect -v "$1" | grep -o 'delay=[0-9]*'; }
 
 @test "the aggregate carries the largest delay that devices ask for" {
@@ -553,8 +553,8 @@ interval.edge3=900' >e2
 	! grep SHRD shown || false
 }
 
-# leaves CMD...: check that CMD ends with the reader of its output, although its input p
-# stays open and silent
+# leaves CMD...: check that CMD ends soon after the reader of its output, although its
+# input p stays open and silent
 leaves() {
 	local got
 	rm -f p status
