@@ -32,8 +32,8 @@ struct ace_writer {
 	struct schema schema;
 	int have_schema, in_shard;
 	struct schema_span span;
-	uint32_t group;		/* the group that is being filled */
-	float *x;
+	uint32_t group;		/* index of the group that is being filled */
+	float *x;		/* [group size of the schema] its values */
 	size_t n;		/* number of values in x */
 	struct text_kv kv;	/* keys of the next shard */
 	struct ace_reader *from;
@@ -328,8 +328,8 @@ ace_write_key(struct ace_writer *a, const char *key, const char *value,
 	return ace_fail(out, r, &e);
 }
 
-/* Begin a shard. s has the members that struct ace_shard lacks, empty or from another
- * shard. */
+/* Begin a shard. The members of s that struct ace_shard lacks are given, and the names; the
+ * others are set from `from'. */
 static int
 ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
     struct err *e)

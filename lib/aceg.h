@@ -5,10 +5,9 @@
  * A shard is an ordered list of groups of f32 values.  The reader decodes the values of
  * every codec.
  *
- * A function that can fail takes a struct ace_error, which gets a message without newline,
- * and returns NULL or a negative number: -2 the call is wrong, -3 the data is bad, -4 the
- * system failed, -5 refused.
- */
+ * A function that can fail takes a struct ace_error or NULL.  On an error it fills that
+ * struct, and returns NULL or a negative number: -2 the call is wrong, -3 the data is bad,
+ * -4 the system failed, -5 refused.  Other functions that return int return 0 on success. */
 #ifndef ACEG_H
 #define ACEG_H
 
@@ -22,8 +21,8 @@ extern "C" {
 #define ACE_API __attribute__((visibility("default")))
 
 struct ace_error {
-	int code;		/* 0, or one of the exit statuses */
-	char message[512];
+	int code;		/* 2 to 5: the numbers above without sign */
+	char message[512];	/* without newline */
 };
 
 /* The kind of a shard's values. */
@@ -41,29 +40,29 @@ enum ace_dtype {
 struct ace_tensor {
 	const char *name;	/* unique, 1 to 255 bytes of UTF-8 */
 	enum ace_dtype dtype;	/* type in the model; values here are f32 */
-	unsigned ndim;		/* at most 8; 0 is a scalar */
-	uint64_t dim[8];
+	unsigned ndim;		/* number of dimensions, at most 8; 0: a scalar */
+	uint64_t dim[8];	/* [ndim] */
 	uint64_t numel;		/* number of elements; ignored when writing */
 };
 
 struct ace_shard {
-	char run[64], device[64];	/* names */
+	char run[64], device[64];	/* names, cut after 63 bytes when read; "": none */
 	uint64_t step;
-	uint64_t base_version;	/* version of the model on which it was computed */
-	double weight;		/* finite, > 0 */
-	uint64_t samples;
+	uint64_t base_version;	/* version of the model that the gradient is for */
+	double weight;		/* weight in an average: finite, > 0 */
+	uint64_t samples;	/* training samples seen; 0: not stated */
 	enum ace_kind kind;
-	uint32_t contributors;	/* number of devices in it; 1: the shard of one device */
+	uint32_t contributors;	/* devices whose values are in the shard, >= 1 */
 };
-/* A shard with weight 1, one contributor, kind gradient, run and device "". */
+/* A shard with weight 1, one contributor, kind gradient; the rest is 0 or "". */
 #define ACE_SHARD_INIT { "", "", 0, 0, 1.0, 0, ACE_GRADIENT, 1 }
 
 struct ace_group {
 	uint32_t index;		/* index of the group in the shard */
 	uint32_t tensor;	/* index of its tensor in the schema */
 	uint64_t offset;	/* position of its first value in the tensor */
-	size_t n;		/* values */
-	const float *value;	/* f32[n]; valid until the next call with the same reader */
+	size_t n;		/* number of values */
+	const float *value;	/* [n]; valid until the next call with the same reader */
 	int sent;		/* 0: not in the stream, so all values are 0 */
 };
 
@@ -72,20 +71,20 @@ struct ace_reader;
 
 /* Returns a reader of fd, or NULL on an error.  ace_reader_free does not close fd. */
 ACE_API struct ace_reader *ace_reader_new(int fd, struct ace_error *e);
-/* Returns 1 if a shard begins; 0 if all streams have ended and were verified; < 0 on an
- * error, such as an end of file without the end marker. */
+/* Goes to the next shard, and fills s and returns 1.  Returns 0 if all streams have ended
+ * and were verified; < 0 on an error, such as an end of file without the end marker. */
 ACE_API int ace_read_shard(struct ace_reader *r, struct ace_shard *s,
     struct ace_error *e);
 /* Returns the *n tensors of the current shard, valid until the next shard. */
 ACE_API const struct ace_tensor *ace_tensors(const struct ace_reader *r,
     size_t *n);
-/* Returns 1 with the next group; groups come in order, without gaps. Returns 0 when the
- * shard is complete and verified: only then may a model use its values. */
+/* Fills g with the shard's next group and returns 1.  No index is left out.  Returns 0
+ * when the shard is complete and verified: only then may a model use its values. */
 ACE_API int ace_read_group(struct ace_reader *r, struct ace_group *g,
     struct ace_error *e);
-/* Returns the value of a key of the shard's policy ("interval"), or NULL; final once
- * ace_read_group has returned 0.  Keys that ace-stream(5) lists have a valid value: with
- * any other value, reading ends with an error. */
+/* Returns the value of a key of the shard's policy ("interval"), or NULL; valid until the
+ * next call with r, and final once ace_read_group has returned 0.  Values of keys that
+ * ace-stream(5) lists were checked: ace_read_group fails at an invalid one. */
 ACE_API const char *ace_policy(const struct ace_reader *r, const char *key);
 /* Returns the value of a key of the shard itself ("model.norm"), or NULL; valid until the
  * next shard. */
@@ -99,17 +98,18 @@ struct ace_writer;
  * the stream's provenance; NULL: write none. */
 ACE_API struct ace_writer *ace_writer_new(int fd, const char *program,
     struct ace_error *e);
-/* Sets the tensors of the following shards (copied); call again between shards to change.
+/* Sets the tensors of the following shards, and copies t; may be called between shards.
  * group: elements per group, 0 for the default (65536). */
 ACE_API int ace_write_tensors(struct ace_writer *w, const struct ace_tensor *t,
     size_t n, uint32_t group, struct ace_error *e);
-/* Sets the tensors of r's current shard for the following shards. */
+/* The same with the tensors of r's current shard.  New tensors bring r's provenance along. */
 ACE_API int ace_write_tensors_of(struct ace_writer *w,
     const struct ace_reader *r, struct ace_error *e);
-/* Sets a key of the next shard only; value NULL removes the key.  Keys match
+/* Sets a key of the next shard only; value NULL undoes an earlier call.  Keys match
  * [a-z0-9._-]{1,64}; ace-stream(5) lists the keys that the programs use. */
 ACE_API int ace_write_key(struct ace_writer *w, const char *key,
     const char *value, struct ace_error *e);
+/* Begins a shard.  The tensors must be set, and the shard before must have ended. */
 ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
     struct ace_error *e);
 /* Begins a shard with s and with the tensors, keys and other data of r's current shard that
@@ -117,8 +117,8 @@ ACE_API int ace_write_shard(struct ace_writer *w, const struct ace_shard *s,
  * annotations that stay valid when values change. */
 ACE_API int ace_write_shard_of(struct ace_writer *w, struct ace_reader *r,
     const struct ace_shard *s, struct ace_error *e);
-/* Writes values in canonical order, any number per call, across tensor and group
- * boundaries. A shard takes exactly the schema's total. */
+/* Writes n values: the tensors' elements in their order, row by row.  A call may end within
+ * a tensor or group; all calls for a shard together must give all elements. */
 ACE_API int ace_write_values(struct ace_writer *w, const float *x, size_t n,
     struct ace_error *e);
 /* Writes the time in seconds, 0 to 1e7, that each of the shard's n tensors took to compute
