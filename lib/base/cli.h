@@ -16,8 +16,8 @@ struct err;
 /* Do the work of a program with n operands; path[n] is NULL. */
 typedef int cli_run(void *o, char **path, size_t n, struct err *e);
 
-/* Called after one of the program's own options was set.  row: the first of that name.
- * Return 0, an error < 0, or 1 to end the program. */
+/* Handle an option of the program itself after it was set to val.  row: the first row of its
+ * name.  Return 0, an error < 0, or 1 to end the program. */
 typedef int cli_heard(void *own, const struct opt *row, const char *val,
     struct err *e);
 

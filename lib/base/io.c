@@ -17,7 +17,7 @@
 
 enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
 enum { IO_BEHIND = 4 << 20 };	/* start writing to the disk after this many bytes */
-enum { IO_SPARE = 256 << 10 };	/* smaller files use no spare */
+enum { IO_SPARE = 256 << 10 };	/* smaller files are written without a spare (temp.h) */
 
 struct io;
 

@@ -72,7 +72,7 @@ struct opt {
 	int value;		/* what a flag sets; `set' may use it freely */
 	opt_set *set;		/* called after the assignment, or instead */
 	const struct opt *rows;
-	int shared;		/* 1: these rows set opt_list's `shared' */
+	int shared;		/* the rows' fields are in opt_list's 1: `shared', 0: `own' */
 	/* default, as users write it; NULL: keep the old value */
 	const char *def;
 	const char *with;	/* the option is refused without this one */

@@ -14,7 +14,7 @@ struct progress_bar {
 	double since, last;	/* clock_now at the start; at the last update */
 };
 
-/* Start the progress of program c; NULL: show nothing. */
+/* Start to show the progress of program c.  If c is NULL, show nothing. */
 void progress_bar_begin(struct progress_bar *b, const struct cli *c);
 /* Show that `done' of `all' units are done; all = 0: unknown. unit: "B" for bytes, or a word.
  * May be called at any rate. */

@@ -158,7 +158,7 @@ static unsigned
 choose_blocks(const uint32_t *list, size_t c, size_t n)
 {
 	uint64_t least = cost(n, c) - ((uint64_t)WORTH << 16), bits;
-	/* joined[k]: changes that share a block with the change before from size 2^k on */
+	/* joined[k]: changes whose smallest block shared with the change before has 2^k words */
 	size_t joined[33] = { 0 };
 	size_t used = c, i;
 	unsigned k, best = 0;

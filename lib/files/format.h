@@ -39,7 +39,7 @@ struct format_opts {
 	/* safetensors: read several files in sequence from this input, which stays the caller's;
 	 * or NULL */
 	struct io *many;
-	/* 1: safetensors of any type; only the table is read, not the values */
+	/* safetensors, 1: allow types that are only sent as bits; for reading only the table */
 	int bits;
 	format_pair_fn *pair;	/* safetensors: called with each pair of the metadata, or NULL */
 	void *arg;		/* argument of pair */

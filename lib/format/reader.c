@@ -481,7 +481,7 @@ reader_on_prov(struct reader *r, struct err *e)
 	return READER_NOTE;
 }
 
-/* Check that ranges of one type rise, so that no group is described twice. */
+/* Check that the group ranges of one type of note rise, so that none describes a group again. */
 static int
 reader_on_range(struct reader *r, size_t which, uint32_t entry, struct err *e)
 {

@@ -18,7 +18,7 @@ enum receipt_verdict {
 	RECEIPT_ACCEPTED = 0,
 	RECEIPT_DUPLICATE = 1,
 	RECEIPT_LATE = 2,		/* the step was closed without the shard */
-	RECEIPT_INVALID = 3,		/* bad values, another model, or a broken rule */
+	RECEIPT_INVALID = 3,		/* bad values, another model, or against a rule */
 	RECEIPT_EQUIVOCATION = 4,	/* other bytes for the same device and step */
 	RECEIPT_FENCED = 5,		/* an older incarnation of the device */
 	RECEIPT_NVERDICT = 6

@@ -26,9 +26,9 @@ struct kern_tcq;
 struct kern_tcq_walk;
 
 struct kern_stat {
-	double sum;		/* of x, in f64 lanes */
-	double sumsq;		/* of (double)x * x, in f64 lanes */
-	double sumabs;		/* of |x|, in f64 lanes */
+	double sum;		/* the sum of x, in f64 lanes */
+	double sumsq;		/* the sum of (double)x * x, in f64 lanes */
+	double sumabs;		/* the sum of |x|, in f64 lanes */
 	float max_abs;		/* largest |x|; 0 for n = 0 */
 	uint64_t nonzero;	/* finite values that are not 0 */
 	uint64_t nonfinite;	/* values that are not finite; the members above omit them */
@@ -101,8 +101,8 @@ struct kern {
 
 	/* Passes of ECQ; kern_ecq.h explains the terms. The caller has called kern_ecq_start
 	 * and, except for ecq_sort, kern_ecq_tables. */
-	/* compute the codes of q[n] and the greatest symbol by each of k = 1 to 3
-	 * independent models */
+	/* for each t[0] to t[k - 1], which have independent models, compute the codes of q[n]
+	 * and the greatest symbol; k is 1 to 3 */
 	void (*ecq_sort)(struct kern_ecq_sorted *t, unsigned k,
 	    const int16_t *q, size_t n);
 	/* set span[i] to the first slot of code[i]'s symbol, plus its number of slots << 16 */

@@ -55,7 +55,7 @@ struct kern_ecq_expect {
 struct kern_ecq {
 	/* [s][c]: first slot of symbol s, 0 for s = 0, 2^15 above top */
 	uint16_t first[KERN_ECQ_SYMBOLS + 1][KERN_ECQ_WIDTH];
-	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];	/* [s][c]: of symbol s */
+	uint32_t count[KERN_ECQ_SYMBOLS][KERN_ECQ_WIDTH];	/* [s][c]: count of symbol s */
 	struct kern_ecq_expect e;
 	uint32_t chunks;	/* number of chunks counted */
 	unsigned top;		/* greatest symbol */
@@ -232,7 +232,7 @@ struct kern_ecq_sorted {
 	unsigned top;
 };
 
-/* Input of decoding: the states and the words. */
+/* Input of decoding: the states, and the 16-bit words from p to end. */
 struct kern_ecq_get {
 	uint32_t *x;		/* [states] */
 	unsigned states;	/* 1, 2, 4, 8 or 16 */

@@ -39,7 +39,7 @@ tcq_keep(struct kern_tcq *m, __m256i state)
 	    _mm256_castsi256_si128(state), _mm256_extracti128_si256(state, 1)));
 }
 
-/* Return the quantisers of states, at their place in a code. */
+/* Return the quantiser of each state, shifted to its bit of a code. */
 WIDE_INLINE __m256i
 tcq_quantiser(__m256i state)
 {
@@ -177,7 +177,7 @@ tcq_square(__m256i d)
 	return _mm256_mulhi_epu16(d, d);
 }
 
-/* Compute the cost of a chunk coded each way, and where the even way of each u is 0. */
+/* Compute the cost of each value coded each way; none[u]: lanes whose even way of u codes 0. */
 WIDE_INLINE void
 tcq_ways(const struct kern_tcq_walk *w, size_t i, __m256i cost[KERN_TCQ_WAYS],
     __m256i none[2])

@@ -275,7 +275,7 @@ wide_codes(unsigned char *p, const float *x)
 	f = bytes_f32((uint32_t)s << 16);
 	WIDE_UNROLL
 	for (j = 0; j < WIDE_BLOCK; j++)
-		/* the last places of the sum round to nearest even */
+		/* adding WIDE_MAGIC rounds to the nearest integer, ties to even */
 		q[j] = (wide_i32)(v[j] / f + WIDE_MAGIC) - WIDE_MAGIC_BITS;
 	WIDE_PUT32(p + 2, q);
 }

@@ -57,7 +57,7 @@ int deco_check(const struct deco *d, struct err *e);
 /* Return T_avg in seconds.  For tau = 0 it is the serial T + b + delta S/a. */
 double deco_time(const struct deco *d, struct deco_plan p);
 
-/* Return the estimate of form phi; it may be infinite. */
+/* Return the estimate phi (enum deco_phi) for the plan p; it may be infinite. */
 double deco_phi(const struct deco *d, enum deco_phi phi, struct deco_plan p);
 
 /* Return N = 1 + kc (1-delta)/delta + kd tau: the number of steps to a target,

@@ -30,7 +30,7 @@ enum {
 #define RATE_CONTROL_LEAST 0.0002
 #define RATE_CONTROL_WIDE 0.0045	/* the share that may stay unused after all rounds */
 /* Limits on differences of t (rate_control.h). */
-#define RATE_CONTROL_APART 0.035	/* between a group and r->all */
+#define RATE_CONTROL_APART 0.035	/* usual limit on a group's distance from r->all */
 #define RATE_CONTROL_FAR 1.4	/* the largest single change of t, once all are coded */
 #define RATE_CONTROL_TRUST 0.3	/* the largest single change while a group is uncoded */
 #define RATE_CONTROL_TELLS 0.02	/* two codes give a slope if their t differ by more */

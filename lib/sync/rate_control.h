@@ -71,8 +71,8 @@ struct rate_control {
 	size_t k;
 	double all;			/* estimate of the t at which the shard fills the budget */
 	double e;			/* -d log bytes / d t at `all' */
-	double band, slack;		/* bytes that may stay unused; kept free when choosing */
-	double now, sent;		/* bytes of the k groups: of the codes so far; at `all' */
+	double band, slack;		/* band: bytes that may stay unused; slack: kept free */
+	double now, sent;		/* bytes of the k groups; now: as coded; sent: at `all' */
 	double over, within;		/* largest t found over the budget; smallest within it */
 	int rounds, whole;		/* rounds so far; times that all were coded again */
 	int even;			/* 1: all groups were coded near `all' */

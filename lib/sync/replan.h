@@ -40,7 +40,7 @@ struct replan_mean {
 /* All members are doubles, so that the state can store them as a list of numbers. */
 struct replan {
 	struct replan_mean bandwidth, compute, kc;
-	double latency[REPLAN_WINDOW], nlatency;	/* a ring; samples since its reset */
+	double latency[REPLAN_WINDOW], nlatency;	/* a ring buffer; samples since its reset */
 	double age;		/* samples since a plan was last computed */
 	double from[4];		/* bandwidth, compute, kc and latency at that time */
 	double planned, tau, delta;	/* planned: 1 if tau and delta are a plan */

@@ -166,7 +166,7 @@ struct select_core {
 	size_t m;
 	struct select_group *g;		/* [n] the undecided groups */
 	size_t n;
-	struct select_state *s[SELECT_CORE_FEW + 1];	/* s[k]: answers over k groups */
+	struct select_state *s[SELECT_CORE_FEW + 1];	/* [k]: answers over the first k groups */
 	size_t len[SELECT_CORE_FEW + 1];	/* number of answers in each s[k] */
 	struct select_state *work;	/* merged list, before select_cap */
 	int64_t budget;			/* bytes for the core's groups */
