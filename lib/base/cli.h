@@ -86,8 +86,8 @@ int cli_command(struct cli *c, int argc, char **argv, struct err *e);
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
 /* Run a whole program: parse the command line, call run(o, path, n, e) or the command's
- * function with the operands, and return the exit status.  If c->own is NULL, set it to o
- * before. */
+ * function with the operands, and return the exit status.  If c->own is NULL, it is first
+ * set to o. */
 int cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o);
 
 /* Print a message on standard error: level 0 unless -q, level 1 with -v, level 2 with

@@ -95,7 +95,7 @@ struct opt {
 	.type = OPT_IS_FLAG, OPT_AT(S, field, int *), .value = (v)
 #define OPT_FLAG(S, field) OPT_VALUE(S, field, 1)
 #define OPT_TEXT(S, field) .type = OPT_IS_TEXT, OPT_AT(S, field, const char **)
-/* OPT_PATH does not compile with the right OPT_NONE. */
+/* OPT_PATH does not compile if r is OPT_NONE. */
 #define OPT_PATH(S, field, r) \
 	OPT_TEXT(S, field), .right = (r) + 0 * sizeof(char[(r) != OPT_NONE ? 1 : -1])
 #define OPT_U64(S, field, l, h) \

@@ -23,7 +23,7 @@ enum {
 	FORMAT_MAX_TENSORS = 1 << 17	/* most tensors of a file: limits the memory */
 };
 
-/* Called with each pair of a key and its value; a result other than 0 ends the reading. */
+/* Handle a pair of a key and its value.  A result other than 0 ends the reading. */
 typedef int format_pair_fn(void *arg, const char *key, const char *value,
     struct err *e);
 

@@ -62,7 +62,7 @@ struct backend_in {
 	/* fill in schema (not finished), swap, note, own, io */
 	int (*open)(struct format_source *s, const struct format_opts *o,
 	    struct err *e);
-	int (*begin)(struct format_source *s, struct err *e);	/* tensor cur */
+	int (*begin)(struct format_source *s, struct err *e);	/* before tensor cur is read */
 	/* read exactly n bytes of tensor cur; end: called after the tensor's last byte */
 	int (*bytes)(struct format_source *s, void *p, size_t n, struct err *e);
 	int (*end)(struct format_source *s, struct err *e);

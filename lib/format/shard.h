@@ -33,7 +33,7 @@ enum shard_kind {
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255,
 	SHARD_KEY_BYTES = 40 };		/* bytes of run, device and step */
-/* The largest incarnation of a device. A new incarnation ends all earlier ones. */
+/* The largest number of an incarnation. A device's new incarnation ends all earlier ones. */
 #define SHARD_INCARNATIONS UINT32_C(2147483647)
 
 struct shard {
@@ -46,7 +46,7 @@ struct shard {
 	uint64_t samples;		/* training samples seen; 0: not stated */
 	uint32_t kind, flags;		/* kind: enum shard_kind; flags: bits, see above */
 	uint32_t contributors;		/* devices whose values are in the shard, >= 1 */
-	uint32_t incarnation;		/* of the device's state; newer ones are larger */
+	uint32_t incarnation;		/* number of the device's state; a newer one is larger */
 	struct text_kv kv;
 };
 

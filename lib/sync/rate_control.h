@@ -63,7 +63,7 @@ struct rate_control {
 
 	/* found */
 	uint64_t bytes;			/* the last size that rate_control_next was given */
-	size_t made, tried;		/* groups coded; values coded; each counts repeatedly */
+	size_t made, tried;		/* groups coded; their values; both count repetitions */
 
 	/* private */
 	int phase;
