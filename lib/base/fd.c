@@ -184,7 +184,7 @@ fd_open(const char *path, enum fd_what what, int *fd, struct stat *st, struct er
 {
 	int r;
 
-	/* O_NONBLOCK: opening a FIFO in place of a file would block */
+	/* O_NONBLOCK: otherwise opening a FIFO in place of a file would block */
 	*fd = openat(AT(path), O_RDONLY | O_CLOEXEC |
 	    (what == FD_NAMED ? 0 : O_NONBLOCK) |
 	    (what == FD_OURS ? O_NOFOLLOW : 0));
@@ -271,7 +271,7 @@ fd_lock(const char *path, int how, int *fd, struct err *e)
 	struct stat st;
 	int r = 0;
 
-	/* O_NONBLOCK: opening a FIFO in place of the lock file would block */
+	/* O_NONBLOCK: otherwise opening a FIFO in place of the lock file would block */
 	*fd = openat(AT(path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
 	    O_NONBLOCK, 0600);
 	if (*fd < 0)

@@ -69,7 +69,7 @@ struct sparse {
 	uint16_t *code;		/* [k] */
 };
 
-/* Return the largest size in bytes of up to k of n values. Positions take most bytes when
+/* Return the most bytes that up to k of n values can take. Positions take most bytes when
  * half of the values are kept. */
 static size_t
 sparse_bound(size_t k, size_t n, unsigned width)

@@ -30,7 +30,7 @@ struct npz {
  * large it is. PKWARE, APPNOTE.TXT 6.3.10: 4.3.14 to 4.3.16.
  */
 enum {
-	NPZ_MAX_DIRECTORY = 16 << 20,	/* bytes: some 150,000 entries */
+	NPZ_MAX_DIRECTORY = 16 << 20,	/* bytes, enough for some 150,000 entries */
 	NPZ_END_SIZE = 22,		/* end of central directory record */
 	NPZ_END_LOCATOR = 20,		/* zip64 locator, just before that record */
 	NPZ_END_SIZE64 = 56		/* zip64 end record, no extensions */

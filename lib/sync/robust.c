@@ -224,7 +224,7 @@ robust_even(struct robust_one *o, size_t k)
 }
 
 /* Without :senders, refuse if most devices sent sparse shards: the median is zero wherever
- * most values are zero.  Each device with values has one vote, whatever its size. */
+ * most values are zero.  Each device with values has one vote, however many it sent. */
 static int
 robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
     struct err *e)
