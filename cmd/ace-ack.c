@@ -189,7 +189,7 @@ restart(const struct opts *o, struct err *e)
 	int r;
 
 	s.durable = o->f->sync == IO_SYNC_FULL;
-	if ((r = open_state(&s, o, e)) == 0 && (r = statedir_lock(&s, e)) == 0 &&
+	if ((r = open_state(&s, o, e)) == 0 && (r = statedir_lock(&s, STATE_LOCK, e)) == 0 &&
 	    (r = feedback_restart(&s, n, &l, e)) == 0) {
 		if (l.what == LOST_RESIDUAL)
 			cli_say(o->f->cli, 0, "incarnation %llu begins: the "
@@ -235,7 +235,7 @@ run(void *opts, char **path, size_t n, struct err *e)
 		return restart(o, e);
 	if ((r = open_state(&x.state, o, e)) < 0)
 		goto out;
-	if ((r = statedir_lock_as(&x.state, "ack-lock", 0, e)) < 0 ||
+	if ((r = statedir_lock(&x.state, "ack-lock", e)) < 0 ||
 	    (r = receipts_load(&x.receipts, &x.state, e)) < 0)
 		goto out;
 	/* from now on each shard is kept until its receipt arrives */

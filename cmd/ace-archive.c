@@ -143,7 +143,7 @@ static int
 temporary(struct archive *x, struct err *e)
 {
 	if (x->fd < 0)
-		return temp_open(&x->fd, e);
+		return temp_open(NULL, &x->fd, e);
 	if (lseek(x->fd, 0, SEEK_SET) < 0 || ftruncate(x->fd, 0) < 0)
 		return err_sys(e, "cannot empty the " TEMP_UNNAMED);
 	return 0;

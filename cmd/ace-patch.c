@@ -290,7 +290,7 @@ static int
 scratch_file(void *replace, int *fd, uint64_t *from, struct err *e)
 {
 	*from = 0;
-	return statedir_scratch(&((struct replace *)replace)->dir, fd, e);
+	return temp_open(((struct replace *)replace)->dir.dir, fd, e);
 }
 
 /* Apply the patches in order.  Apply a patch only after the header of the next one, or the end

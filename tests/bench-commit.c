@@ -73,7 +73,7 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
 	must(shard_set_device(&sh, "edge1", &e), "device");
 	must(residual_open(&old, s, &e), "residual");
 	if (scratch < 0)
-		must(statedir_scratch(s, &scratch, &e), "scratch");
+		must(temp_open(s->dir, &scratch, &e), "scratch");
 	must(residual_begin(&n, s, scratch, &sh, NULL, sc, &e), "begin");
 	for (g = 0; g < sc->ngroups; g++) {
 		schema_span(sc, g, &span);
@@ -147,7 +147,7 @@ main(int argc, char **argv)
 	(void)snprintf(from, sizeof(from), "%.450s/residual", path);
 	(void)snprintf(to, sizeof(to), "%.450s/copy", path);
 	must(statedir_open(&s, path, &e), path);
-	must(statedir_lock(&s, &e), path);
+	must(statedir_lock(&s, STATE_LOCK, &e), path);
 	must(codec_parse("topk:0.001", &plan, &e), "codec");
 	ctx.cols = SCHEMA_GROUP;
 	must(codec_encode(&plan, &ctx, x, SCHEMA_GROUP, &body, &param, &e),

@@ -259,17 +259,15 @@ cli_path(struct cli_line *l, enum opt_right right, const char *path)
 static int
 cli_replaced(struct sandbox *box, const char *path, struct err *e)
 {
-	char *target, *slash;
-	int r = temp_folder(path, &target, e);
+	char target[TEMP_PATH], *slash;
+	const int r = temp_folder(path, target, e);
 
 	if (r < 0)
 		return r;
 	slash = strrchr(target, '/');
 	if (slash != NULL)
 		slash[slash == target] = '\0';
-	r = sandbox_allow(box, slash != NULL ? target : ".", SANDBOX_DIR, e);
-	alloc_free(target);
-	return r;
+	return sandbox_allow(box, slash != NULL ? target : ".", SANDBOX_DIR, e);
 }
 
 static int

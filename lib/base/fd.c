@@ -224,16 +224,16 @@ fd_sync(int fd, const char *name, struct err *e)
 }
 
 int
-fd_sync_dir(const char *dir, const char *within, struct err *e)
+fd_sync_path(const char *path, const char *within, struct err *e)
 {
-	int fd = openat(AT(dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	int fd = openat(AT(path), O_RDONLY | O_NONBLOCK | O_CLOEXEC), r = 0;
 
 	if (fd >= 0)
-		r = fd_sync(fd, dir, e);
-	else if (errno != EACCES ||
+		r = fd_sync(fd, path, e);
+	else if (errno != EACCES || within == NULL ||
 	    (fd = openat(AT(within), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0 ||
 	    syncfs(fd) < 0)
-		r = err_sys(e, "'%s'", dir);
+		r = err_sys(e, "'%s'", path);
 	if (fd >= 0)
 		(void)close(fd);
 	return r;
@@ -259,9 +259,9 @@ fd_sync_name(const char *path, struct err *e)
 	char dir[PATH_MAX];
 
 	if (n > 0 && path[n - 1] == '/')	/* path is a directory */
-		return fd_sync_dir(path, path, e);
+		return fd_sync_path(path, path, e);
 	errno = ENAMETOOLONG;
-	return fd_folder(path, dir) ? fd_sync_dir(dir, path, e) :
+	return fd_folder(path, dir) ? fd_sync_path(dir, path, e) :
 	    err_sys(e, "'%s'", path);
 }
 

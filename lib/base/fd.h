@@ -47,15 +47,15 @@ int fd_input(int fd, const char *name, struct stat *st, struct err *e);
 /*
  * fd_sync: call fsync for a file or a directory.  Return 0 also if the file system does
  * not support fsync of a directory.
- * fd_sync_dir: call fsync for a directory.  If we may not read the directory, open the
- * file `within', which is in the directory, and call syncfs.
+ * fd_sync_path: open a file or a directory and sync it.  If we may not read a directory,
+ * open the file `within', which is in it, and call syncfs; within may be NULL.
  * fd_sync_name: sync the directory that holds path, so that a link or a rename is durable.
  * If path ends with a slash, sync path itself.
  * fd_folder: set dir to the name of the directory that holds path, ignoring trailing
  * slashes.  Return 1, or 0 if the name is too long.
  */
 int fd_sync(int fd, const char *name, struct err *e);
-int fd_sync_dir(const char *dir, const char *within, struct err *e);
+int fd_sync_path(const char *path, const char *within, struct err *e);
 int fd_sync_name(const char *path, struct err *e);
 int fd_folder(const char *path, char dir[PATH_MAX]);
 

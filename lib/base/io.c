@@ -17,7 +17,6 @@
 
 enum { IO_BUF = 64 * 1024, IO_LITTLE = 512 };
 enum { IO_BEHIND = 4 << 20 };	/* start writing to the disk after this many bytes */
-enum { IO_SPARE = 256 << 10 };	/* smaller files are written without a spare (temp.h) */
 
 struct io;
 
@@ -258,35 +257,28 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	return r;
 }
 
-/* Create a temporary file that io_commit will rename to path. */
-static int
-io_create_beside(struct io **out, const char *path, const char *spare,
+int
+io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e)
 {
-	struct temp t = { .durable = durable };
-	char *target = NULL;
-	int fd = -1, over = -1, r = temp_target(path, &target, e);
+	char target[TEMP_PATH];
+	int r = temp_target(path, target, e);
 
-	if (r == 0 && spare != NULL && (t.spare = alloc_dup(spare, e)) == NULL)
-		r = -ERR_SYS;
-	if (r == 0 && (r = over = temp_begin(&t, target, &fd, e)) >= 0)
-		r = io_new(out, NULL, fd, path, e);
-	alloc_free(target);
-	if (r < 0) {
-		if (over >= 0)
-			(void)close(fd);
-		temp_drop(&t);
+	*out = NULL;
+	if (r < 0 || (r = io_new(out, NULL, -1, path, e)) < 0)
 		return r;
-	}
 	(*out)->own = 1;
-	(*out)->temp = t;
-	(*out)->over = (*out)->ahead = over;
-	return 0;
+	r = temp_begin(&(*out)->temp, target, spare, durable, &(*out)->fd, e);
+	(*out)->over = (*out)->ahead = r > 0;
+	if (r >= 0)
+		return 0;
+	io_free(*out);
+	*out = NULL;
+	return r;
 }
 
-static int
-io_create_with(struct io **out, const char *path, int force, const char *spare,
-    int durable, struct err *e)
+int
+io_create(struct io **out, const char *path, int force, struct err *e)
 {
 	struct stat st;
 	int r;
@@ -307,23 +299,7 @@ io_create_with(struct io **out, const char *path, int force, const char *spare,
 		return io_create_into(out, path, force, e);
 	if (r < 0 && errno != ENOENT)
 		return err_sys(e, "'%s'", path);
-	return io_create_beside(out, path, spare, durable, e);
-}
-
-int
-io_create(struct io **out, const char *path, int force, struct err *e)
-{
-	return io_create_with(out, path, force, NULL, 0, e);
-}
-
-int
-io_create_over(struct io **out, const char *path, const char *spare,
-    int durable, struct err *e)
-{
-	struct stat st;
-	const int large = fstatat(AT(path), &st, 0) == 0 && st.st_size >= IO_SPARE;
-
-	return io_create_with(out, path, 0, large ? spare : NULL, durable, e);
+	return io_create_over(out, path, NULL, 0, e);
 }
 
 int
@@ -643,23 +619,6 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 }
 
 int
-io_sync_path(const char *path, struct err *e)
-{
-	return fd_sync_name(path, e);
-}
-
-int
-io_sync_file(const char *path, struct err *e)
-{
-	int fd = openat(AT(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int r = fd < 0 ? err_sys(e, "'%s'", path) : fd_sync(fd, path, e);
-
-	if (fd >= 0)
-		(void)close(fd);
-	return r;
-}
-
-int
 io_commit(struct io *io, enum io_sync sync, struct err *e)
 {
 	int fd, r = io_out(io, e);
@@ -760,7 +719,7 @@ io_to_temp(struct io **out, struct io *in, struct err *e)
 {
 	unsigned char *p = alloc_get(IO_BUF, 1, e);
 	size_t got = 1;
-	int fd = -1, r = p != NULL ? temp_open(&fd, e) : -ERR_SYS;
+	int fd = -1, r = p != NULL ? temp_open(NULL, &fd, e) : -ERR_SYS;
 
 	while (r == 0 && got != 0)
 		if ((r = io_read(in, p, IO_BUF, &got, e)) == 0)

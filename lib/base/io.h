@@ -101,9 +101,7 @@ int io_skip(struct io *io, uint64_t n, struct err *e);
 int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
 /* io_create_over: like io_create, for our own file that is rewritten repeatedly: write over
- * its spare, an earlier version (for spare and durable see struct temp).  Create a new file
- * if path has less than 256 KiB, or if the spare is absent, has other permissions, or has a
- * second name: path itself after a killed commit, or a backup by links.
+ * its spare, an earlier version (temp_begin).
  * io_over: return 1 if io writes over a spare. */
 int io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e);
@@ -129,10 +127,6 @@ enum io_sync { IO_SYNC_NONE, IO_SYNC_RENAME, IO_SYNC_FULL };
  * path; with IO_SYNC_FULL the file is synced before, and its directory after.  Call io_free
  * after success and after an error. */
 int io_commit(struct io *io, enum io_sync sync, struct err *e);
-
-/* Sync the directory that holds path, so that a link or a rename is durable. */
-int io_sync_path(const char *path, struct err *e);
-int io_sync_file(const char *path, struct err *e);
 
 /* While io waits for input, fail as soon as the pipe fd has no reader any more
  * (wait_orphan).  So a program ends as soon as the next program in the pipe ends, not at

@@ -122,9 +122,9 @@ enum {
 static int
 sandbox_write(struct sandbox *s, const char *path, struct err *e)
 {
-	char *target;
+	char target[TEMP_PATH];
 	struct stat st;
-	int r = temp_target(path, &target, e);
+	int r = temp_target(path, target, e);
 
 	if (r < 0)
 		return r;
@@ -134,7 +134,6 @@ sandbox_write(struct sandbox *s, const char *path, struct err *e)
 	if (s->level > 0 && (r = sandbox_rule(s, target,
 	    LL_WRITE | LL_TRUNCATE, e)) == 0)
 		r = sandbox_parent(s, target, SANDBOX_MAKE, e);
-	alloc_free(target);
 	return r;
 }
 

@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,13 +81,10 @@ statedir_open_here(struct statedir *s, const char *dir, const char *name,
 int
 statedir_open(struct statedir *s, const char *dir, struct err *e)
 {
-	char *target;
-	int r = temp_folder(dir, &target, e);
+	char target[TEMP_PATH];
+	const int r = temp_folder(dir, target, e);
 
-	if (r == 0)
-		r = statedir_open_here(s, target, dir, e);
-	alloc_free(target);
-	return r;
+	return r < 0 ? r : statedir_open_here(s, target, dir, e);
 }
 
 int
@@ -96,7 +92,7 @@ statedir_durable(const struct statedir *s, struct err *e)
 {
 	char parent[STATE_PATH];
 
-	return fd_sync_dir(statedir_path(s, "..", parent), s->dir, e);
+	return fd_sync_path(statedir_path(s, "..", parent), s->dir, e);
 }
 
 int
@@ -112,37 +108,32 @@ statedir_there(const struct statedir *s, struct err *e)
 }
 
 static int
-statedir_kept(const char *name)
+statedir_prune_one(void *arg, const char *path, const char *name, struct err *e)
 {
-	static const char stem[] = "history.";
+	const char *const *keep = arg;
+	const size_t n = sizeof("history.") - 1, digits = strncmp(name, "history.", n) == 0 ?
+	    strspn(name + n, "0123456789") : 0;
 
-	if (strncmp(name, stem, sizeof(stem) - 1) != 0)
-		return 0;
-	name += sizeof(stem) - 1;
-	return name[0] != '\0' && name[strspn(name, "0123456789")] == '\0';
+	if (digits > 0 && name[n + digits] == '\0' &&
+	    (keep[0] == NULL || strcmp(name, keep[0]) != 0) &&
+	    (keep[1] == NULL || strcmp(name, keep[1]) != 0))
+		(void)unlinkat(AT(path), 0);
+	return 0;
 }
 
 void
 statedir_prune(const struct statedir *s, const char *keep, const char *too)
 {
-	const struct dirent *d;
-	DIR *dir = scan_open(s->dir);
+	const char *both[2] = { keep, too };
 
-	while (dir != NULL && (d = readdir(dir)) != NULL)
-		if (statedir_kept(d->d_name) &&
-		    (keep == NULL || strcmp(d->d_name, keep) != 0) &&
-		    (too == NULL || strcmp(d->d_name, too) != 0))
-			(void)unlinkat(dirfd(dir), d->d_name, 0);
-	if (dir != NULL)
-		(void)closedir(dir);
+	(void)scan(s->dir, 0, statedir_prune_one, both, NULL);
 }
 
 int
-statedir_lock_as(struct statedir *s, const char *name, int wait, struct err *e)
+statedir_lock(struct statedir *s, const char *name, struct err *e)
 {
 	char path[STATE_PATH];
-	int r = fd_lock(statedir_path(s, name, path), wait ? LOCK_EX : LOCK_EX | LOCK_NB,
-	    &s->lock, e);
+	int r = fd_lock(statedir_path(s, name, path), LOCK_EX | LOCK_NB, &s->lock, e);
 
 	if (r > 0)
 		r = err_set(e, ERR_REFUSED, "state '%s' is in use by another "
@@ -150,12 +141,6 @@ statedir_lock_as(struct statedir *s, const char *name, int wait, struct err *e)
 	if (r == 0)
 		temp_sweep(s->dir);
 	return r;
-}
-
-int
-statedir_lock(struct statedir *s, struct err *e)
-{
-	return statedir_lock_as(s, "lock", 0, e);
 }
 
 void
@@ -180,15 +165,4 @@ statedir_path(const struct statedir *s, const char *name, char out[STATE_PATH])
 	(void)snprintf(out, STATE_PATH, "%s%s%s", s->dir, n != 0 &&
 	    s->dir[n - 1] == '/' ? "" : "/", name);
 	return out;
-}
-
-int
-statedir_scratch(const struct statedir *s, int *fd, struct err *e)
-{
-	char path[STATE_PATH];
-	int r = temp_create(statedir_path(s, "scratch" TEMP_NAME, path), 0600, fd, e);
-
-	if (r == 0)
-		temp_remove(path);
-	return r;
 }

@@ -5,7 +5,7 @@
 #ifndef ACE_STATEDIR_H
 #define ACE_STATEDIR_H
 
-#include <limits.h>
+#include "base/temp.h"
 
 struct at;
 struct err;
@@ -17,8 +17,7 @@ struct statedir {
 	int again;		/* 1: write the residual over its spare (device/residual.h) */
 	struct at *at;		/* the descriptor of dir */
 };
-/* Bytes for the path of a file.  An opened directory's path is shorter than PATH_MAX. */
-enum { STATE_PATH = PATH_MAX + 64 };
+enum { STATE_PATH = TEMP_PATH };	/* bytes for the path of a file */
 #define STATE_INIT { NULL, -1, 0, 0, NULL }
 
 /* statedir_open: open dir, and create it if it does not exist.  Links are followed, except
@@ -37,12 +36,11 @@ int statedir_open_here(struct statedir *s, const char *dir, const char *name,
 int statedir_durable(const struct statedir *s, struct err *e);
 /* Check that the path still leads to the directory that was opened.  Return 0 or -ERR_SYS. */
 int statedir_there(const struct statedir *s, struct err *e);
-/* Lock the state until statedir_close, and remove unfinished files of killed programs.
- * -ERR_REFUSED if another process has the lock. */
-int statedir_lock(struct statedir *s, struct err *e);
-/* Like statedir_lock, with `name' as the name of the lock file.  wait 1: wait if another
- * process has the lock. */
-int statedir_lock_as(struct statedir *s, const char *name, int wait, struct err *e);
+/* Lock the file `name' of the state until statedir_close, and remove unfinished files of
+ * killed programs.  Programs that commit to the state lock STATE_LOCK.  -ERR_REFUSED if
+ * another process has the lock. */
+#define STATE_LOCK "lock"
+int statedir_lock(struct statedir *s, const char *name, struct err *e);
 void statedir_close(struct statedir *s);
 
 /* Remove the files history.STEP, except the names `keep' and `too', which may be NULL.
@@ -51,8 +49,5 @@ void statedir_prune(const struct statedir *s, const char *keep, const char *too)
 
 /* Write the path dir/name to out, and return out. */
 char *statedir_path(const struct statedir *s, const char *name, char out[STATE_PATH]);
-
-/* Open an unnamed temporary file in the directory; the caller closes *fd. */
-int statedir_scratch(const struct statedir *s, int *fd, struct err *e);
 
 #endif

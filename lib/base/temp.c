@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,37 +11,15 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/at.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "base/fd.h"
 #include "base/temp.h"
-
-int
-temp_open(int *fd, struct err *e)
-{
-	const char *dir = getenv("TMPDIR");
-	size_t n;
-	char *path;
-	int r = 0;
-
-	if (dir == NULL || dir[0] == '\0')
-		dir = "/tmp";
-	n = strlen(dir) + sizeof("/ace.XXXXXX");
-	if ((path = alloc_get(n, 1, e)) == NULL)
-		return -ERR_SYS;
-	(void)snprintf(path, n, "%s/ace.XXXXXX", dir);
-	if ((*fd = mkostemp(path, O_CLOEXEC)) < 0)
-		r = err_sys(e, "temporary file '%s' (TMPDIR sets its folder)", path);
-	else
-		(void)unlinkat(AT(path), 0);
-	alloc_free(path);
-	return r;
-}
 
 /* ---- files that a signal removes ---- */
 
@@ -163,9 +140,9 @@ temp_remove(const char *path)
 
 /* ---- a new file ---- */
 
-/* Write a random end into path, for the i-th try. */
+/* Write a random end into path. */
 static void
-temp_random(char *path, int i)
+temp_random(char *path)
 {
 	static const char digits[] = "abcdefghijklmnopqrstuvwxyz"
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -175,70 +152,57 @@ temp_random(char *path, int i)
 	int k;
 
 	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) < 0)
-		r = ((uint64_t)getpid() << 20 ^ (uint64_t)time(NULL)) *
-		    (2 * (uint64_t)i + 1);
+		r = (uint64_t)(clock_now() * 1e9) * (2 * (uint64_t)getpid() + 1);
 	for (k = 0; k < 6; k++, r /= DIGITS)
 		at[k] = digits[r % DIGITS];
 }
 
-/* Create a file as mkostemp(3) does, with this mode, less the umask unless exact is 1. So the
- * sandbox need not allow fchmod, which could open any file to others. With exact 1 no other
- * thread may create files during the call, since the umask changes. */
-static int
-temp_new(char *path, mode_t mode, int exact)
+int
+temp_create(char *path, mode_t mode, int exact, int *fd, struct err *e)
 {
 	enum { TRIES = 1000 };
-	const mode_t mask = exact ? umask(0) : 0;
-	int fd = -1, i;
+	struct stat st;
+	mode_t mask = 0;
+	int i;
 
-	for (i = 0; i < TRIES && fd < 0; i++) {
-		temp_random(path, i);
+	for (i = 0; i < TRIES; i++) {
+		temp_random(path);
 		/* register it first: a signal may come as soon as the file exists */
 		temp_enter(path);
-		fd = openat(AT(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-		if (fd >= 0)
-			break;
-		temp_leave(path);
-		if (errno != EEXIST)
-			break;
-	}
-	if (exact)
-		(void)umask(mask);
-	return fd;
-}
-
-static int
-temp_make(char *path, mode_t mode, int exact, int *fd, struct err *e)
-{
-	const int n = (int)(strlen(path) - (sizeof(TEMP_NAME) - 1));
-	struct stat st;
-	int locked;
-
-	for (;;) {
-		if ((*fd = temp_new(path, mode, exact)) < 0)
-			return err_sys(e, "'%.*s'", n, path);
-		locked = flock(*fd, LOCK_EX | LOCK_NB) == 0;
+		if (exact)
+			mask = umask(0);
+		*fd = openat(AT(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (exact)
+			(void)umask(mask);
 		/* on a file system without locks temp_sweep removes nothing */
-		if (!locked && errno != EWOULDBLOCK)
+		if (*fd >= 0 && (flock(*fd, LOCK_EX | LOCK_NB) == 0 ?
+		    fstat(*fd, &st) == 0 && st.st_nlink == 1 : errno != EWOULDBLOCK))
 			return 0;
-		if (fstat(*fd, &st) < 0)
-			break;
-		if (locked && st.st_nlink == 1)
-			return 0;
-		/* another process removed the file before it was locked, or will remove it */
-		(void)close(*fd);
 		temp_leave(path);
+		if (*fd < 0 && errno != EEXIST)
+			break;
+		/* the name is in use; or another process removed the file before it was
+		 * locked, or will remove it */
+		if (*fd >= 0)
+			(void)close(*fd);
+		*fd = -1;
 	}
-	(void)err_sys(e, "'%.*s'", n, path);
-	(void)close(*fd);
-	temp_remove(path);
-	return -ERR_SYS;
+	return err_sys(e, "'%.*s'", (int)(strlen(path) - (sizeof(TEMP_NAME) - 1)), path);
 }
 
 int
-temp_create(char *path, mode_t mode, int *fd, struct err *e)
+temp_open(const char *dir, int *fd, struct err *e)
 {
-	return temp_make(path, mode, 0, fd, e);
+	const char *in = dir != NULL ? dir : getenv("TMPDIR");
+	char *path = alloc_path(in != NULL && in[0] != '\0' ? in : "/tmp", "ace" TEMP_NAME, e);
+	int r = path != NULL ? temp_create(path, 0600, 0, fd, e) : -ERR_SYS;
+
+	if (r == 0)
+		temp_remove(path);
+	else if (path != NULL && dir == NULL)
+		r = err_after(e, r, " (TMPDIR sets the folder of temporary files)");
+	alloc_free(path);
+	return r;
 }
 
 /* ---- the permissions of the replaced file ---- */
@@ -305,92 +269,63 @@ temp_trusts(const char *name)
 	    l.st_uid == geteuid() || l.st_uid == d.st_uid);
 }
 
-/* Return the path, allocated, to which `to', the target of the link `at', leads; or NULL. */
-static char *
-temp_next(const char *at, const char *to, size_t len, struct err *e)
-{
-	const char *slash = to[0] != '/' ? strrchr(at, '/') : NULL;
-	const size_t dir = slash != NULL ? (size_t)(slash - at) + 1 : 0;
-	char *next = alloc_get(dir + len + 1, 1, e);
-
-	if (next != NULL) {
-		memcpy(next, at, dir);
-		memcpy(next + dir, to, len);
-		next[dir + len] = '\0';
-	}
-	return next;
-}
-
 int
-temp_target(const char *path, char **target, struct err *e)
+temp_target(const char *path, char target[TEMP_PATH], struct err *e)
 {
 	enum { HOPS = 40 };	/* limit on links, as in the kernel */
-	char to[PATH_MAX], *at = alloc_dup(path, e), *next;
-	ssize_t len;
-	int i, r = 0;
+	char to[PATH_MAX], *slash, *from = target;
+	ssize_t n = (ssize_t)strlen(path);
+	int i;
 
-	for (i = 0; r == 0 && at != NULL &&
-	    (len = readlinkat(AT(at), to, sizeof(to))) >= 0; i++) {
-		errno = ELOOP;
-		if (i == HOPS || (size_t)len == sizeof(to)) {
-			r = err_sys(e, "'%s'", path);
-		} else if (!temp_trusts(at)) {
-			r = err_set(e, ERR_REFUSED, "'%s' is a symbolic link that "
+	for (i = 0; n >= 0; i++, n = readlinkat(AT(target), to, sizeof(to))) {
+		if (i != 0 && !temp_trusts(target))
+			return err_set(e, ERR_REFUSED, "'%s' is a symbolic link that "
 			    "another user made in a directory open to all: remove "
-			    "it, or name its target", at);
-		} else {
-			next = temp_next(at, to, (size_t)len, e);
-			alloc_free(at);
-			at = next;
-		}
+			    "it, or name its target", target);
+		slash = i != 0 && to[0] != '/' ? strrchr(target, '/') : NULL;
+		from = slash != NULL ? slash + 1 : target;
+		errno = i > HOPS ? ELOOP : ENAMETOOLONG;
+		if (i > HOPS || n >= target + TEMP_PATH - from)
+			return err_sys(e, "'%s'", path);
+		memcpy(from, i != 0 ? to : path, (size_t)n);
+		from[n] = '\0';
 	}
 	/* EINVAL: not a link; ENOENT: absent.  After another error the link
 	 * itself would be replaced by a file */
-	if (r == 0 && at != NULL && errno != EINVAL && errno != ENOENT)
-		r = err_sys(e, "'%s'", path);
-	if (r < 0) {
-		alloc_free(at);
-		at = NULL;
-	}
-	*target = at;
-	return r < 0 || at != NULL ? r : -ERR_SYS;
+	return errno == EINVAL || errno == ENOENT ? 0 : err_sys(e, "'%s'", path);
 }
 
 int
-temp_folder(const char *path, char **target, struct err *e)
+temp_folder(const char *path, char target[TEMP_PATH], struct err *e)
 {
-	char *at = alloc_dup(path, e);
-	size_t n = at != NULL ? strlen(at) : 0;
-	int r;
+	char name[TEMP_PATH];
+	size_t n = strlen(path);
 
-	*target = NULL;
-	for (; n > 1 && at[n - 1] == '/'; n--)
-		at[n - 1] = '\0';
-	r = at != NULL ? temp_target(at, target, e) : -ERR_SYS;
-	alloc_free(at);
-	return r;
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)n, path);
+	return temp_target(n < sizeof(name) ? name : path, target, e);
 }
 
-/* If same is 1, open the spare and rename it to the temporary name, provided that it has no
- * other name and has the owner and permissions of the file that is replaced.  Return 1, or 0
- * if a new file is needed. */
+/* Open the spare and rename it to the temporary name, provided that it has no other name and
+ * has the owner and permissions of the file that is replaced, whose stat is was.  Return 1,
+ * or 0 if a new file is needed. */
 static int
-temp_over(struct temp *t, int same, int *fd)
+temp_over(struct temp *t, const struct stat *was, int durable, int *fd)
 {
 	struct stat st;
 
-	*fd = same ? openat(AT(t->spare), O_RDWR | O_CLOEXEC |
-	    O_NOFOLLOW | O_NONBLOCK) : -1;
+	*fd = openat(AT(t->spare), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (*fd < 0)
 		return 0;
-	temp_random(t->name, 0);
+	temp_random(t->name);
 	temp_enter(t->name);
 	/* sync the last rename first: if a power cut undid it, the spare would again be
 	 * the valid file */
 	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-	    st.st_uid == t->was.st_uid && st.st_gid == t->was.st_gid &&
-	    st.st_mode == t->was.st_mode && flock(*fd, LOCK_EX | LOCK_NB) == 0 &&
-	    (!t->durable || fd_sync_name(t->path, NULL) == 0) &&
+	    st.st_uid == was->st_uid && st.st_gid == was->st_gid &&
+	    st.st_mode == was->st_mode && flock(*fd, LOCK_EX | LOCK_NB) == 0 &&
+	    (!durable || fd_sync_name(t->path, NULL) == 0) &&
 	    renameat(AT(t->spare), AT(t->name)) == 0)
 		return 1;
 	temp_leave(t->name);
@@ -399,27 +334,32 @@ temp_over(struct temp *t, int same, int *fd)
 }
 
 int
-temp_begin(struct temp *t, const char *path, int *fd, struct err *e)
+temp_begin(struct temp *t, const char *path, const char *spare, int durable, int *fd,
+    struct err *e)
 {
 	const size_t n = strlen(path) + sizeof(TEMP_NAME);
-	const int there = fstatat(AT(path), &t->was,
-	    AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(t->was.st_mode);
-	const int differs = there && temp_differs(path, &t->was);
-	const mode_t mode = there ? t->was.st_mode & 0777 : 0666;
+	struct stat was;
+	const int there = fstatat(AT(path), &was, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(was.st_mode);
+	const int differs = there && temp_differs(path, &was);
+	const mode_t mode = there ? was.st_mode & 0777 : 0666;
 
+	*fd = -1;
 	if ((t->path = alloc_dup(path, e)) == NULL ||
+	    (spare != NULL && there && was.st_size >= TEMP_SPARE &&
+	    (t->spare = alloc_dup(spare, e)) == NULL) ||
 	    (t->name = alloc_get(n, 1, e)) == NULL)
 		return -ERR_SYS;
 	(void)snprintf(t->name, n, "%s" TEMP_NAME, path);
-	if (t->spare != NULL && temp_over(t, there && !differs, fd))
+	if (t->spare != NULL && !differs && temp_over(t, &was, durable, fd))
 		return 1;
-	if (temp_make(t->name, differs ? mode & 0700 : mode, there, fd, e) < 0) {
+	if (temp_create(t->name, differs ? mode & 0700 : mode, there, fd, e) < 0) {
 		alloc_free(t->name);
 		t->name = NULL;
 		return -ERR_SYS;
 	}
 	if (differs)
-		temp_like(*fd, path, &t->was);
+		temp_like(*fd, path, &was);
 	return 0;
 }
 
@@ -461,27 +401,29 @@ temp_drop(struct temp *t)
 
 /* ---- files of killed processes ---- */
 
+int
+temp_named(const char *name)
+{
+	const size_t cut = sizeof(TEMP_NAME) - 1, n = strlen(name);
+
+	return n >= cut && strncmp(name + n - cut, TEMP_NAME, cut - 6) == 0;
+}
+
+static int
+temp_sweep_one(void *arg, const char *path, const char *name, struct err *e)
+{
+	const int fd = temp_named(name) ? openat(AT(path), O_RDONLY | O_CLOEXEC |
+	    O_NOFOLLOW | O_NONBLOCK) : -1;
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		(void)unlinkat(AT(path), 0);
+	if (fd >= 0)
+		(void)close(fd);
+	return 0;
+}
+
 void
 temp_sweep(const char *dir)
 {
-	const size_t fixed = sizeof(TEMP_NAME) - 7;	/* without the Xs */
-	const struct dirent *de;
-	DIR *d = scan_open(dir);
-	size_t n;
-	int fd;
-
-	while (d != NULL && (de = readdir(d)) != NULL) {
-		n = strlen(de->d_name);
-		if (n < fixed + 6 || strncmp(de->d_name + n - fixed - 6,
-		    TEMP_NAME, fixed) != 0)
-			continue;
-		fd = openat(dirfd(d), de->d_name, O_RDONLY | O_CLOEXEC |
-		    O_NOFOLLOW | O_NONBLOCK);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-			(void)unlinkat(dirfd(d), de->d_name, 0);
-		if (fd >= 0)
-			(void)close(fd);
-	}
-	if (d != NULL)
-		(void)closedir(d);
+	(void)scan(dir, 1, temp_sweep_one, NULL, NULL);
 }

@@ -16,27 +16,31 @@
 #ifndef ACE_TEMP_H
 #define ACE_TEMP_H
 
-#include <stdint.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
 struct err;
 
-/* Open an empty file without a name in $TMPDIR (or /tmp).  The kernel removes it when *fd is
- * closed.  Use TEMP_UNNAMED as the file's name in messages. */
+/* Open an empty file without a name in dir, or, if dir is NULL, in $TMPDIR (or /tmp).  The
+ * kernel removes it when *fd is closed.  Use TEMP_UNNAMED as its name in messages. */
 #define TEMP_UNNAMED "temporary file in TMPDIR or /tmp"
-int temp_open(int *fd, struct err *e);
+int temp_open(const char *dir, int *fd, struct err *e);
 
-/* temp_create: create a file with this mode, less the umask, and register it (temp_enter).
+/* temp_create: create a file with this mode, less the umask unless exact is 1, and register it
+ * (temp_enter).  So the sandbox need not allow fchmod, which could open any file to others.
+ * With exact 1 no other thread may create files during the call, since the umask changes.
  * path ends with TEMP_NAME, whose X are replaced.  The file is locked (flock) while *fd is open.
- * temp_sweep: remove the files in dir whose names end so and that no process has locked.
+ * temp_named: return 1 if a file's name ends so.
+ * temp_sweep: remove the files in dir that are named so and that no process has locked.
  * temp_remove: remove and unregister the file.  If it was renamed, call temp_leave instead.
  * temp_enter: register path, a file or a directory of files, for removal when a signal ends
  * the process.  At most 32 paths are registered at the same time; others are not removed.
  * temp_leave: unregister it.
  * temp_abandon: remove all registered paths now; for signal handlers. */
 #define TEMP_NAME ".new-XXXXXX"
-int temp_create(char *path, mode_t mode, int *fd, struct err *e);
+int temp_create(char *path, mode_t mode, int exact, int *fd, struct err *e);
+int temp_named(const char *name);
 void temp_sweep(const char *dir);
 void temp_remove(const char *path);
 void temp_enter(const char *path);
@@ -49,30 +53,32 @@ void temp_abandon(void);
  * (protected_symlinks, protected_fifos). */
 int temp_trusts(const char *name);
 
-/* Set *target, allocated, to path with all symbolic links at its end followed: this is the
- * name that a rename has to replace.  *target may be absent.  -ERR_REFUSED if a link is not
- * safe (temp_trusts). */
-int temp_target(const char *path, char **target, struct err *e);
+/* Set target to path with all symbolic links at its end followed: this is the name that a
+ * rename has to replace.  The target may be absent.  -ERR_REFUSED if a link is not safe
+ * (temp_trusts). */
+enum { TEMP_PATH = PATH_MAX + 64 };	/* an opened directory's path is below PATH_MAX */
+int temp_target(const char *path, char target[TEMP_PATH], struct err *e);
 /* Like temp_target, for a folder.  Trailing slashes are removed: with a slash the kernel
  * would follow a link that we have not checked. */
-int temp_folder(const char *path, char **target, struct err *e);
+int temp_folder(const char *path, char target[TEMP_PATH], struct err *e);
 
 struct temp {
-	char *path, *name;	/* final name; temporary name; both allocated */
-	/* NULL, or a name for the previous file.  temp_commit keeps the previous file
-	 * under this name, and the next temp_begin overwrites it: this is several times
-	 * faster than allocating new pages and blocks */
-	char *spare;
-	int durable;		/* 1: temp_begin syncs the directory before it overwrites a spare */
-	struct stat was;	/* stat of the file that is replaced */
+	/* final name; temporary name; NULL, or the spare; all allocated */
+	char *path, *name, *spare;
 };
 
-/* Create the file that temp_commit will rename to path.  On entry t is zeros except for
- * `spare', allocated, and `durable'.  Return 1 if fd is the spare, which may be longer than
- * the new contents, 0 if it is a new file, or -ERR_SYS.  With a spare, no other process may
- * write path at the same time, since both would use the same spare.  Call temp_drop also
- * after errors. */
-int temp_begin(struct temp *t, const char *path, int *fd, struct err *e);
+/* Create the file that temp_commit will rename to path; t is zeros.
+ * spare: NULL, or a name.  temp_commit keeps the previous file under this name, and the next
+ * temp_begin overwrites it: this is several times faster than allocating new pages and
+ * blocks.  It creates a new file if path has less than TEMP_SPARE bytes, or if the spare is
+ * absent, has other permissions, or has a second name: path itself after a killed commit, or
+ * a backup by links.  No other process may write path at the same time, since both would use
+ * the same spare.  durable 1: sync the directory before overwriting a spare.
+ * Return 1 if fd is the spare, which may be longer than the new contents, 0 if it is a new
+ * file, or -ERR_SYS with *fd -1.  Call temp_drop also after errors. */
+enum { TEMP_SPARE = 256 << 10 };
+int temp_begin(struct temp *t, const char *path, const char *spare, int durable, int *fd,
+    struct err *e);
 /* Close fd, also on errors, and rename the file to path.  durable: sync the file and its
  * directory.  name: the file's name in messages. */
 int temp_commit(struct temp *t, int fd, int durable, const char *name, struct err *e);

@@ -71,7 +71,7 @@ feedback_open(struct feedback **out, const char *dir,
 	f->history.rho = (float)o->decay;
 	r = (f->kern = kern_get(e)) != NULL ? 0 : -ERR_USAGE;
 	if (r < 0 || (r = statedir_open(&f->state, dir, e)) < 0 ||
-	    (r = statedir_lock(&f->state, e)) < 0 ||
+	    (r = statedir_lock(&f->state, STATE_LOCK, e)) < 0 ||
 	    (f->state.durable && (r = statedir_durable(&f->state, e)) < 0)) {
 		feedback_free(f);
 		return r;
@@ -372,7 +372,7 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	    (!feedback_keeps(f, &f->old) ||
 	    (r = text_set(&kv, FEEDBACK_KEY_KEEPS, "1", e)) == 0) &&
 	    (r = feedback_describe(f, &s, sh, e)) == 0 && (f->scratch >= 0 ||
-	    (r = statedir_scratch(&f->state, &f->scratch, e)) == 0))
+	    (r = temp_open(f->state.dir, &f->scratch, e)) == 0))
 		r = residual_begin(&f->next, &f->state, f->scratch, &s, &kv, sc, e);
 	if (r == 0 && f->new_name[0] != '\0')
 		r = dense_create(&f->history.next, &f->state, f->new_name, &s,
@@ -670,8 +670,8 @@ feedback_incarnation_save(const struct statedir *s, uint64_t n, struct err *e)
 	if ((r = text_setf(&h.kv, LEARNED_INCARNATION, e, "%llu",
 	    (unsigned long long)n)) == 0 &&
 	    (r = learned_save(&h, s, LEARNED_RESTART, NULL, e)) == 0 &&
-	    s->durable && (r = io_sync_file(path, e)) == 0)
-		r = io_sync_path(path, e);
+	    s->durable && (r = fd_sync_path(path, NULL, e)) == 0)
+		r = fd_sync_name(path, e);
 	learned_release(&h);
 	return r;
 }

@@ -67,7 +67,7 @@ feedback_cache_open(struct feedback_cache **out, const char *dir, int lock,
 	if (!lock)
 		return (c->state.dir = alloc_dup(dir, e)) != NULL ? 0 : -ERR_SYS;
 	k = statedir_open(&c->state, dir, e);
-	return k == 0 ? statedir_lock(&c->state, e) : k;
+	return k == 0 ? statedir_lock(&c->state, STATE_LOCK, e) : k;
 }
 
 void

@@ -249,7 +249,7 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 int
 place_lock(struct place *f, struct err *e)
 {
-	const int r = statedir_lock(&f->held, e);
+	const int r = statedir_lock(&f->held, STATE_LOCK, e);
 
 	if (r == -ERR_REFUSED && errno == EWOULDBLOCK) {
 		err_clear(e);

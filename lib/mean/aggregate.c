@@ -487,7 +487,7 @@ aggregate_try(struct aggregate *x, char **paths, size_t n, struct err *e)
 
 	aggregate_shut(x);
 	x->out = NULL;
-	if ((r = temp_open(&fd, e)) == 0) {
+	if ((r = temp_open(NULL, &fd, e)) == 0) {
 		if ((r = writer_fd(&x->out, fd, x->o->f->tool, e)) == 0 &&
 		    (r = gather_many(&x->g, x->step, paths, n, &x->o->f->in, e)) == 0 &&
 		    (r = aggregate_next(x, e)) > 0 && (r = writer_finish(x->out, e)) == 0)

@@ -75,7 +75,7 @@ gather_copy(struct gather *g, const unsigned char *p, size_t n, uint64_t *at,
 
 	if (g->pool != NULL)
 		pool_lock(g->pool);
-	if (g->fd < 0 && (k = temp_open(&g->fd, e)) < 0)
+	if (g->fd < 0 && (k = temp_open(NULL, &g->fd, e)) < 0)
 		g->fd = -1;
 	*at = g->end;
 	g->end += n;

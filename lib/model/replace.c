@@ -32,7 +32,7 @@ replace_open(struct replace *s, const char *path, const struct cli *cli,
 	const char *name;
 	struct stat st;
 	size_t n, i;
-	int r = temp_folder(path, &s->path, e);
+	int r = temp_folder(path, s->path, e);
 
 	s->cli = cli;
 	if (r < 0)
@@ -95,7 +95,6 @@ replace_close(struct replace *s)
 	statedir_close(&s->dir);
 	for (i = 0; i < REPLACE_NAMES; i++)
 		alloc_free(s->at[i]);
-	alloc_free(s->path);
 	alloc_free(s->home);
 	*s = (struct replace)REPLACE_INIT;
 }
@@ -211,7 +210,7 @@ replace_discard(struct replace *s)
 		return;
 	(void)unlinkat(AT(s->at[READY]), 0);
 	/* a power cut must not bring `ready' back beside a part of `new' */
-	if (replace_inode(s->at[NEW]) != 0 && io_sync_file(s->home, NULL) == 0)
+	if (replace_inode(s->at[NEW]) != 0 && fd_sync_path(s->home, NULL, NULL) == 0)
 		replace_remove(s, s->at[NEW]);
 	temp_leave(s->at[NEW]);
 	s->staged = 0;
@@ -377,7 +376,7 @@ replace_placed(struct replace *s, struct err *e)
 			s->placed = 0;
 		else if (was.all != s->ready.was && replace_exchange(new, s->path) < 0)
 			r = err_sys(e, "'%s'", new);
-		else if ((r = io_sync_path(s->path, e)) == 0 && was.all == s->ready.was)
+		else if ((r = fd_sync_name(s->path, e)) == 0 && was.all == s->ready.was)
 			r = replace_finish(s, stamp, e);
 		else if (r == 0) {
 			s->placed = 0;
@@ -438,7 +437,7 @@ replace_lock(struct replace *s, struct err *e)
 	s->marked = r;
 	/* without this sync a power cut could leave our files without the lock that
 	 * identifies them */
-	if (!r && (r = io_sync_file(s->home, e)) < 0)
+	if (!r && (r = fd_sync_path(s->home, NULL, e)) < 0)
 		return r;
 	if ((r = replace_redo(s, 0, e)) < 0 ||
 	    (r = journal_mark_read(s->at[READY], &s->ready, e)) < 0)
@@ -526,8 +525,8 @@ replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t 
 	s->ready.was = now.all;
 	s->ready.stamp = now.to;
 	/* `ready' is in the same directory as `new', so one sync covers both */
-	if ((s->m->dir && (r = io_sync_file(s->at[NEW], e)) < 0) ||
-	    (r = io_sync_path(s->home, e)) < 0)
+	if ((s->m->dir && (r = fd_sync_path(s->at[NEW], NULL, e)) < 0) ||
+	    (r = fd_sync_name(s->home, e)) < 0)
 		return r;
 	temp_leave(s->at[NEW]);		/* keep what is staged for the next call */
 	r = journal_mark_write(s->at[READY], &s->ready, e);
@@ -560,7 +559,7 @@ replace_commit(struct replace *s, struct err *e)
 		return r;
 	if (!s->staged)
 		/* sync the parent, so that home survives a power cut */
-		return (r = io_sync_path(s->home, e)) < 0 ||
+		return (r = fd_sync_name(s->home, e)) < 0 ||
 		    (r = journal_end(&s->redo, &s->ready, e)) < 0 ? r :
 		    replace_redo(s, 1, e);
 	if (fstatat(AT(s->path), &st, 0) < 0)

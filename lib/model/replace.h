@@ -34,7 +34,7 @@ enum { REPLACE_NAMES = 5 };
 
 struct replace {
 	const struct cli *cli;	/* for messages */
-	char *path, *home, *at[REPLACE_NAMES];	/* at: paths of the files in home */
+	char path[TEMP_PATH], *home, *at[REPLACE_NAMES];	/* at: paths of the files in home */
 	struct statedir dir;	/* home, with its lock */
 	int marked, staged;	/* 1: the marker exists; 1: a next model is ready */
 	struct journal_mark mark, ready;

@@ -21,7 +21,7 @@ scratch_open(struct scratch *h, struct err *e)
 
 	h->from = 0;
 	r = h->file != NULL ? h->file(h->arg, &h->fd, &h->from, e) :
-	    temp_open(&h->fd, e);
+	    temp_open(NULL, &h->fd, e);
 	h->open = r == 0;
 	return r;
 }

@@ -119,14 +119,11 @@ source_each(void *arg, const char *path, const char *name, struct err *e)
 {
 	const struct source_walk *w = arg;
 	struct source *s = w->s;
-	const size_t cut = sizeof(TEMP_NAME) - 1, rnd = 6;
-	const size_t n = strlen(name);
 	struct stat st;
 	int k = 0;
 
 	/* files being written have a temporary name */
-	if (source_is_schema(name) || (n > cut &&
-	    strncmp(name + n - cut, TEMP_NAME, cut - rnd) == 0))
+	if (source_is_schema(name) || temp_named(name))
 		return 0;
 	if (lstat(path, &st) < 0)
 		/* removed meanwhile: the spool is in use */

@@ -4,6 +4,7 @@
 
 #include "base/at.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/scan.h"
 #include "base/temp.h"
 #include "device/error_feedback.h"
@@ -72,7 +73,7 @@ history_end(struct history *m, const struct spool *s, const struct schema *sc,
 	if (k < 0 || m->cache == NULL)
 		return k;
 	k = feedback_cache_commit(m->cache, IO_SYNC_NONE, e);
-	return k == 0 && s->sync == IO_SYNC_FULL ? io_sync_file(m->temp, e) : k;
+	return k == 0 && s->sync == IO_SYNC_FULL ? fd_sync_path(m->temp, NULL, e) : k;
 }
 
 struct history_old {
@@ -118,7 +119,7 @@ history_keep(struct history *m, const struct spool *s, const struct shard *sh,
 	m->temp[0] = '\0';
 	/* sync the history's name before the shard gets its own: once the shard is accepted,
 	 * its device goes on from this history */
-	if (s->sync == IO_SYNC_FULL && (k = io_sync_path(path, e)) < 0)
+	if (s->sync == IO_SYNC_FULL && (k = fd_sync_name(path, e)) < 0)
 		return k;
 	*name = '\0';
 	return scan(path, 0, history_forget, &o, e);

@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "spool/manifest.h"
 #include "spool/receipt_list.h"
 #include "spool/steps.h"
@@ -198,7 +199,7 @@ manifest_close(const struct spool *s, const struct closed *d, struct receipt_lis
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
 			k = spool_durable(s, &l->line[i].r.step, e);
 	if (k == 0 && d->made && s->sync == IO_SYNC_FULL)
-		k = io_sync_path(done, e);
+		k = fd_sync_name(done, e);
 	if (k == 0)
 		k = receipt_list_write(l, spool_path(s, NULL, MANIFEST_CLOSED, path),
 		    s->sync, e);

@@ -219,7 +219,7 @@ spool_settle(const struct spool *s, const char *dir, int top, struct err *e)
 	if (faccessat(AT(mark), F_OK, 0) == 0)
 		return 0;
 	mark[slash] = '\0';
-	r = top ? statedir_durable(&s->state, e) : io_sync_path(mark, e);
+	r = top ? statedir_durable(&s->state, e) : fd_sync_name(mark, e);
 	mark[slash] = '/';
 	/* ignore errors: without the file, the next process syncs again */
 	if (r == 0 && (fd = openat(AT(mark), O_WRONLY | O_CREAT | O_NOFOLLOW |
@@ -275,7 +275,7 @@ spool_durable(const struct spool *s, const uint64_t *step, struct err *e)
 	int r;
 
 	if (s->sync != IO_SYNC_FULL ||
-	    (r = io_sync_path(spool_path(s, step, ".", path), e)) == 0)
+	    (r = fd_sync_name(spool_path(s, step, ".", path), e)) == 0)
 		return 0;
 	/* the directory of a step that is over may be removed at any time */
 	if (spool_has(s, step, "", NULL) == 0) {
@@ -294,7 +294,7 @@ spool_temp(const struct spool *s, const struct shard *sh, const char *end,
 
 	spool_file(spool_device_of(sh), end, file);
 	spool_path(s, NULL, file, path);
-	if ((r = temp_create(path, 0600, &fd, e)) < 0) {
+	if ((r = temp_create(path, 0600, 0, &fd, e)) < 0) {
 		path[0] = '\0';
 		return r;
 	}

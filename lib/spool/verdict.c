@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/temp.h"
 #include "format/reader.h"
 #include "format/writer.h"
@@ -314,7 +315,7 @@ verdict_shard(const struct spool *s, const struct shard *sh,
 	x.path = spool_of(s, &sh->step, device, "aceg", path);
 	x.no = spool_of(s, &sh->step, device, "no", no);
 	if (r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL)
-		k = io_sync_file(temp, e);
+		k = fd_sync_path(temp, NULL, e);
 	if (k == 0)
 		k = verdict_locked(&x, e);
 	if (r->verdict == RECEIPT_EQUIVOCATION)

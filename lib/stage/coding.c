@@ -34,7 +34,7 @@ coding_scratch(void *arg, int *fd, uint64_t *from, struct err *e)
 {
 	const struct coding *c = arg;
 
-	return statedir_scratch(feedback_state(c->fb), fd, e);
+	return temp_open(feedback_state(c->fb)->dir, fd, e);
 }
 
 /* Let values wait in the residual's file, a little after the place where their residual

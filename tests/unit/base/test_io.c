@@ -1,5 +1,4 @@
 /* io_create over files of several kinds; spares; skipping, seeking and taking; io_ahead. */
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 #include "../inside.h"
 #include "../tap.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/io.h"
 
 static void
@@ -430,10 +430,10 @@ TEST(test_kept)
 	    strcmp(ERR_MSG(&e), "'folder': Is a directory") == 0,
 	    "nor is a directory opened: %s", ERR_MSG(&e));
 	err_clear(&e);
-	ok(io_sync_path("/none", &e) == 0 && io_sync_path("none", &e) == 0 &&
-	    io_sync_path("sub/none", &e) == 0,
+	ok(fd_sync_name("/none", &e) == 0 && fd_sync_name("none", &e) == 0 &&
+	    fd_sync_name("sub/none", &e) == 0,
 	    "the directory of a name: the root, the one at hand, another");
-	ok(io_sync_path("no-such/x", &e) == -ERR_SYS, "or one that is not "
+	ok(fd_sync_name("no-such/x", &e) == -ERR_SYS, "or one that is not "
 	    "there: %s", ERR_MSG(&e));
 }
 

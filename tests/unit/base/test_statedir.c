@@ -95,7 +95,7 @@ TEST(test_moved)
 	statedir_close(&t);
 	ok(unlink("link") == 0 && rename("S", "was") == 0 &&
 	    symlink("other", "link") == 0, "the directory is renamed");
-	ok(statedir_lock(&s, &e) == 0 && there("was/lock") && !there("other/lock"),
+	ok(statedir_lock(&s, STATE_LOCK, &e) == 0 && there("was/lock") && !there("other/lock"),
 	    "the lock is where the folder is: %s", ERR_MSG(&e));
 	statedir_path(&s, "one", path);
 	ok(strcmp(path, "link/one") == 0, "its paths keep the first name");
@@ -126,31 +126,31 @@ TEST(test_lock)
 	put("S/residual.old-abcdef");
 	ok(statedir_open(&a, "S", &e) == 0 && statedir_open(&b, "S", &e) == 0 &&
 	    there("S/residual.new-abcdef"), "to open it changes nothing");
-	ok(statedir_lock(&a, &e) == 0 && !there("S/residual.new-abcdef"),
+	ok(statedir_lock(&a, STATE_LOCK, &e) == 0 && !there("S/residual.new-abcdef"),
 	    "what a killed program left goes: %s", ERR_MSG(&e));
 	ok(there("S/residual") && there("S/residual.new-abcde") &&
 	    there("S/residual.old-abcdef"), "what has another name stays");
-	ok(statedir_lock(&b, &e) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
+	ok(statedir_lock(&b, STATE_LOCK, &e) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
 	    "state 'S' is in use by another process: wait for it, or end it") == 0,
 	    "one has it at a time: %s", ERR_MSG(&e));
 	statedir_close(&b);
 	err_clear(&e);
 	ok(statedir_open(&b, "S", &e) == 0 &&
-	    statedir_lock_as(&b, "other", 0, &e) == 0, "locks of two names are independent");
+	    statedir_lock(&b, "other", &e) == 0, "locks of two names are independent");
 	statedir_close(&b);
 	statedir_close(&a);
-	ok(statedir_open(&b, "S", &e) == 0 && statedir_lock(&b, &e) == 0,
+	ok(statedir_open(&b, "S", &e) == 0 && statedir_lock(&b, STATE_LOCK, &e) == 0,
 	    "the lock is free afterwards");
 	statedir_close(&b);
 	(void)unlink("S/lock");
 	ok(symlink("../away", "S/lock") == 0 && statedir_open(&b, "S", &e) == 0 &&
-	    statedir_lock(&b, &e) == -ERR_SYS && !there("away"),
+	    statedir_lock(&b, STATE_LOCK, &e) == -ERR_SYS && !there("away"),
 	    "a link in the place of the lock is not followed: %s", ERR_MSG(&e));
 	statedir_close(&b);
 	(void)unlink("S/lock");
 	err_clear(&e);
 	ok(mkfifo("S/lock", 0600) == 0 && statedir_open(&b, "S", &e) == 0 &&
-	    statedir_lock(&b, &e) == -ERR_REFUSED,
+	    statedir_lock(&b, STATE_LOCK, &e) == -ERR_REFUSED,
 	    "nor is a FIFO a lock: %s", ERR_MSG(&e));
 	statedir_close(&b);
 	(void)unlink("S/lock");
