@@ -20,7 +20,7 @@
 #   make table1-sweep  each method with other rates, batches, intervals (hours)
 #                   these four continue where they were stopped; RESULTS=DIR
 #   make claims     each figure of the README's results, with its runs
-#   make pytorch    handwritten digits in PyTorch; needs torch, sklearn, npm
+#   make pytorch    digits or text in PyTorch; needs torch, sklearn, npm
 #   make fuzz       each fuzz target for FUZZ_TIME seconds; needs clang
 #   make torture    KILLS kills at random places, from SEED on; then every FAULTS-th
 #                   failing call and power cut

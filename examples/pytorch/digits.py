@@ -52,8 +52,8 @@ def split(x, y, seed):
     return (x[train], y[train]), (x[test], y[test])
 
 
-def network(size):
-    if size == 8:
+def network(images):
+    if images.shape[-1] == 8:
         return nn.Sequential(nn.Flatten(), nn.Linear(64, 256), nn.ReLU(),
                              nn.Linear(256, 64), nn.ReLU(), nn.Linear(64, 10))
     return nn.Sequential(
@@ -82,21 +82,28 @@ def steps(model, take, data, batches, first, last, devices):
     """Compute the gradients of steps first to last - 1 from the batches of these devices;
     call take(step) after each."""
     x, y = data
+    on = next(model.parameters()).device
     for step in range(first, last):
         i = torch.cat([batches.at(step, k) for k in devices])
         model.zero_grad()
-        F.cross_entropy(model(x[i]), y[i]).backward()
+        F.cross_entropy(model(x[i].to(on)), y[i].to(on)).backward()
         take(step)
 
 
 @torch.no_grad()
 def accuracy(model, data):
-    return 100 * (model(data[0]).argmax(1) == data[1]).float().mean().item()
+    """Return the share of right predictions in %."""
+    on = next(model.parameters()).device
+    right = sum((model(x.to(on)).argmax(1).cpu() == y).sum().item()
+                for x, y in zip(data[0].split(512), data[1].split(512)))
+    return 100 * right / data[1].numel()
 
 
-def options():
-    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+def options(doc):
+    """Return a parser of the options that all data sets have."""
+    p = argparse.ArgumentParser(description=doc.split("\n\n")[0])
     p.add_argument("--data", default=DIGITS)
+    p.add_argument("--on", default="cpu", help="PyTorch's device, such as cuda")
     p.add_argument("--device", default="edge1")
     p.add_argument("--index", type=int, default=1)
     p.add_argument("--of", type=int, default=4)
@@ -113,15 +120,14 @@ def options():
     p.add_argument("--outer-rate", type=float, default=1)
     p.add_argument("--outer-momentum", type=float, default=0.4)
     p.add_argument("--seed", type=int, default=1)
-    return p.parse_args()
+    return p
 
 
-def main():
-    o = options()
+def main(o, train, test, network):
+    """Train network() by options o.  train and test: inputs [n, ...] and labels [n, ...]."""
     torch.set_num_threads(1)
     torch.manual_seed(o.seed)       # every device begins with the same model
-    train, test = split(*read(o.data), o.seed)
-    model = network(train[0].shape[-1])
+    model = network().to(o.on)
     inner = torch.optim.AdamW(model.parameters(), lr=o.rate)
     batches = Batches(len(train[0]), o.of, o.batch, o.seed)
     total = o.passes * batches.each
@@ -166,4 +172,6 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    given = options(__doc__).parse_args()
+    sets = split(*read(given.data), given.seed)
+    main(given, *sets, lambda: network(sets[0][0]))

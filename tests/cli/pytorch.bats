@@ -436,3 +436,12 @@ copies() {
 	timeout "$HANG" bash -eu page.sh >out 2>err 3>&- || { cat err; false; }
 	[ "$(awk '$1 ~ /^edge[1-4]$/ { print $3, $4 }' out | sort | uniq -c | awk '{ print $1, $2 }')" = '4 3' ]
 }
+
+# bats test_tags=long
+@test "pytorch.sh trains a language model, with the module and synchronously" {
+	seq 2999 >text
+	SYNC='--rate 0.03' ACE='--rate 0.03' ONLY=text TEXT=text SEEDS=1 \
+	    MODEL='--batch 4 --width 8 --layers 1 --heads 1 --context 16' \
+	    timeout "$HANG" "$ROOT/examples/pytorch.sh" results >out 2>err 3>&- || { cat err; false; }
+	awk 'NR == 2 { exit !($1 == "text" && $2 == 5368 && $6 > 10 && $7 > 10 && $11 > 50) }' results/pytorch.tsv
+}
