@@ -294,8 +294,8 @@ scratch_file(void *replace, int *fd, uint64_t *from, struct err *e)
 }
 
 /* Apply the patches in order.  Apply a patch only after the header of the next one, or the end
- * of the input, was read without an error.  Pass over a patch for another model if a later
- * one, to no earlier step, fits. */
+ * of the input, was read without an error.  A patch for another model is no error if a later
+ * patch fits the model and does not lead to an earlier step. */
 static int
 each_patch(struct patch *x, struct reader **in, struct err *e)
 {

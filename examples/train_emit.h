@@ -19,7 +19,7 @@ struct emit {
 	double *secs;		/* [ntensors]: seconds to compute each, sum of all rounds */
 	double *took;		/* [ntensors]: seconds in the last round */
 	double last;		/* when the last tensor was sent, or the pass began */
-	size_t next, rounds;	/* index in order of the next tensor; rounds so far */
+	size_t next, rounds;	/* index in `order' of the next tensor; rounds so far */
 	int error;
 	struct ace_error why;
 };

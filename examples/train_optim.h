@@ -18,7 +18,7 @@ struct optim_rule {
 	double outer_rate, outer_momentum;
 	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
 	int sign;		/* 1: DeMo: the step is the gradient's sign */
-	size_t frozen;		/* 1-bit Adam: v stays from this step on; 0: never */
+	size_t frozen;		/* 1-bit Adam: the step after which v is constant; 0: never */
 	double momentum;	/* momentum of Muon */
 };
 

@@ -535,7 +535,7 @@ struct tensor {
 	unsigned ndim, dtype, dims;	/* dims: number of dimensions in the table; 0: ndim */
 	const char *name;
 	size_t len;
-	uint32_t group, n;		/* group size (0: 65536, 1: 0); tensors claimed (0: 1) */
+	uint32_t group, n;	/* group size, 0 for 65536, 1 for 0; number of tensors, 0 for 1 */
 	uint64_t total;
 	uint32_t name_off;
 };

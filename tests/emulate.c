@@ -45,9 +45,9 @@ struct run {
 	struct problem p;
 	struct device d[DEVICES];
 	float w[VALUES], *queue[STEPS];	/* w: the common model; queue: averages by step */
-	int ahead;
-	float own[DEVICES][VALUES];	/* ahead: each device's model */
-	float *kept[STEPS];		/* ahead: each device's updates, times the rate */
+	int ahead;			/* 1: devices apply their own updates immediately */
+	float own[DEVICES][VALUES];	/* if ahead: each device's model */
+	float *kept[STEPS];		/* if ahead: each device's updates, times the rate */
 	uint64_t seed;
 	size_t step, applied;
 	double smooth, before, at;	/* smoothed losses; at: steps to the target */

@@ -30,7 +30,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static int inside;	/* 1: this process tries; the processes that it starts do not */
+static int inside;	/* 1: attempts have begun; processes started by them make none */
 
 static void
 says(const char *what, int done)

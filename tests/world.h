@@ -32,7 +32,7 @@ struct device {
 	uint64_t next;		/* first step that is not yet sent */
 	uint64_t upto;		/* this round: steps next .. upto - 1 */
 	int away;		/* rounds for which the device is unreachable */
-	int todo, line;		/* 1: this round's shards are not sent yet; its proc_start */
+	int todo, line;		/* 1: this round's shards are not sent yet; its pipeline's number */
 	unsigned mail;		/* files that start_away began */
 };
 

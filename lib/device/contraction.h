@@ -28,7 +28,7 @@ enum { CONTRACTION_PATIENCE = 5 };
 struct contraction {
 	double energy, lost;	/* ||p||^2, ||p - C(p)||^2 */
 	double values, bytes;	/* number of values; bytes of the groups' bodies */
-	unsigned growing;	/* set by contraction_save */
+	unsigned growing;	/* a number of shards, see contraction_save */
 };
 #define CONTRACTION_INIT { 0, 0, 0, 0, 0 }
 

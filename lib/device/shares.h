@@ -35,14 +35,14 @@ struct shares {
 	int known;			/* 1: the previous shard's shares were read */
 	size_t n;
 	struct share {
-		struct codec_plan plan;	/* the previous shard's; for shares_save, sh's */
+		struct codec_plan plan;	/* the group's plan: see shares_begin, shares_save */
 		double bytes;		/* bytes that this plan would have taken */
 		struct codec_plan coded;	/* plan by which this shard's group was coded */
 		size_t len;		/* coded bytes; 0: not sent */
-		size_t values;		/* number of values; 0 if all are zero */
+		size_t values;		/* values of the group; 0 if all of them are zero */
 	} *of;				/* [n] by group */
 	size_t cap;
-	double left;			/* bytes of the groups not sent yet */
+	double left;			/* sum of `bytes' of the groups not sent yet */
 };
 
 /* shares_begin: at the first cut of shard sh, which has n groups, read the shares of

@@ -39,7 +39,7 @@ struct tell {
 	double now, began;	/* time of the current event; start of this process */
 	/* when the current round began; when its shard was sent; when the receipt came */
 	double since, sent, taken;
-	uint64_t values, bytes;	/* size of the shard or, on the cloud, of the average, last sent */
+	uint64_t values, bytes;	/* of the last shard sent or, on the cloud, of the last average */
 	uint64_t participants, excluded;	/* number of devices averaged; left out */
 	char missing[TELL_LINE];	/* devices that are waited for */
 	struct { char program[24], kind[16]; } error[CHILD_MOST];	/* errors of the programs */

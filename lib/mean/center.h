@@ -62,7 +62,7 @@ struct center_rows {
 struct center {
 	struct statedir dir;		/* dir.dir NULL: no files */
 	enum io_sync sync;
-	int newest;			/* file of the last step, 0 or 1; the next is the other */
+	int newest;			/* 0 or 1: which of the two files has the last step */
 	int bad;			/* 1: the error is in a file, not in a shard */
 	int begun;			/* 1: a step of `model' has begun */
 	int known;			/* 1: center and places are known */

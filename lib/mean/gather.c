@@ -36,7 +36,7 @@ struct gather_input {
 	int ahead;		/* 1: r stands at the next shard */
 	int ended;		/* 1: there is no further shard */
 	uint64_t done;		/* shards that were read */
-	int fd;			/* the file, open for its values; -1: they are copied */
+	int fd;			/* file to read groups from; -1: groups are copied from r */
 };
 
 static int

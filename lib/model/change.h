@@ -25,7 +25,7 @@ struct change {
 	struct scratch s;	/* the bodies; the caller may choose its file */
 	struct change_part *part;	/* [n], in rising order of groups */
 	size_t n, cap;
-	struct model_note note;	/* the models; note.sum: [n] of part */
+	struct model_note note;	/* hashes of the models; note.sum: [n], one per part */
 	int notes;		/* number of frames mODL; note is the last one */
 	uint64_t step, base;	/* base: base_version, 0: unknown */
 	int whole;		/* 1: the patch has a whole model */

@@ -49,7 +49,7 @@ int journal_mark_write(const char *path, const struct journal_mark *mark,
 
 struct journal {
 	const struct model *m;	/* the model that changes; the caller sets m and fd */
-	int *fd;		/* [m->nfiles] its files, opened here for writing, or -1 */
+	int *fd;		/* [m->nfiles] files that the journal opened for writing, or -1 */
 	/* private: */
 	struct io *io;		/* redo while it is written */
 	struct buf set;		/* the changes of a group */

@@ -31,8 +31,9 @@ struct model_file {
 	char *path;
 	int fd;			/* open for reading */
 	uint64_t head;		/* position of the first tensor */
-	uint64_t size, inode;	/* inode 0: the file, an index, is absent */
-	uint64_t links, looks, changed;	/* hard links; model_looks with all 0; with all 1 */
+	uint64_t size, inode;	/* inode 0: there is no such file (only for an index) */
+	uint64_t links;		/* number of hard links */
+	uint64_t looks, changed;	/* results of model_looks with all = 0 and all = 1 */
 };
 
 /* The file of a tensor's bytes, and the position of the first one. */
@@ -49,8 +50,7 @@ struct model {
 	size_t nfiles;
 	struct schema schema;		/* tensors, sorted by name */
 	struct model_place *place;	/* [schema.n] */
-	uint64_t said;			/* a hash of the metadata of safetensors
-					 * files, without "format" */
+	uint64_t said;		/* a hash of the metadata of safetensors files, without "format" */
 	uint64_t indexed;	/* a hash of the pairs of tensor and file in the index, less those
 				 * found: 0 if the index is right */
 };

@@ -13,7 +13,7 @@ struct shard;
 
 struct size {
 	uint64_t bytes;		/* bytes so far, without the unfinished DATA frame */
-	size_t dir, body;	/* bytes in the unfinished frame */
+	size_t dir, body;	/* bytes of the unfinished frame's directory; of its bodies */
 	uint32_t n;		/* records in it */
 	uint64_t next;		/* group after the last one */
 	uint8_t param;		/* parameter of the last record */

@@ -19,7 +19,7 @@ struct survey {
 	uint32_t n;
 	struct stat_group *stat;	/* [n], zeros if unknown */
 	float *score;			/* [n], 1 if unknown */
-	uint8_t *have;			/* [n] SURVEY_SENT | ... */
+	uint8_t *have;			/* [n] bits SURVEY_*: what is known of the group */
 	struct text_kv policy;		/* from pOLi frames; the last value of each key */
 	/* bytes of the frames that are passed on with the coded shard */
 	uint64_t notes;

@@ -17,7 +17,7 @@ struct report;
 
 struct changes {
 	struct walk_sent *sent;	/* [tensors], for walk.sent; NULL: the shard's kind is not model */
-	uint64_t *changed;	/* [tensors]: changed values; two of 4 bits count as one */
+	uint64_t *changed;	/* [tensors]: changed values; 4-bit values are counted in pairs */
 	struct model_note note;
 	int known;		/* 1: the shard is a patch: it has a frame mODL */
 };

@@ -144,7 +144,7 @@ run_state_count(struct run_state *s, const struct spool *in, uint64_t step,
 struct run_state_dir {
 	struct run_state *s;
 	uint64_t step;
-	int current;		/* 1: this is the current step if it has shards or is closed */
+	int current;		/* 1: it has no average, and no earlier step is current */
 	int closed;		/* 1: the step has a manifest of its own */
 	struct receipt_list l;	/* that manifest */
 	size_t shards;		/* number of shards in the directory */

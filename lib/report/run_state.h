@@ -27,7 +27,7 @@ struct run_state_device {
 	uint64_t verdict[RECEIPT_NVERDICT];	/* number of its shards, by verdict */
 	uint64_t answered;	/* closed steps in which it has a receipt */
 	uint64_t counted;	/* last closed step that has its shard, + 1; 0: none */
-	uint64_t missed;	/* steps since its first that were closed without it */
+	uint64_t missed;	/* closed steps from `first' on in which it has no receipt */
 	uint64_t disk;		/* bytes of its shards on disk */
 	int listed;		/* 1: it is in the list of devices */
 	int here;		/* 1: its shard of the current step is there */

@@ -25,7 +25,7 @@
 /* A look lists the directory of each open step before the first one with a quorum.  Pauses
  * grow with the number of open steps, so that a device that is far ahead does not keep a
  * processor busy. */
-enum { CLOSING_LOOKS = 16 };	/* open steps per unit of pause */
+enum { CLOSING_LOOKS = 16 };	/* the pause gets one unit longer per so many open steps */
 
 struct closing {
 	const struct closing_opts *o;

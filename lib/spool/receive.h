@@ -27,8 +27,8 @@ struct writer;
 enum { RECEIVE_TABLE = 16 << 20 };
 
 struct receive_opts {
-	const char *device, *run;	/* take shards of these only; NULL: of
-					   any device, of the spool's run */
+	const char *device, *run;	/* the only ones whose shards are taken; device
+					   NULL: any; run NULL: the spool's run */
 	struct limits limits;
 	int tells;			/* 1: answer requests for averages */
 	const struct cli *cli;		/* the program, for messages */

@@ -69,8 +69,8 @@ out:
 	return r;
 }
 
-/* Compare estimates with the coded group; off: the largest difference of the errors,
- * relative to the true error. */
+/* Compare estimates with the coded group; off: the largest allowed difference of the
+ * errors, relative to the true error. */
 static void
 one(enum shape s, const char *name, double off)
 {
