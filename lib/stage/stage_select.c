@@ -610,13 +610,12 @@ stage_select_least(struct stage_select *x, struct err *e)
 	for (g = 0; g < s->n; g++)
 		if ((s->have[g] & SURVEY_SENT) != 0)
 			x->plan[g] = values_plan(x->sh.schema, g, x->plan[g]);
-	/* ace-compress refuses a smaller budget, unless a policy set it */
+	/* A policy does not know how many bytes an empty shard takes.  If its budget is too small
+	 * for any group, send none, but do not end the run with an error.  ace-compress refuses
+	 * other budgets below that size. */
 	if (x->o->want.by == STAGE_SELECT_BY_POLICY || budget >= size_send(&empty) + s->notes)
 		stage_select_say(x, &a, budget, exact);
 	terms.budget = budget > 0 ? budget : 1;	/* 0 would mean no limit */
-	/* A policy does not know how many bytes an empty shard takes.  If its
-	 * budget is too small for any group, send none, but do not end the run with an
-	 * error. */
 	if (x->o->want.by == STAGE_SELECT_BY_POLICY && a.sent == 0 &&
 	    x->announced == 0) {
 		terms.budget = 0;
