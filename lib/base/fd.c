@@ -145,9 +145,7 @@ fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
 void
 fd_pipe_size(int fd, int n)
 {
-#ifdef F_SETPIPE_SZ
 	(void)fcntl(fd, F_SETPIPE_SZ, n);
-#endif
 }
 
 /* Return 1 if fd has the device number of a terminal. Consoles, /dev/tty and

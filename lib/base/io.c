@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,12 +77,6 @@ io_new(struct io **out, const struct io_kind *kind, int fd, const char *name,
 	}
 	*out = io;
 	return 0;
-}
-
-static int
-io_room(struct io *io, size_t n, struct err *e)
-{
-	return n <= io->cap ? 0 : alloc_grow(&io->buf, &io->cap, n, 1, e);
 }
 
 /* ---- kinds of input ---- */
@@ -334,38 +329,28 @@ io_patience(struct io *io, double silence, double whole)
 static int
 io_await(struct io *io, struct err *e)
 {
-	const double began = clock_now();
-	double left, past = 0;
-	int r = 0;
+	const double silent = io->silence > 0 ? clock_now() + io->silence : INFINITY;
+	const double until = io->until > 0 && io->until < silent ? io->until : silent;
+	double left;
+	int r = io->fd < 0 || until == INFINITY;
 
-	for (; r == 0; past = clock_now() - began) {
-		left = 60;
-		if (io->silence > 0 && io->silence - past < left)
-			left = io->silence - past;
-		if (io->until > 0 && io->until - began - past < left)
-			left = io->until - began - past;
-		if (left <= 0)
-			return io->silence > 0 && past >= io->silence ? err_set(e,
-			    ERR_DATA, "truncated: timed out: no byte came for %.7g s (limits: "
-			    "timeout in a shard, idle before it)", io->silence) :
-			    err_set(e, ERR_DATA, "truncated: timed out: the next shard took "
-			    "more than %.7g s (limits: time)", io->whole);
-		r = fd_ready(io->fd, io->watch, (int)(left * 1e3) + 1,
-		    io->name, e);
-	}
-	return r;
+	while (r == 0 && (left = until - clock_now()) > 0)
+		r = fd_ready(io->fd, io->watch, (int)(fmin(left, 60) * 1e3) + 1, io->name, e);
+	if (r != 0)
+		return r;
+	return until == silent ? err_set(e, ERR_DATA, "truncated: timed out: no byte came for "
+	    "%.7g s (limits: timeout in a shard, idle before it)", io->silence) :
+	    err_set(e, ERR_DATA, "truncated: timed out: the next shard took "
+	    "more than %.7g s (limits: time)", io->whole);
 }
 
 /* Read at most n bytes without the buffer; *got is 0 at the end of the input. */
 static int
 io_fetch(struct io *io, unsigned char *p, size_t n, size_t *got, struct err *e)
 {
-	int r;
+	const int r = io_await(io, e);
 
-	if (io->fd >= 0 && (io->silence > 0 || io->until > 0) &&
-	    (r = io_await(io, e)) < 0)
-		return r;
-	return io->kind->read(io, p, n, got, e);
+	return r < 0 ? r : io->kind->read(io, p, n, got, e);
 }
 
 /* ---- input from a struct io_from ---- */
@@ -419,7 +404,7 @@ io_asks(const struct io *io, size_t n)
 static int
 io_fill(struct io *io, size_t n, size_t *got, struct err *e)
 {
-	int r = io_room(io, io->have + n, e);
+	int r = alloc_grow(&io->buf, &io->cap, io->have + n, 1, e);
 
 	io->skipped = 0;
 	if (r == 0 && (r = io_fetch(io, io->buf + io->have, n, got, e)) == 0)
@@ -606,7 +591,7 @@ io_write(struct io *io, const void *p, size_t n, struct err *e)
 
 	io->count += n;
 	if ((n > IO_BUF - io->have && (r = io_out(io, e)) < 0) ||
-	    (r = io_room(io, IO_BUF, e)) < 0)
+	    (r = alloc_grow(&io->buf, &io->cap, IO_BUF, 1, e)) < 0)
 		return r;
 	if (n >= IO_BUF) {
 		r = fd_write(io->fd, p, n, io->name, e);
@@ -675,8 +660,7 @@ io_splice_move(struct io *io, struct io *from, size_t n, size_t *got, struct err
 	*got = 0;
 	if (from->share == NULL || from->at != from->have)
 		return 0;
-	if ((r = io_out(io, e)) < 0 || ((from->silence > 0 ||
-	    from->until > 0) && (r = io_await(from, e)) < 0))
+	if ((r = io_out(io, e)) < 0 || (r = io_await(from, e)) < 0)
 		return r;
 	r = splice_move(from->share, from->watch, n, got, from->name, e);
 	from->count += *got;

@@ -8,25 +8,6 @@
 #include "base/fd.h"
 #include "base/splice.h"
 
-#ifndef SPLICE_F_NONBLOCK
-#define SPLICE_F_NONBLOCK 0
-#define SPLICE_F_MOVE 0
-#define F_GETPIPE_SZ F_GETFL
-/* for systems without these calls */
-static ssize_t
-tee(int from, int to, size_t n, unsigned flags)
-{
-	errno = ENOSYS;
-	return -1;
-}
-
-static ssize_t
-splice(int from, off_t *at, int to, off_t *there, size_t n, unsigned flags)
-{
-	return tee(from, to, n, flags);
-}
-#endif
-
 enum { SHARE_SIZE = 1 << 20, SHARE_PAGE = 4096, SHARE_SPARE = 8 };
 
 struct splice {

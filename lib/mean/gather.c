@@ -123,18 +123,18 @@ gather_hear(struct gather_shard *s, const struct reader *r, struct err *e)
 	return keys_add(&s->policy, r, e);
 }
 
-/* Read the shard at which r stands, verify it, and make the table of s.  notes: 1: keep its
- * annotations. */
+/* Read the shard at which r stands, and verify it.  data 1: make the table of s; notes 1:
+ * keep the annotations. */
 static int
-gather_index(struct gather *g, struct gather_shard *s, struct reader *r, int notes,
-    struct err *e)
+gather_index(struct gather *g, struct gather_shard *s, struct reader *r, int data,
+    int notes, struct err *e)
 {
 	int k;
 
-	s->n = 0;
-	gather_hold(g, &g->input[s->input], r);
+	if (data)
+		gather_hold(g, &g->input[s->input], r);
 	while ((k = reader_next(r, e)) > 0 && k != READER_SEND)
-		if ((k = k == READER_DATA ? gather_data(g, s, r, e) :
+		if ((k = k == READER_DATA ? (data ? gather_data(g, s, r, e) : 0) :
 		    notes ? gather_hear(s, r, e) : 0) < 0)
 			break;
 	if (k < 0)
@@ -147,17 +147,11 @@ gather_index(struct gather *g, struct gather_shard *s, struct reader *r, int not
 static int
 gather_history(struct gather *g, struct gather_shard *s, struct err *e)
 {
-	struct gather_input *in = &g->input[s->input];
 	struct dense d;
-	int k = history_open(&d, in->path, &s->head, &g->schema, e);
+	int k = history_open(&d, g->input[s->input].path, &s->head, &g->schema, e);
 
-	if (in->fd >= 0) {
-		(void)close(in->fd);
-		in->fd = -1;
-		g->held--;
-	}
 	if (k == 0)
-		k = gather_index(g, s, d.r, 0, e);
+		k = gather_index(g, s, d.r, 1, 0, e);
 	dense_close(&d);
 	return k;
 }
@@ -378,15 +372,15 @@ static int
 gather_take(struct gather *g, struct gather_shard *s, struct err *e)
 {
 	struct gather_input *in = &g->input[s->input];
-	int k;
+	int k, differs;
 
 	in->ahead = 0;
 	in->done++;
 	if ((k = gather_head(g, s, in->r, e)) < 0 || (g->pool != NULL && in->pipe))
 		return k;
-	if ((k = gather_index(g, s, in->r, 1, e)) < 0)
-		return k;
-	return (s->head.flags & SHARD_PREDICTED) != 0 ? gather_history(g, s, e) : 0;
+	differs = (s->head.flags & SHARD_PREDICTED) != 0;
+	k = gather_index(g, s, in->r, !differs, 1, e);
+	return k == 0 && differs ? gather_history(g, s, e) : k;
 }
 
 /* Take the shards of one step from the only input.  The step is over when the expected
@@ -432,7 +426,7 @@ gather_pipe(void *arg, unsigned who, size_t i, struct err *e)
 	struct gather_input *in = &g->input[i];
 	int k = in->pipe ? gather_seek(g, in, e) : 0;
 
-	return k > 0 ? gather_index(g, &g->shard[i], in->r, 1, e) : k;
+	return k > 0 ? gather_index(g, &g->shard[i], in->r, 1, 1, e) : k;
 }
 
 /* Read one shard of each pipe, all at the same time.  If they were read one after another, the
