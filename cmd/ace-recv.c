@@ -268,8 +268,8 @@ run(void *arg, char **path, size_t n, struct err *e)
 	x.spool.sync = o->f->sync;
 	x.spool.wait = &wait;
 	if ((o->f->mute || (r = filter_out(o->f, &x.out, e)) == 0) &&
-	    (r = spool_open(&x.spool, o->spool, e)) == 0 &&
-	    (r = clients_open(&x.spool, &x.clients, e)) == 0) {
+	    (r = spool_open(&x.spool, o->spool, o->act != LEAVE, e)) == 0 &&
+	    (o->act == LEAVE || (r = clients_open(&x.spool, &x.clients, e)) == 0)) {
 		if (o->act == RECEIVE)
 			r = take(&x, o, *path, e);
 		else if (o->act == INIT)

@@ -253,7 +253,7 @@ status_spool(struct status *x, struct err *e)
 	int k;
 
 	in.sync = IO_SYNC_NONE;
-	k = spool_open(&in, x->dir, e);
+	k = spool_open(&in, x->dir, 0, e);
 	if (x->s.in == JSON)
 		json_out_u64(&x->s.json, "disk_bytes", run_state_disk(x->dir));
 	if (k == 0 && (k = run_state_read(&r, &in, x->now, e)) > 0)

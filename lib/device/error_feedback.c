@@ -382,14 +382,19 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	return r;
 }
 
-/* Return 1 if the last shard was refused as invalid, but 0 with cache. Its step may then come
- * again with other annotations, and the refused values are coded again with these. */
+/* Return 1 if the last shard was refused as invalid. Its step may then come again with other
+ * annotations, and the refused values are coded again with these. With cache fail: the step's
+ * history would replace the file from which these values are read. */
 static int
-feedback_refused(const struct feedback *f)
+feedback_refused(const struct feedback *f, struct err *e)
 {
 	const struct pending_one *p = pending_find(&f->pending, f->old.step);
 
-	return p != NULL && p->invalid && f->o.kind == FEEDBACK_EF;
+	if (p == NULL || !p->invalid || f->o.kind == FEEDBACK_EF)
+		return p != NULL && p->invalid;
+	return err_set(e, ERR_REFUSED, "step %llu was refused as invalid, and the same bytes "
+	    "would be refused again: send the next step, which adds its values",
+	    (unsigned long long)f->old.step);
 }
 
 int
@@ -406,9 +411,9 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 	    (r = dense_check(&f->old.d, sh, sc, e)) < 0 ||
 	    (r = feedback_steps(f, sh, e)) < 0)
 		return r;
-	f->redo = r != 0 && feedback_refused(f);
-	if (r != 0 && !f->redo)
-		return r;
+	if (r != 0 && (r = feedback_refused(f, e)) <= 0)
+		return r < 0 ? r : 1;
+	f->redo = r;
 	if ((!f->redo && ((r = feedback_answered(f, sh, e)) < 0 ||
 	    (r = feedback_stamp(f, sh, e)) < 0)) ||
 	    (r = feedback_judge(f, sh, e)) < 0 ||

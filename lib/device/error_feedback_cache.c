@@ -152,9 +152,10 @@ feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err
 		(void)snprintf(has, sizeof(has), "history %.8s of step %llu", c->stamp,
 		    (unsigned long long)c->newest);
 	return err_set(e, ERR_REFUSED, "step %llu is a difference to history %.8s, but this "
-	    "receiver has %s: begin a new one with step %llu (ace-ack --restart)",
-	    (unsigned long long)sh->step, c->want, has, 1 + (unsigned long long)(c->stamp[0] !=
-	    '\0' && c->newest > sh->step ? c->newest : sh->step));
+	    "receiver has %s: %s a new one with step %llu", (unsigned long long)sh->step,
+	    c->want, has, c->lent ? "the device begins" : "ace-ack --restart begins",
+	    1 + (unsigned long long)(c->stamp[0] != '\0' && c->newest > sh->step ?
+	    c->newest : sh->step));
 }
 
 int

@@ -467,7 +467,7 @@ conserve_open(struct conserve_run *x, struct err *e)
 		return err_sys(e, "'%s'", stat(x->in->state, &st) < 0 ?
 		    x->in->state : x->in->spool);
 	if ((k = statedir_open(&x->state, x->in->state, e)) < 0 ||
-	    (k = spool_open(&x->spool, x->in->spool, e)) < 0 ||
+	    (k = spool_open(&x->spool, x->in->spool, 0, e)) < 0 ||
 	    (k = residual_open(&x->now, &x->state, e)) < 0)
 		return k;
 	if (x->now.d.r == NULL)

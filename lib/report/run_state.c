@@ -319,6 +319,8 @@ run_state_where(const struct run_state *r, const struct run_state_device *d, int
 {
 	if (!d->any)
 		return "never";
+	if (r->listed && !d->listed && !d->here)
+		return "left";
 	if (r->now == STATUS_IDLE)
 		return r->run.has_last && d->step < r->run.last ? "behind" : "done";
 	if (d->here)

@@ -51,10 +51,7 @@ closing_open(struct closing **out, const struct closing_opts *o, struct err *e)
 	r->in = (struct spool)SPOOL_INIT;
 	r->in.sync = o->sync;
 	r->in.wait = o->wait;
-	if (!o->create && access(o->dir, F_OK) < 0 && errno == ENOENT)
-		return err_set(e, ERR_SYS, "spool '%s' is absent: make it with "
-		    "ace-recv --create", o->dir);
-	if ((k = spool_open(&r->in, o->dir, e)) < 0)
+	if ((k = spool_open(&r->in, o->dir, o->create, e)) < 0)
 		return k;
 	temp_sweep(r->in.state.dir);
 	if ((k = manifest_closed(&r->in, &d, e)) == 0)

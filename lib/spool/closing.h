@@ -40,8 +40,8 @@ struct closing_opts {
 				   has no reader any more; -1: none */
 };
 
-/* closing_open(out, o, e): open the spool.  o must live as long as *out.  -ERR_SYS: the
- * directory is absent, and o->create is 0.  Call closing_free also after a failure. */
+/* closing_open(out, o, e): open the spool.  o must live as long as *out.  Call closing_free
+ * also after a failure. */
 int closing_open(struct closing **out, const struct closing_opts *o,
     struct err *e);
 void closing_free(struct closing *r);

@@ -22,11 +22,15 @@ static int spool_settle(const struct spool *s, const char *dir, int top,
     struct err *e);
 
 int
-spool_open(struct spool *s, const char *dir, struct err *e)
+spool_open(struct spool *s, const char *dir, int create, struct err *e)
 {
 	char path[SPOOL_PATH];
-	int r = statedir_open(&s->state, dir, e);
+	int r;
 
+	if (!create && access(dir, F_OK) < 0 && errno == ENOENT)
+		return err_set(e, ERR_SYS, "spool '%s' is absent: make it with "
+		    "ace-recv --create", dir);
+	r = statedir_open(&s->state, dir, e);
 	if (r == 0 && (s->seen = alloc_get(1, sizeof(*s->seen), e)) == NULL)
 		r = -ERR_SYS;
 	if (r == 0 && s->sync == IO_SYNC_FULL)

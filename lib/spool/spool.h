@@ -76,7 +76,9 @@ struct spool {
 };
 #define SPOOL_INIT { STATE_INIT, IO_SYNC_FULL, NULL, NULL }
 
-int spool_open(struct spool *s, const char *dir, struct err *e);
+/* spool_open(s, dir, create, e): open the spool in dir.  create 1: make dir if it is absent;
+ * 0: fail with -ERR_SYS then.  Call spool_close also after a failure. */
+int spool_open(struct spool *s, const char *dir, int create, struct err *e);
 void spool_close(struct spool *s);
 
 /* spool_name(name, out): write the name of a run or device to out, escaped as above, but

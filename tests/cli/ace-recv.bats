@@ -403,6 +403,8 @@ gets() {
 		exits 2 ace-recv --spool spool $act
 	done
 	[ ! -e log ]
+	refuses 4 "^ace-recv: spool 'typo' is absent: " ace-recv --spool typo --device edge1 --leave
+	[ ! -e typo ]
 	for act in --join --leave; do
 		refuses 2 'no device was given: add --device NAME' ace-recv --spool spool $act
 	done
@@ -412,6 +414,7 @@ gets() {
 	shard 0 >in
 	exits 0 ace-recv --spool spool in
 	[ ! -s err ]
+	echo 'weight .1' >spool/limits
 	exits 0 ace-recv --spool spool -v in
 	[ "$(cat err)" = "ace-recv: 'edge1' step 0: duplicate" ]
 	exits 0 ace-recv --spool spool -q in

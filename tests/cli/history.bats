@@ -98,7 +98,8 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	rm spool/device/edge1.history/history.2
 	code 3
 	answer sent3 5
-	says "step 3: invalid: .*a difference to history $new, but this receiver has history $old of step 1: begin a new one with step 4"
+	says "step 3: invalid: .*a difference to history $new, but this receiver has history $old of step 1: the device begins a new one with step 4"
+	refuses 5 "step 3 was refused as invalid, .*: send the next step" ace-compress -S state --error-feedback cache:1 in3
 	[ ! -e spool/3/edge1.aceg ]
 	code 4
 	answer sent4
@@ -108,7 +109,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	rm -r spool/device/edge1.history
 	code 5
 	answer sent5 5
-	says "step 5: invalid: .*a difference to history .*, but this receiver has no history: begin a new one with step 6"
+	says "step 5: invalid: .*a difference to history .*, but this receiver has no history: the device begins a new one with step 6"
 	code 6
 	answer sent6
 	shared 6

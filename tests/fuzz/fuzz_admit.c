@@ -64,7 +64,7 @@ receive(const char *dir, const uint8_t *p, size_t n)
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	s.sync = IO_SYNC_NONE;
-	if (null < 0 || spool_open(&s, dir, &e) < 0 ||
+	if (null < 0 || spool_open(&s, dir, 1, &e) < 0 ||
 	    limits_read(&o.limits, &s, NULL, &e) < 0)
 		abort();
 	o.limits.shard = 1 << 20;

@@ -174,7 +174,7 @@ devices(const char *dir, const uint8_t *p, size_t n)
 	struct spool s = SPOOL_INIT;
 	struct err e = ERR_INIT;
 
-	if (spool_open(&s, dir, &e) < 0)
+	if (spool_open(&s, dir, 1, &e) < 0)
 		abort();
 	s.sync = IO_SYNC_NONE;
 	put(dir, "devices", p, n);

@@ -84,7 +84,7 @@ main(void)
 	    none[] = { RECEIPT_INVALID, RECEIPT_INVALID };
 	FILE *f;
 
-	if (mkdir("5", 0700) < 0 || mkdir("done", 0700) < 0 || spool_open(&s, ".", &e) < 0)
+	if (mkdir("5", 0700) < 0 || mkdir("done", 0700) < 0 || spool_open(&s, ".", 1, &e) < 0)
 		return 1;
 	s.sync = IO_SYNC_NONE;
 	long_name("a", 124);
