@@ -17,7 +17,7 @@ int
 history_begin(struct history *m, const struct spool *s, const struct shard *sh,
     const struct schema *sc, struct receipt *r, struct err *e)
 {
-	char line[ERR_LINE], dir[SPOOL_PATH];
+	char dir[SPOOL_PATH];
 	struct io *io;
 	int k;
 
@@ -34,11 +34,7 @@ history_begin(struct history *m, const struct spool *s, const struct shard *sh,
 	if ((k = feedback_cache_begin(m->cache, sh, sc, io, e)) > 0)
 		return 0;
 	history_drop(m);
-	if (k == -ERR_SYS)
-		return k;
-	limits_refuse(r, "%.150s", err_format(e, line));
-	err_clear(e);
-	return 0;
+	return limits_because(r, e);
 }
 
 int

@@ -103,14 +103,12 @@ limits_refuse(struct receipt *r, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* If the error e is ERR_DATA, refuse the shard with its text as the reason, and return 0.
- * Return another error. */
-static int
+int
 limits_because(struct receipt *r, struct err *e)
 {
 	char line[ERR_LINE];
 
-	if (e->code != ERR_DATA)
+	if (e->code == ERR_SYS)
 		return -e->code;
 	limits_refuse(r, "%.150s", err_format(e, line));
 	err_clear(e);

@@ -33,16 +33,14 @@ manifest_is_done(const struct spool *s, uint64_t step, struct err *e)
 static int
 manifest_read(struct receipt_list *l, const char *path, struct err *e)
 {
-	char line[ERR_LINE];
 	int k = receipt_list_read(l, path, e);
 
-	if (k == -ERR_DATA && e != NULL) {
-		(void)err_format(e, line);
-		err_clear(e);
-		return err_set(e, ERR_DATA, "corrupt: '%s': %.200s", path, line);
-	}
-	return k > 0 && l->n == 0 ? err_set(e, ERR_DATA, "corrupt: manifest '%s' "
-	    "lists no shard", path) : k;
+	if (k > 0 && l->n == 0)
+		k = err_set(e, ERR_DATA, "corrupt: the manifest lists no shard");
+	if (k != -ERR_DATA || e == NULL)
+		return k;
+	e->kind = ERR_CORRUPT;
+	return err_before(e, k, "'%.200s': ", path);
 }
 
 /* Fail because the newest manifest, at path, is damaged (absent 0) or missing (absent 1);

@@ -321,17 +321,14 @@ static int
 receive_split(const struct receive_answers *o, const struct receive_said *a,
     struct err *e)
 {
+	const struct receipt_list_line *own;
 	struct receipt_list l;
-	size_t i;
 	int k = manifest_of(o->spool, a->r.step, &l, e);
 
-	for (i = 0; k > 0 && i < l.n; i++)
-		if (l.line[i].r.step == a->r.step &&
-		    memcmp(l.line[i].r.device, a->r.device, SHARD_ID) == 0 &&
-		    strncmp(l.line[i].r.reason, "mismatch: ", 10) == 0)
-			k = err_set(e, ERR_REFUSED, "mismatch: step %llu has no "
-			    "average: %s", (unsigned long long)a->r.step,
-			    l.line[i].r.reason + 10);
+	own = k > 0 ? receipt_list_find(&l, &a->r) : NULL;
+	if (own != NULL && strncmp(own->r.reason, "mismatch: ", 10) == 0)
+		k = err_set(e, ERR_REFUSED, "mismatch: step %llu has no average: %s",
+		    (unsigned long long)a->r.step, own->r.reason + 10);
 	receipt_list_release(&l);
 	return k < 0 ? k : 0;
 }

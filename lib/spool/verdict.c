@@ -143,9 +143,8 @@ static int
 verdict_closed(const struct verdict *x, struct err *e)
 {
 	struct receipt *r = x->r;
-	const struct receipt *had;
+	const struct receipt_list_line *had;
 	struct receipt_list l;
-	size_t i;
 	int k = manifest_of(x->s, x->sh->step, &l, e);
 
 	if (k < 0)
@@ -153,15 +152,13 @@ verdict_closed(const struct verdict *x, struct err *e)
 	r->verdict = RECEIPT_LATE;
 	(void)snprintf(r->reason, sizeof(r->reason), "step %llu is closed",
 	    (unsigned long long)x->sh->step);
-	for (i = 0; i < l.n; i++) {
-		had = &l.line[i].r;
-		if (!receipt_is_for(had, x->sh))
-			continue;
-		r->verdict = memcmp(had->digest, r->digest, SHARD_DIGEST) == 0 ?
-		    had->verdict : RECEIPT_EQUIVOCATION;
+	had = receipt_list_find(&l, r);
+	if (had != NULL && receipt_is_for(&had->r, x->sh)) {
+		r->verdict = memcmp(had->r.digest, r->digest, SHARD_DIGEST) == 0 ?
+		    had->r.verdict : RECEIPT_EQUIVOCATION;
 		/* the device need not know why its shard waits */
 		(void)snprintf(r->reason, sizeof(r->reason), "%s",
-		    receipt_is_accepted(had) ? "" : had->reason);
+		    receipt_is_accepted(&had->r) ? "" : had->r.reason);
 	}
 	receipt_list_release(&l);
 	if (r->verdict == RECEIPT_LATE && (k = verdict_before(x, 1, e)) == 0)
@@ -283,25 +280,9 @@ verdict_open(struct verdict *x, struct err *e)
 	return verdict_link(x, e);
 }
 
-/* Decide on the shard while the lock prevents closing and other decisions.  Then make the
- * decision durable, so that devices do not wait for each other's syncs.  This also syncs a
- * name that another process made before it died. */
-static int
-verdict_locked(struct verdict *x, struct err *e)
-{
-	int fd, closed = 0, k = spool_lock(x->s, &fd, e);
-
-	if (k < 0)
-		return k;
-	if ((k = manifest_closed(x->s, &x->d, e)) == 0) {
-		closed = x->d.any && x->sh->step <= x->d.closed;
-		k = closed ? verdict_closed(x, e) : verdict_open(x, e);
-	}
-	(void)close(fd);
-	return k < 0 || x->r->verdict == RECEIPT_FENCED ? k :
-	    spool_durable(x->s, closed ? NULL : &x->sh->step, e);
-}
-
+/* Decide while the lock prevents closing and other decisions.  Then make the decision durable,
+ * so that devices do not wait for each other's syncs.  This also syncs a name that another
+ * process made before it died. */
 int
 verdict_shard(const struct spool *s, const struct shard *sh,
     const struct schema *sc, int model, const char *temp, struct history *m,
@@ -311,14 +292,21 @@ verdict_shard(const struct spool *s, const struct shard *sh,
 	struct verdict x = { .s = s, .sh = sh, .sc = sc, .temp = temp, .m = m,
 	    .r = r, .model = model };
 	char path[SPOOL_PATH], no[SPOOL_PATH];
-	int k = 0;
+	int fd = -1, closed = 0, k = 0;
 
 	x.path = spool_of(s, &sh->step, device, "aceg", path);
 	x.no = spool_of(s, &sh->step, device, "no", no);
 	if (r->verdict == RECEIPT_ACCEPTED && s->sync == IO_SYNC_FULL)
 		k = fd_sync_path(temp, NULL, e);
-	if (k == 0)
-		k = verdict_locked(&x, e);
+	if (k == 0 && (k = spool_lock(s, &fd, e)) == 0 &&
+	    (k = manifest_closed(s, &x.d, e)) == 0) {
+		closed = x.d.any && sh->step <= x.d.closed;
+		k = closed ? verdict_closed(&x, e) : verdict_open(&x, e);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	if (k == 0 && r->verdict != RECEIPT_FENCED)
+		k = spool_durable(s, closed ? NULL : &sh->step, e);
 	if (r->verdict == RECEIPT_EQUIVOCATION)
 		(void)snprintf(r->reason, sizeof(r->reason), "another shard of "
 		    "this device and step came before");

@@ -621,11 +621,9 @@ costs() {
 	read -ra one < <(costs ace-aggregate --spool spool --rounds 1)
 	read -ra two < <(costs ace-aggregate --spool spool --rounds 2)
 	[ "$((two[0] - one[0])) $((two[1] - one[1]))" = "1 3" ]
-	# only the step's directory, which grows with the devices, is listed: at most three times
+	# only the step's directory, which grows with the devices, is listed: twice
 	for d in $(seq 100); do mkshards -d "edge$d" -n 8; done >all
 	read -ra one < <(costs ace-recv --spool many --run test --sync none all)
 	read -ra two < <(costs ace-aggregate --spool many --sync none --rounds 1)
-	echo "${one[*]}, ${two[*]}"
-	[ "${one[2]}" -lt 20 ]
-	[ "${two[2]}" -lt 360 ]
+	[[ ${one[2]} -lt 20 && ${two[2]} -lt 250 ]]
 }
