@@ -56,8 +56,7 @@ is() { exits 0 ace-status --format json "$1" && [ "$(json "$2")" = "$3" ]; }
 	shows 'missing: edge3$' ace-status spool
 	[[ $(row edge3) = 'edge3 - never '* ]]
 	for d in edge3 edge2; do ace-recv --spool spool --device $d --leave; done
-	closes 2; [[ $(row edge2) = 'edge2 0 left '* ]]
-	shard edge1 1
+	closes 2; [[ $(row edge2) = 'edge2 0 left '* ]]; shard edge1 1
 	shows '^step 1: all 1 shards are there' ace-status spool
 	[[ $(row edge2) = 'edge2 0 left '* ]]
 	# without a list, the devices of the last average are waited for
