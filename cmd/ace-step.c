@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "front/child.h"
 #include "pipe/event.h"
 #include "pipe/program.h"
 #include "stage/stage_compress.h"
@@ -28,24 +29,8 @@ static const struct opt expand_rows[] = { OPT_ROWS(stage_expand_rows),
 static const struct opt compress_rows[] = { OPT_ROWS(stage_compress_rows),
     OPT_ROWS(filter_opts_sync), OPT_ROWS(filter_opts_threads), OPT_END };
 
-/* The programs in the order of the pipe, with their options. */
-static const struct {
-	const char *name;
-	const struct opt *row;
-	const struct stage_kind *stage;
-} table[TABLES] = {
-	[EXPAND] = { "ace-expand", expand_rows, &stage_expand },
-	[SCORE] = { "ace-score", stage_score_rows, &stage_score },
-	[POLICY] = { "ace-policy", stage_policy_rows, &stage_policy },
-	[SELECT] = { "ace-select", stage_select_rows, &stage_select },
-	[COMPRESS] = { "ace-compress", compress_rows, &stage_compress },
-	[INPUT] = { NULL, filter_opts_in, NULL },
-	[OUTPUT] = { NULL, filter_opts_out, NULL },
-};
-
 struct opts {
 	struct filter *f;
-	void *part[PARTS];		/* options of each stage: the next five members */
 	struct stage_expand_opts expand;
 	struct stage_score_opts score;
 	struct stage_policy_opts policy;
@@ -56,6 +41,24 @@ struct opts {
 	char *word[PARTS][WORDS];	/* command line of each program */
 	int words[PARTS];
 	int asked[PARTS];		/* 1: an option of this program alone was given */
+};
+
+#define AT(part) offsetof(struct opts, part)
+
+/* The programs in the order of the pipe, with their options. */
+static const struct {
+	const char *name;
+	const struct opt *row;
+	const struct stage_kind *stage;
+	size_t at;		/* offset of the stage's options in struct opts */
+} table[TABLES] = {
+	[EXPAND] = { "ace-expand", expand_rows, &stage_expand, AT(expand) },
+	[SCORE] = { "ace-score", stage_score_rows, &stage_score, AT(score) },
+	[POLICY] = { "ace-policy", stage_policy_rows, &stage_policy, AT(policy) },
+	[SELECT] = { "ace-select", stage_select_rows, &stage_select, AT(select) },
+	[COMPRESS] = { "ace-compress", compress_rows, &stage_compress, AT(compress) },
+	[INPUT] = { NULL, filter_opts_in, NULL, 0 },
+	[OUTPUT] = { NULL, filter_opts_out, NULL, 0 },
 };
 
 static const struct opt options[] = {
@@ -172,14 +175,20 @@ wanted(const struct opts *o, int t)
 }
 
 static int
-check(const struct opts *o, struct err *e)
+check(struct opts *o, struct err *e)
 {
-	int t;
+	int t, r;
 
-	for (t = 0; t < PARTS; t++)
+	for (t = 0; t < PARTS; t++) {
+		const struct stage_kind *k = table[t].stage;
+
 		if (o->asked[t] && !wanted(o, t))
 			return err_set(e, ERR_USAGE, "-c CODEC works without %s: leave "
 			    "its options out, or -c", table[t].name);
+		if (wanted(o, t) && k->check != NULL &&
+		    (r = k->check((char *)o + table[t].at, e)) < 0)
+			return r;
+	}
 	if (o->state == NULL && stage_select_waits(&o->select))
 		return err_set(e, ERR_USAGE, "-p with @ needs -S DIR, which "
 		    "keeps the groups until their step");
@@ -203,24 +212,6 @@ tell_late(struct opts *o, struct err *e)
 	return tell(o, t, opt_named(filter_opts_in, "schema"), o->schema, e);
 }
 
-/* Print a word, quoted for a shell where needed. */
-static void
-print_word(const char *s)
-{
-	if (s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyz"
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_")] == '\0') {
-		(void)fputs(s, stdout);
-		return;
-	}
-	(void)putchar('\'');
-	for (; *s != '\0'; s++)
-		if (*s == '\'')
-			(void)fputs("'\\''", stdout);
-		else
-			(void)putchar(*s);
-	(void)putchar('\'');
-}
-
 static void
 print(const struct opts *o, const char *path)
 {
@@ -232,11 +223,11 @@ print(const struct opts *o, const char *path)
 		(void)fputs(n > 0 ? " | " : "", stdout);
 		for (i = 0; i < o->words[t]; i++) {
 			(void)fputs(i > 0 ? " " : "", stdout);
-			print_word(o->word[t][i]);
+			child_quote(o->word[t][i], stdout);
 		}
 		if (n++ == 0 && path != NULL) {
 			(void)putchar(' ');
-			print_word(path);
+			child_quote(path, stdout);
 		}
 	}
 	(void)putchar('\n');
@@ -284,7 +275,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	r = lines(o, &before, e);
 	for (t = 0; t < PARTS && r == 0; t++)
 		if (wanted(o, t) && (r = stage_new(end, table[t].stage,
-		    o->part[t], o->f, e)) == 0)
+		    (char *)o + table[t].at, o->f, e)) == 0)
 			end = &(*end)->next;
 	if (r == 0)
 		r = stage_pass(o->f, first, (const char *)before.p, *path, e);
@@ -293,17 +284,12 @@ run(void *arg, char **path, size_t n, struct err *e)
 	return r;
 }
 
-/* Set each program's options, and its name as its first word. */
+/* Set each program's name as its first word. */
 static int
 begin(struct opts *o, struct err *e)
 {
 	int t, r = 0;
 
-	o->part[EXPAND] = &o->expand;
-	o->part[SCORE] = &o->score;
-	o->part[POLICY] = &o->policy;
-	o->part[SELECT] = &o->select;
-	o->part[COMPRESS] = &o->compress;
 	for (t = 0; t < PARTS && r == 0; t++)
 		r = add_word(o, t, table[t].name, e);
 	return r;

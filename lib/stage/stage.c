@@ -75,10 +75,10 @@ int
 stage_new(struct stage **out, const struct stage_kind *k, void *o,
     const struct filter *f, struct err *e)
 {
-	int r = 0;
+	int r = k->check != NULL ? k->check(o, e) : 0;
 
-	if ((*out = alloc_get(1, k->size, e)) == NULL)
-		return -ERR_SYS;
+	if (r < 0 || (*out = alloc_get(1, k->size, e)) == NULL)
+		return r < 0 ? r : -ERR_SYS;
 	(*out)->kind = k;
 	(*out)->values = k->values;
 	if (k->make != NULL && (r = k->make(*out, o, f, e)) < 0) {

@@ -569,6 +569,15 @@ stage_policy_free(struct stage *st)
 }
 
 static int
+stage_policy_check(const void *opts, struct err *e)
+{
+	const struct stage_policy_opts *o = opts;
+
+	return o->stale.on && (o->factor.warmup > 0 || o->deadline >= 0) ? err_set(e, ERR_USAGE,
+	    "--deco excludes --deadline and a WARMUP of --ratio: leave them out") : 0;
+}
+
+static int
 stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct err *e)
 {
 	struct stage_policy *p = (struct stage_policy *)s;
@@ -578,9 +587,6 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 		p->key[i] = NAN;
 	p->state = (struct statedir)STATE_INIT;
 	p->o = *(struct stage_policy_opts *)opts;
-	if (p->o.stale.on && (p->o.factor.warmup > 0 || p->o.deadline >= 0))
-		return err_set(e, ERR_USAGE, "--deco excludes --deadline and a "
-		    "WARMUP of --ratio: leave them out");
 	p->o.f = f;
 	p->o.pace.warmup = p->o.factor.warmup;
 	if (p->o.interval.target > 0)
@@ -591,6 +597,7 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 const struct stage_kind stage_policy = {
 	.size = sizeof(struct stage_policy),
 	.values = STAGE_IGNORES,
+	.check = stage_policy_check,
 	.make = stage_policy_make,
 	.begin = stage_policy_begin,
 	.data = stage_policy_data,

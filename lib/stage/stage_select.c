@@ -151,7 +151,7 @@ const struct opt stage_select_rows[] = {
 	    "error", OPT_SIZE(struct stage_select_opts, want.bytes),
 	    .set = stage_select_budget, .value = STAGE_SELECT_BY_BYTES },
 	{ 0, "bits", "N", "the same, in bits per value",
-	    OPT_F64(struct stage_select_opts, want.bits, 0, 64),
+	    OPT_F64(struct stage_select_opts, want.bits, 0, 1e6),
 	    .set = stage_select_budget, .value = STAGE_SELECT_BY_BITS },
 	{ 0, "policy", NULL, "use the budget that ace-policy decided",
 	    OPT_CALL(stage_select_budget), .value = STAGE_SELECT_BY_POLICY },
@@ -701,6 +701,20 @@ stage_select_free(struct stage *s)
 }
 
 static int
+stage_select_check(const void *opts, struct err *e)
+{
+	const struct stage_select_opts *o = opts;
+
+	if (o->mode == STAGE_SELECT_UNSAID)
+		return err_set(e, ERR_USAGE, "the budget is missing: give -p, -b, "
+		    "--bits, --policy or --plan");
+	if (o->effort != 0 && (o->mode != STAGE_SELECT_BUDGET || o->m > 0))
+		return err_set(e, ERR_USAGE, "--effort needs -b, --bits or --policy, "
+		    "and excludes --levels");
+	return 0;
+}
+
+static int
 stage_select_make(struct stage *s, void *opts, const struct filter *f, struct err *e)
 {
 	struct stage_select_opts *o = opts;
@@ -709,12 +723,6 @@ stage_select_make(struct stage *s, void *opts, const struct filter *f, struct er
 	struct stage_select *x = (struct stage_select *)s;
 
 	x->survey = (struct survey)SURVEY_INIT;
-	if (o->mode == STAGE_SELECT_UNSAID)
-		return err_set(e, ERR_USAGE, "the budget is missing: give -p, -b, "
-		    "--bits, --policy or --plan");
-	if (o->effort != 0 && (o->mode != STAGE_SELECT_BUDGET || o->m > 0))
-		return err_set(e, ERR_USAGE, "--effort needs -b, --bits or --policy, "
-		    "and excludes --levels");
 	o->f = f;
 	x->o = o;
 	x->m = o->m > 0 ? o->m : sizeof(usual) / sizeof(*usual);
@@ -727,6 +735,7 @@ stage_select_make(struct stage *s, void *opts, const struct filter *f, struct er
 const struct stage_kind stage_select = {
 	.size = sizeof(struct stage_select),
 	.values = STAGE_READS,
+	.check = stage_select_check,
 	.make = stage_select_make,
 	.begin = stage_select_begin,
 	.data = stage_select_data,

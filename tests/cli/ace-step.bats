@@ -236,13 +236,13 @@ five() {
 
 @test "invalid calls are refused" {
 	mkshards -n 300k -k layered >in
-	refuses 2 'the budget is missing' ace-step in
+	for what in in --print; do refuses 2 'the budget is missing' ace-step -S new "$what"; done
 	exits 2 ace-step -c q8 --bits 1 in
 	refuses 2 '^ace-step: -c CODEC works without ace-score: leave its options out, or -c' ace-step -c q8 --form paper:0.5 in
 	exits 2 ace-step --cluster 3 in
 	head -c 1000 in >short
 	exits 3 ace-step -S S --bits 1 short
-	[ ! -e S/residual ]
+	[ ! -e S/residual ] && [ ! -e new ]
 }
 
 # shares: print the bytes of tensors a and b in the coded shard `out'
