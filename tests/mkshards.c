@@ -22,7 +22,7 @@
  *        groups in turn; -L: before the data
  *   -P   a policy before the data: lines KEY=VALUE; one frame per -P
  *   -K   a key of each shard: KEY=VALUE
- *   -a   an unknown annotation in each shard, -p a provenance line
+ *   -a   an unknown annotation in each shard, of another type per -a; -p a provenance line
  *   -A   an unknown annotation between shards, and one before the first
  *   -H   a field of the head: kind, flags, samples, contributors, incarnation or base
  *        (the model version) = a number; a field of the shard's end: dropped
@@ -72,7 +72,8 @@ struct opts {
 	uint64_t step, shards, seed, bad;
 	double weight;
 	const char *times;
-	int note, prov, loose;
+	size_t note;
+	int prov, loose;
 	struct codec_plan *turn;	/* -l, -L */
 	size_t nturn;
 	int plan_first;
@@ -263,12 +264,12 @@ static int
 times(const struct opts *o, struct writer *w, struct err *e)
 {
 	struct buf b = BUF_INIT;
-	double v[64];
+	static double v[8192];
 	const char *s = o->times;
 	size_t n = 0;
 	int r;
 
-	while (*s != '\0' && n < 64) {
+	while (*s != '\0' && n < sizeof(v) / sizeof(*v)) {
 		v[n++] = strtod(s, NULL);
 		s += strcspn(s, ",");
 		s += *s == ',';
@@ -320,10 +321,12 @@ shard(const struct opts *o, struct writer *w, uint64_t step, uint64_t like,
 	if ((r = shard_set_run(&s, o->run, e)) < 0 ||
 	    (r = shard_set_device(&s, o->device, e)) < 0 ||
 	    (r = keys(o, &s, e)) < 0 ||
-	    (r = writer_shard(w, &s, &o->sc, e)) < 0 || (o->note &&
-	    (r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z'), "hello", 5,
-	    e)) < 0) ||
-	    (r = policy(o, w, e)) < 0 || (r = members(o, w, e)) < 0 ||
+	    (r = writer_shard(w, &s, &o->sc, e)) < 0)
+		goto out;
+	for (k = 0; k < o->note; k++)
+		if ((r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z' - k), "hello", 5, e)) < 0)
+			goto out;
+	if ((r = policy(o, w, e)) < 0 || (r = members(o, w, e)) < 0 ||
 	    (o->times != NULL && (r = times(o, w, e)) < 0) ||
 	    (o->plan_first && (r = plan(o, w, e)) < 0))
 		goto out;
@@ -437,7 +440,7 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 		break;
 	case 'A': o->loose = 1; break;
 	case 'F': o->fleet = arg; break;
-	case 'a': o->note = 1; break;
+	case 'a': o->note++; break;
 	case 'p': o->prov = 1; break;
 	default: exit(ERR_USAGE);
 	}

@@ -421,6 +421,18 @@ stats_diff_shard(struct stats_pair *d, struct err *e)
 	return report_flush(p, e);
 }
 
+/* Go to the next selected shard of r.  Return READER_SHARD, 0 at the end, or an error. */
+static int
+stats_diff_next(const struct report *p, struct reader *r, struct err *e)
+{
+	int k;
+
+	while ((k = reader_next(r, e)) > 0 && (k != READER_SHARD ||
+	    (p->pick != NULL && !pick_wants(p->pick, reader_shard(r)))))
+		continue;
+	return k;
+}
+
 /* If r is at a shard without a partner (more > 0), read to its end, so that damage is not
  * taken for a difference, and print the number of shards that only r has. */
 static int
@@ -430,8 +442,8 @@ stats_diff_rest(struct stats_pair *d, struct reader *r, int more, struct err *e)
 
 	if (more <= 0)
 		return 0;
-	while ((more = reader_next(r, e)) > 0)
-		n += more == READER_SHARD;
+	while ((more = stats_diff_next(d->p, r, e)) > 0)
+		n++;
 	if (more < 0)
 		return more;
 	d->differ = 1;
@@ -457,9 +469,7 @@ stats_diff(struct report *p, struct reader *x, struct reader *y, struct err *e)
 	for (;;) {
 		if ((k = kx = report_next(p, x, e)) < 0)
 			break;
-		while ((ky = reader_next(y, e)) > 0 && ky != READER_SHARD)
-			continue;
-		if ((k = ky) < 0 || kx == 0 || ky == 0)
+		if ((k = ky = stats_diff_next(p, y, e)) < 0 || kx == 0 || ky == 0)
 			break;
 		if ((k = stats_diff_shard(&d, e)) < 0)
 			break;

@@ -39,6 +39,9 @@ load values
 	json '$j->{provenance}[0] eq "mkshards 1" && $j->{keys}{device} eq "edge1"'
 	json '$j->{total}{codecs}{f16} == $j->{total}{groups_sent}'
 	json '$j->{total}{groups_sent} > 0 && $j->{total}{groups_sent} < 6'
+	# of seventeen types, the first sixteen
+	mkshards -aaaaaaaaaaaaaaaaa >many
+	[ "$(ace-inspect many | grep -c '^annotation')" -eq 16 ]
 }
 
 @test "stats: NaN and infinity are counted, null in JSON; an unknown parameter is refused" {
@@ -128,13 +131,14 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	refuses 3 "mismatch: .*'w' and 'v'" ace-inspect diff c a
 }
 
-@test "diff: a shard in one file only is a difference; damage has its own status" {
+@test "diff: a shard in one file only is a difference; a selection counts for both; damage has its own status" {
 	mkshards -N 2 >two
 	mkshards -N 3 >three
-	exits 1 ace-inspect diff three two
-	grep -qx 'only in three: 1 shards' out
-	exits 1 ace-inspect diff two three
-	grep -qx 'only in three: 1 shards' out
+	for what in 'three two' 'two three' '--step 1- two three'; do
+		exits 1 ace-inspect diff $what
+		grep -qx 'only in three: 1 shards' out
+	done
+	exits 0 ace-inspect diff --step 1 two three
 	head -c 4000 three >part
 	exits 3 ace-inspect diff part two
 	exits 3 ace-inspect diff two part
