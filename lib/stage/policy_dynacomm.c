@@ -176,7 +176,11 @@ policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
 		    (double)dynacomm_backward(&d, &one, 1) * 1e-9, rate,
 		    share, c->dt);
 	dynacomm_release(&d);
-	return changed < 0 ? changed : policy_dynacomm_put(c, (double)t * 1e-9, kv, e);
+	r = changed < 0 ? changed : policy_dynacomm_put(c, (double)t * 1e-9, kv, e);
+	if (r == 0)
+		(void)snprintf(words, 256, "cuts: none are chosen: the list of %zu takes more "
+		    "than %d bytes: give a longer --cuts", c->k, POLICY_DYNACOMM_TEXT);
+	return r;
 }
 
 void

@@ -40,8 +40,8 @@ int policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
  * of the given share (coded bytes / dense bytes).
  *
  * Return 1 if kv got KEYS_CUTS and KEYS_CUTS_SECONDS; words gives the reason. Return 0 without
- * these keys: something is unknown, or a shard takes too long (words says it), or the list
- * of cuts is too long.
+ * these keys, and set words: something is unknown, a shard takes too long, or the list of
+ * cuts is too long.
  */
 int policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
     double bandwidth, double share, struct text_kv *kv, char words[256],

@@ -120,6 +120,9 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	[ "$(wc -l <err)" -eq 1 ]
 	[ -z "$(said cuts out)" ]
 	notes 'takes too long' ace-policy -v $link --bandwidth 1e-6bit in
+	mkshards $(printf -- '-t %d:1 ' {1..7000}) -T "$(printf '1,%.0s' {1..7000})" >many
+	notes 'cuts: none are chosen: the list of 7000 takes more' ace-policy -v $link --cuts 0s many
+	[ -z "$(said cuts out)" ]
 	refuses 2 "^ace-policy: --cuts 'in' is not a time" ace-policy --cuts in
 	for bad in 1 1,2,3,4 1,2,3,4,5,6 1,2,-3,4,5 1,2,nan,4,5 \
 	    1,2,inf,4,5 1,2,1e9,4,5; do
