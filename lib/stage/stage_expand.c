@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cli.h"
 #include "base/err.h"
 #include "base/pool.h"
 #include "base/wait.h"
@@ -41,7 +40,6 @@ struct stage_expand {
 	struct statedir back;		/* state of the option `feedback' */
 	float *worth;			/* f32[groups]: mean squares for feedback */
 	size_t worth_cap;
-	int absurd;			/* 1: a value is not finite: save no feedback */
 	struct shard_sums sums;		/* sums of the expanded shard */
 	float *x;			/* values of one group */
 	size_t cap;
@@ -105,19 +103,23 @@ stage_expand_wait(struct stage_expand *x, const struct shard *sh, struct err *e)
 static int
 stage_expand_worth_begin(struct stage_expand *x, struct err *e)
 {
-	x->absurd = 0;
-	return x->o->feedback == NULL ? 0 : alloc_grow(&x->worth, &x->worth_cap,
-	    x->sh.schema->ngroups, sizeof(*x->worth), e);
+	const struct shard *s = x->sh.shard;
+
+	if (x->o->feedback == NULL)
+		return 0;
+	if (!shard_is_average(s))
+		return reader_place(x->sh.in, err_set(e, ERR_DATA, "mismatch: the shard has kind "
+		    "%s, but --feedback expects an average: kind mean, sum or delta",
+		    shard_kind_name(s->kind)), e);
+	return alloc_grow(&x->worth, &x->worth_cap, x->sh.schema->ngroups, sizeof(*x->worth), e);
 }
 
 static void
 stage_expand_worth(struct stage_expand *x, uint32_t g, size_t n,
     const struct kern_stat *t)
 {
-	if (x->o->feedback == NULL)
-		return;
-	x->worth[g] = (float)fmin(t->sumsq / (double)n, FLT_MAX);
-	x->absurd |= t->nonfinite > 0;
+	if (x->o->feedback != NULL)
+		x->worth[g] = (float)fmin(t->sumsq / (double)n, FLT_MAX);
 }
 
 static int
@@ -130,12 +132,6 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 
 	if (x->o->feedback == NULL)
 		return 0;
-	if (x->absurd) {
-		cli_say(x->o->f->cli, 0, "a value of step %llu is not finite: "
-		    "ace-score learns nothing from this step",
-		    (unsigned long long)x->sh.shard->step);
-		return 0;
-	}
 	shard_hex(x->sh.schema->id, id);
 	if ((r = text_set(&h.kv, LEARNED_MODEL, id, e)) == 0 &&
 	    (r = learned_put(&h, LEARNED_ENERGY, x->worth, n, e)) == 0)
@@ -194,7 +190,8 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 }
 
 /* Refuse values of an average that ace-recv would refuse from a device, since they go into
- * the model and the device's state.  With -S the shard is the device's own: accept them. */
+ * the model and the device's state.  With -S the shard is the device's own: accept them,
+ * unless they are feedback. */
 static int
 stage_expand_bounded(const struct stage_expand *x, uint32_t g, const float *v,
     size_t n, struct err *e)
@@ -203,7 +200,7 @@ stage_expand_bounded(const struct stage_expand *x, uint32_t g, const float *v,
 	struct schema_span span;
 	int r;
 
-	if (x->o->dir != NULL || !shard_is_average(x->sh.shard))
+	if ((x->o->dir != NULL && x->o->feedback == NULL) || !shard_is_average(x->sh.shard))
 		return 0;
 	schema_span(sc, g, &span);
 	r = values_bounded(x->kern, &sc->t[span.tensor], span.offset, v, n, e);

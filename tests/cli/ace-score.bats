@@ -132,8 +132,9 @@ lessons() {
 }
 
 @test "feedback: each new aggregate is learned from once, with its energies as labels" {
-	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 >in
-	mkshards -k ramp -t a:64,8 -t b:8,64 -t c:64,64 -s 1 >later
+	set -- -k ramp -t a:64,8 -t b:8,64 -t c:64,64 -H kind=3
+	mkshards "$@" >in
+	mkshards "$@" -s 1 >later
 	# before the first scores there is nothing to learn
 	learn st in
 	exits 0 ace-score --form paper:0 -S st in
@@ -204,14 +205,11 @@ lessons() {
 	says "truncated: the file has no shard, file 'st/moment'"
 }
 
-@test "feedback that is not finite is refused" {
-	mkshards -n 256k -g 16k -k layered >in
-	mkdir -m 700 st
-	for k in nan inf; do
-		mkshards -n 256k -g 16k -k $k >bad
-		learn st bad
-		exits 0 ace-expand --feedback st bad
-		says "a value of step 0 is not finite: ace-score learns nothing from this step"
+@test "feedback that is not finite, or not of an average, is refused" {
+	for what in 'nan -H kind=3' 'inf -H kind=1' gauss 'ramp -H kind=6'; do
+		mkshards -k $what >bad
+		exits 3 ace-expand --feedback st bad
+		says 'non-finite value|kind (gradient|history), but --feedback expects an average: kind'
 		[ ! -e st/feedback ]
 	done
 }
@@ -236,7 +234,7 @@ lessons() {
 }
 
 @test "feedback changes the weights; an invalid file is refused" {
-	mkshards -n 1M -k layered >in
+	mkshards -n 1M -k layered -H kind=3 >in
 	mkshards -n 1M -k layered -s 1 >next
 	exits 0 ace-score --form paper -S st in
 	cp -r st plain
@@ -245,7 +243,7 @@ lessons() {
 	cp -r st bad
 	exits 0 ace-score --form paper -S st next
 	! cmp -s st/score plain/score || false
-	mkshards -n 1000 >other
+	mkshards -n 1000 -H kind=3 >other
 	cp bad/score before
 	cp bad/feedback right
 	learn bad other
@@ -306,8 +304,8 @@ lessons() {
 
 @test "feedback: an aggregate is not learned from again later; one of another run is" {
 	for k in 0 1 2; do
-		mkshards -k ramp -t a:64,8 -t b:8,64 -s $k >agg$k
-		mkshards -k ramp -t a:64,8 -t b:8,64 -r other -s $k >other$k
+		mkshards -k ramp -t a:64,8 -t b:8,64 -H kind=3 -s $k >agg$k
+		mkshards -k ramp -t a:64,8 -t b:8,64 -H kind=3 -r other -s $k >other$k
 	done
 	exits 0 ace-score --form paper -S st agg0
 	for k in 0 1 0 1 2 0; do

@@ -170,13 +170,13 @@ rows() {
 	exits 0 ace-archive extract "$@" -o all run.tar
 	[ "$(find all -name '*.aceg' | wc -l)" -eq 2 ]
 	exits 0 ace-score "$@" -o scored in
-	exits 0 ace-expand "$@" --feedback told -o plain in
 	makes plan ace-select "$@" -b 20k --format text scored
 	exits 0 ace-select "$@" --plan plan -o planned in
 	exits 0 ace-compress "$@" --schema in -S st -o coded planned
 	exits 0 ace-expand "$@" --cache history -o plain coded
 	exits 0 ace-recv "$@" --spool spool -o receipts coded
 	exits 0 ace-aggregate "$@" --spool spool --rounds 1 -o mean
+	exits 0 ace-expand "$@" --feedback told -o plain mean
 	exits 0 ace-policy "$@" --bandwidth 1Mbit -o decided in
 	openssl genpkey -algorithm ed25519 -out key.pem
 	echo "edge1 $(openssl pkey -in key.pem -pubout | sed '1d;$d')" >ring
