@@ -272,7 +272,7 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 		    "expected ace-cloud DIR --devices N" : "expected one folder: leave out "
 		    "'%s'", path[1]);
 	if ((r = place_open(&x->folder, path[0], 1, e)) == 0 &&
-	    (r = place_lock(&x->folder, e)) == 0 &&
+	    (r = statedir_lock(&x->folder.held, STATE_LOCK, e)) == 0 &&
 	    (r = furnish(x, 0, e)) == 0 && (r = agree(x, e)) == 0 &&
 	    (r = full(x, e)) >= 0)
 		r = begin(x, "ace-cloud", "", e);
@@ -318,7 +318,7 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 	if ((r = place_named(x->name, e)) == 0 &&
 	    (r = cloud_at(&x->above, path[0], e)) == 0 &&
 	    (r = place_open(&x->folder, path[1], 1, e)) == 0 &&
-	    (r = place_lock(&x->folder, e)) == 0 &&
+	    (r = statedir_lock(&x->folder.held, STATE_LOCK, e)) == 0 &&
 	    (r = relay_begin(x, where, sizeof(where), e)) >= 0)
 		r = begin(x, "ace-cloud relay", where, e);
 	cloud_release(&x->above);

@@ -234,7 +234,7 @@ edge(struct edge *x, struct err *e)
 	if (place_has(&x->folder, "devices"))
 		return err_set(e, ERR_REFUSED, "'%s' is the folder of a cloud or a "
 		    "relay: give another one (--state)", x->folder.where);
-	if ((r = place_lock(&x->folder, e)) < 0 ||
+	if ((r = statedir_lock(&x->folder.held, STATE_LOCK, e)) < 0 ||
 	    (r = begin(x, e)) < 0)
 		return r;
 	if (x->print) {

@@ -36,7 +36,7 @@ const struct opt place_opts[] = {
 	{ 0, "rounds", "N", "end after N averages (default never)",
 	    OPT_U64(struct agreement, rounds, 1, UINT64_MAX) },
 	{ 0, "bits", "N", "bits to send for each value (default 1.3)",
-	    OPT_F64(struct agreement, bits, 0.001, 32) },
+	    OPT_F64(struct agreement, bits, 0.001, 1e6) },
 	{ 0, "quorum", "N", "go on with N devices after the deadline (default all)",
 	    OPT_U64(struct agreement, quorum, 1, 1000000) },
 	{ 0, "deadline", "TIME", "how long to wait for the others (default 10s)",
@@ -244,19 +244,6 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 	r = place_read(path, &f->said, e);
 	alloc_free(path);
 	return r < 0 ? r : 0;
-}
-
-int
-place_lock(struct place *f, struct err *e)
-{
-	const int r = statedir_lock(&f->held, STATE_LOCK, e);
-
-	if (r == -ERR_REFUSED && errno == EWOULDBLOCK) {
-		err_clear(e);
-		return err_set(e, ERR_REFUSED, "another ace-cloud or ace-edge works on '%s': end "
-		    "that process, or give another folder", f->where);
-	}
-	return r;
 }
 
 void

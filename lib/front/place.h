@@ -38,7 +38,7 @@ extern const struct opt place_opts[];
 struct place {
 	char *dir;		/* absolute, without links */
 	char where[PLACE_WHERE];	/* HOST:DIR, for messages */
-	struct statedir held;	/* the folder; locked after place_lock */
+	struct statedir held;	/* the folder, which ace-cloud and ace-edge lock */
 	struct agreement said;	/* the agreement in the folder's file `run' */
 };
 /* place_agreed(a, out): write a text such as "2 devices, 1.3 bits per value"; return out. */
@@ -49,9 +49,6 @@ const char *place_agreed(const struct agreement *a, char out[64]);
  * zero in a new folder. If the folder is missing, create it if make is 1; else -ERR_USAGE.
  * -ERR_REFUSED: another user owns it or may write to it. */
 int place_open(struct place *f, const char *dir, int make, struct err *e);
-/* place_lock(f, e): lock the folder until place_close. -ERR_REFUSED: another process uses
- * the folder. */
-int place_lock(struct place *f, struct err *e);
 void place_close(struct place *f);
 
 /* place_path(f, name, e): return DIR/name, which the caller frees; NULL on an error. */
