@@ -84,12 +84,12 @@ codec_exact(uint32_t codec)
 	return codec == CODEC_F32 || codec == CODEC_NONZERO || codec == CODEC_EXACT;
 }
 
-/* Return 1 if the values can be decoded from the body and its codec_ctx. Other bodies need
- * the old values or the tensor's type. */
+/* Return 1 if the values can be decoded from the body and its codec_ctx, and for a parameter
+ * that no decoder takes. Other bodies need the old values or the tensor's type. */
 static inline int
 codec_values(uint32_t codec, uint8_t param)
 {
-	return codec != CODEC_EXACT || param == 0;
+	return codec != CODEC_EXACT || param == 0 || !codec_takes(codec, param);
 }
 
 /*

@@ -82,7 +82,6 @@ walk_records(struct walk *w, const struct reader *r, struct err *e)
 		w->now.codec[rec[i].codec]++;
 		w->now.coded[rec[i].codec] += rec[i].len;
 		if (w->group == NULL || (reader_shard(r)->kind == SHARD_MODEL &&
-		    codec_takes(rec[i].codec, rec[i].param) &&
 		    !codec_values(rec[i].codec, rec[i].param)))
 			continue;
 		if ((k = values_decode(r, &rec[i], w->x, w->cap, &len, e)) < 0 ||
