@@ -21,9 +21,9 @@ enum { CODING_LITTLE = 8 << 20 };
 /* A model with fewer than CODING_EARLY values or CODING_GROUP values per group is not
  * coded early, since too little is left to read meanwhile. */
 enum { CODING_EARLY = 1 << 22, CODING_GROUP = 1 << 14 };
-/* CODING_BITS: the largest --bits.  CODING_SOMETHING: bytes beyond a shard's head that
- * suffice to send some group. */
-enum { CODING_BITS = 64, CODING_SOMETHING = 128 };
+/* Bytes beyond a shard's head that suffice to send some group, also in the average of a few
+ * devices. */
+enum { CODING_SOMETHING = 512 };
 
 /* CODING_ENTRY: limit on the bytes of a group in the residual beside its values (record entry
  * and frame head).  CODING_BACK: limit on the file's buffer and all bytes before the data. */
@@ -607,22 +607,14 @@ coding_leave(struct coding *q, uint64_t budget, struct err *e)
 static int
 coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err *e)
 {
-	const uint64_t n = q->schema->total;
-	const uint64_t bits = n == 0 ? CODING_BITS + 1 :
-	    ((least + CODING_SOMETHING) * 8 + n - 1) / n;
-	char how[64];
+	const uint64_t n = q->schema->total, some = n != 0 ? n : 1;
 
-	if (bits > CODING_BITS)
-		(void)snprintf(how, sizeof(how), "no --bits is enough: -c CODEC "
-		    "needs no budget");
-	else
-		(void)snprintf(how, sizeof(how), "--bits %llu is enough",
-		    (unsigned long long)bits);
 	return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': a budget of %llu bytes "
 	    "is too small: an empty shard takes %llu, and this one has %llu values "
-	    "(%s)", shard_device(q->shard), (unsigned long long)q->shard->step,
-	    (unsigned long long)budget, (unsigned long long)least,
-	    (unsigned long long)n, how);
+	    "(--bits %llu is enough)", shard_device(q->shard),
+	    (unsigned long long)q->shard->step, (unsigned long long)budget,
+	    (unsigned long long)least, (unsigned long long)n,
+	    (unsigned long long)((8 * (least + CODING_SOMETHING) + some - 1) / some));
 }
 
 int

@@ -100,6 +100,8 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	says '^ace-edge: bash wrote no valid shard: '
 	exits 1 ace edge run --name edge1 -- ./none
 	says '^ace-edge: ./none ended with status 127 in round 1: '
+	variant 's/4096/4/g;s/16384/16/g'
+	refuses 5 'has 4 values .--bits [0-9]+ is enough.: give these bits to ace-cloud, for a new run' ace edge run --name edge1 -- ./variant 2 99
 	exits 0 ace edge run --name edge1 -- "$train" 2 1
 	r=1
 	while IFS='|' read -r code what line; do
