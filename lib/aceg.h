@@ -69,7 +69,8 @@ struct ace_group {
 /* ---- reading ---- */
 struct ace_reader;
 
-/* Returns a reader of fd, or NULL on an error.  ace_reader_free does not close fd. */
+/* Returns a reader of fd, or NULL on an error.  ace_reader_free does not close fd.  Models of
+ * more than 2^36 values are refused. */
 ACE_API struct ace_reader *ace_reader_new(int fd, struct ace_error *e);
 /* Goes to the next shard, and fills s and returns 1.  Returns 0 if all streams have ended
  * and were verified; < 0 on an error, such as an end of file without the end marker. */

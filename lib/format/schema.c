@@ -426,13 +426,13 @@ schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
 	most += wire;
 	if (total > max)
 		return err_set(e, ERR_DATA, "limit: the schema has %llu elements, at "
-		    "most %llu: raise --max-elements", (unsigned long long)total,
+		    "most %llu: raise the programs' --max-elements", (unsigned long long)total,
 		    (unsigned long long)max);
 	/* at most one group of each tensor is not full */
 	if (groups > most)
 		return err_set(e, ERR_DATA, "limit: the schema has %llu groups of %lu "
-		    "values in %zu bytes, at most %llu groups: raise --max-elements",
-		    (unsigned long long)groups, (unsigned long)group, wire,
+		    "values in %zu bytes, at most %llu groups: raise the programs' "
+		    "--max-elements", (unsigned long long)groups, (unsigned long)group, wire,
 		    (unsigned long long)most);
 	if (SCHEMA_HEAD + SCHEMA_ENTRY * w->ntensors + 8 * w->ndims +
 	    w->nnames > SCHEMA_MAX_BYTES)
