@@ -314,20 +314,16 @@ load front
 }
 
 @test "invalid arguments are refused, and no run is begun" {
-	exits 2 ace cloud
 	exits 4 ace cloud /dev/null --devices 1
 	says "^ace-cloud: folder '$(hostname):/dev/null' cannot be made or opened: Not a directory: check its parent, or"
 	exits 4 ace cloud none/run --devices 1
 	refuses 2 '--devices N' ace cloud run
 	[ ! -e run/spool ] || [ ! -e run/run ]
-	exits 2 ace cloud run --devices 2 --quorum 3
-	exits 2 ace cloud run --devices 2 --tolerate 1
-	exits 2 ace cloud run --devices 2 --deadline 3s
-	exits 2 ace edge
-	exits 2 ace edge none --name edge1 -- true
-	exits 2 ace edge run --name 'a/b' -- true
-	exits 2 ace edge run --name a.new-b -- true
-	exits 2 ace relay run west --devices 2
+	for call in cloud edge 'cloud run --devices 2 --quorum 3' 'cloud run --devices 2 --tolerate 1' \
+	    'cloud run --devices 2 --deadline 3s' 'edge none --name edge1 -- true' \
+	    'edge run --name a/b -- true' 'edge run --name a.new-b -- true' 'relay run west --devices 2'; do
+		exits 2 ace $call
+	done
 }
 
 @test "the EXAMPLES of ace-operations(7) and ace-transports(7) run as printed" {

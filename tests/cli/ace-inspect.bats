@@ -219,11 +219,9 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	mkshards >in
 	exits 2 ace-inspect --format xml in
 	says "^ace-inspect: --format 'xml': expected text, json or tsv$"
-	exits 2 ace-inspect diff in in in
-	exits 2 ace-inspect diff - <in
-	exits 2 ace-inspect diff --tolerance -1 in in
-	exits 2 ace-inspect diff --tolerance nan in in
-	exits 2 ace-inspect diff
+	for call in '' - 'in in in' '--tolerance -1 in in' '--tolerance nan in in'; do
+		exits 2 ace-inspect diff $call <in
+	done
 	exits 4 ace-inspect diff nowhere in
 }
 
