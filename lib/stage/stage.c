@@ -77,7 +77,7 @@ stage_new(struct stage **out, const struct stage_kind *k, void *o,
 {
 	int r = k->check != NULL ? k->check(o, e) : 0;
 
-	if (r < 0 || (*out = alloc_get(1, k->size, e)) == NULL)
+	if ((*out = r < 0 ? NULL : alloc_get(1, k->size, e)) == NULL)
 		return r < 0 ? r : -ERR_SYS;
 	(*out)->kind = k;
 	(*out)->values = k->values;
