@@ -72,8 +72,8 @@ struct model {
 struct model *model_new(const struct shape *s, size_t batch);
 void model_free(struct model *m);
 
-/* Initialise theta from the seed: uniform, variance 1/(3 in) for matrices, 0.02^2
- * for embeddings, 0 for matrices that write into the residual stream, gains 1. */
+/* Initialise theta from the seed: matrices uniform with variance 1 / (3 columns), embeddings
+ * with 0.02^2; 0 in matrices that write into the residual stream; 1 in gains. */
 void model_init(struct model *m, uint64_t seed);
 
 /* Set every parameter uniform in [-a,a]: a point where no gradient is 0. */

@@ -24,7 +24,7 @@ struct run {
 	size_t taken;		/* steps in the round whose average is applied */
 	float *start;		/* f32[n] the round's first weights */
 	float *sent;		/* f32[n] what this device sends */
-	double *sum;		/* f64[n] alone: sum over the devices */
+	double *sum;		/* f64[n] if alone: mean of what the devices send */
 	uint8_t *text;		/* [batch][T+1] */
 	size_t local, delay;	/* the present interval and delay */
 	size_t steps, round;	/* numbers of steps and rounds done */

@@ -32,10 +32,10 @@ struct run_options {
 	int clock;		/* 1: send the time that the computation took */
 	uint32_t group;
 	const char *cuts;	/* where gradients are sent while others are computed */
-	const char *profile;	/* file for the tensors' times */
+	const char *profile;	/* file that emit_profile writes at the end; NULL: none */
 	const char *device, *run, *apply, *log, *save, *load;
 	const char *progress;	/* file for the progress line */
-	const char *moment[SENSE_FILES];	/* files of train_sense.h */
+	const char *moment[SENSE_FILES];	/* files that sense_tell writes */
 	const char *record;	/* directory for a copy of each shard */
 	const char *still;	/* tensors whose names begin with this are not
 				 * trained; NULL: all are */

@@ -154,7 +154,7 @@ struct data {
 };
 
 struct ecq {
-	double bits, entropy;	/* per value */
+	double bits, entropy;	/* bits per value: of the code, of the symbols' entropy */
 };
 
 static void

@@ -385,7 +385,7 @@ noted_two(struct forge *s, unsigned long which)
 	(void)forge_insert(s, DATA + 1, FRAME_MEMB, b, sizeof(b));
 }
 
-/* Replace the keys of SHRD, which have the names, by others, and set flags. */
+/* Replace the keys of SHRD, and with them the names of run and device, and set flags. */
 static inline void
 noted_shard(struct forge *s, unsigned long which)
 {

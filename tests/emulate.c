@@ -50,7 +50,7 @@ struct run {
 	float *kept[STEPS];		/* if ahead: each device's updates, times the rate */
 	uint64_t seed;
 	size_t step, applied;
-	double smooth, before, at;	/* smoothed losses; at: steps to the target */
+	double smooth, before, at;	/* smoothed loss, now and before; steps to the target */
 	double bits, alpha;		/* the devices' means, summed over the steps */
 };
 

@@ -73,7 +73,7 @@ seconds(struct timeval t)
 	return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-/* Add the first PAGE of each PIECE to the sum: reading more would slow the pipe. */
+/* Add the first PAGE bytes of a piece to the sum: reading more would slow the pipe. */
 static void
 look(struct out *o, const unsigned char *p, size_t n)
 {

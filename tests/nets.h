@@ -82,7 +82,7 @@ net_googlenet(struct net *x)
 	net_conv(x, 1, c, 1000, 1, 1);
 }
 
-/* Add n convolutions with side x side outputs, batch norm; w: window, channels from, to. */
+/* Add n convolutions by net_conv, with window, c and d from w[i], and with batch norm. */
 static inline void
 net_block(struct net *x, const int (*w)[3], int n, int side)
 {

@@ -38,7 +38,7 @@
 struct err;
 
 enum { LINK_SPANS = 64, LINK_SHARDS = 64 };
-#define LINK_SPAN 0.25		/* these three are seconds */
+#define LINK_SPAN 0.25		/* these three are seconds; for their meanings see above */
 #define LINK_SETTLE 2.0
 #define LINK_ENOUGH 5.0
 #define LINK_STARVED 0.05	/* fraction of a span */

@@ -14,8 +14,8 @@
 #include "pipe/event.h"
 
 #define TELL_HOLD 1.5		/* seconds for which lines are held back */
-#define TELL_SILENT 9.0		/* with the next tick, the longest silence of a healthy
-				 * run is 10 s */
+#define TELL_SILENT 9.0		/* seconds without a line, after which the next tick, within
+				 * a second, prints one */
 
 /* ---- output ---- */
 

@@ -43,9 +43,9 @@ struct contrib {
 void contrib_release(struct contrib *c);
 
 /* contrib_look(c, out, e): begin a step.  With a robust rule or clusters read all values
- * and decide: set keys of the shard out (the devices that are left out or clipped, the rule,
- * the clusters), and set `left' of the contributions that do not count.  -ERR_REFUSED: no
- * contribution is left, or too few for the rule; or the one in g->blame is a sum or not finite. */
+ * and decide: set keys of the shard out (the devices left out or clipped, the rule, the
+ * clusters), and `left' of the contributions that do not count.  -ERR_REFUSED: none is left,
+ * or too few for the rule; or the one in g->blame is a sum or has a value that is not finite. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
 /* contrib_cluster(c, k): leave out the contributions that do not count and, unless k is

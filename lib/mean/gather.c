@@ -711,8 +711,8 @@ gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e)
 
 /* ---- names ---- */
 
-/* A name, and the contribution that lists it.  own: 1: it is the name of the contribution's
- * device. */
+/* A name, and the index of the contribution that lists it.  own is 1 if it is the name of that
+ * contribution's device, else 0. */
 struct gather_name {
 	const char *name;
 	size_t i;

@@ -445,7 +445,7 @@ replace_lock(struct replace *s, struct err *e)
 	/* The staged model is at `new'; or it is at path, put there by a process that was
 	 * killed; or it is invalid, and is removed. */
 	s->staged = r > 0 && replace_inode(s->at[NEW]) == s->ready.inode;
-	/* with the marker of the same model, a power cut has brought `ready' back */
+	/* if the marker is for the same model, a power cut restored the removed `ready' */
 	if (r > 0 && !s->staged && replace_inode(s->path) == s->ready.inode &&
 	    !(s->marked && memcmp(s->mark.hash, s->ready.hash, MODEL_HASH) == 0))
 		return replace_placed(s, e);

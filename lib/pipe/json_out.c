@@ -94,7 +94,7 @@ json_out_u64(struct json_out *j, const char *key, uint64_t v)
 	(void)fprintf(j->f, "%llu", (unsigned long long)v);
 }
 
-/* Write the number with as many digits, from `digits' on, as restore it. */
+/* Write the number with the fewest digits, but at least `digits', that restore it exactly. */
 static void
 json_out_number(struct json_out *j, const char *key, double v, int digits, int single)
 {

@@ -30,7 +30,7 @@ struct scratch {
 int scratch_put(struct scratch *h, const void *p, size_t n, uint64_t *at,
     struct err *e);
 /* Set *p to the place in memory where the next n bytes will be stored, so that the caller
- * can produce them there and scratch_put need not copy. NULL if they will be in the file.
+ * can produce them there and scratch_put need not copy; or to NULL if the file will have them.
  * all: the bytes still to come, for which room is made; 0: unknown. */
 int scratch_next(struct scratch *h, size_t n, uint64_t all, void **p,
     struct err *e);

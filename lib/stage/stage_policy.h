@@ -43,7 +43,7 @@ struct stage_policy_opts {
 	struct stage_policy_ratio factor;
 	double bandwidth;	/* bit/s; < 0: use the rate measured in the state */
 	double deadline;	/* longest transmission of a shard, s; < 0: no limit */
-	double norm;		/* || theta ||; 0: take it from the shard */
+	double norm;		/* L2 norm of the model's values; 0: take it from the shard */
 	struct interval interval;	/* target 0: the interval is not decided */
 	struct policy_deco stale;
 	struct policy_dynacomm cuts;
