@@ -81,8 +81,8 @@ void model_scatter(struct model *m, uint64_t seed, real a);
 
 /* model_loss(m, text, b, hits): return the mean over N of -log p(next byte), in
  * nats. text u8[b][T+1]: inputs text[i][0..T-1], targets text[i][1..T]. Add to *hits,
- * unless hits is NULL, the positions whose likeliest byte is right. Keep the values that
- * model_backward needs. */
+ * unless hits is NULL, the number of positions whose likeliest byte is right. Keep the
+ * values that model_backward needs. */
 double model_loss(struct model *m, const uint8_t *text, size_t b,
     size_t *hits);
 

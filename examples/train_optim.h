@@ -11,10 +11,10 @@
 struct optim_rule {
 	double rate;		/* highest rate of the schedule */
 	double beta1, beta2;
-	double decay;		/* weight decay of matrices, times the rate */
+	double decay;		/* weight decay of matrices; the rate multiplies it */
 	double clip;		/* largest norm of a gradient; 0: none */
 	double last;		/* rate at the end, as a share of the highest rate */
-	size_t warmup, steps;	/* linear rise to warmup, cosine to steps */
+	size_t warmup, steps;	/* the rate rises linearly to step warmup, then falls to steps */
 	double outer_rate, outer_momentum;
 	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
 	int sign;		/* 1: DeMo: the step is the gradient's sign */

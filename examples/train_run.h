@@ -23,7 +23,7 @@ struct run_options {
 	size_t every;		/* rounds between evaluations; 0: only at start and end */
 	int alone;		/* 1: all devices are in this process, without streams */
 	int moments;		/* 1: average the moments each round; only if alone */
-	double realign;		/* share of |m| O in Muon's momenta after a round */
+	double realign;		/* share of optim_realign after each round; 0: do not call it */
 	double prox;		/* FedProx: mu, the pull to the round's first model */
 	int gossip;		/* 1: send and average models, not differences */
 	int eval;		/* 1: evaluate and log */

@@ -1,7 +1,7 @@
 /*
  * Make every system call fail that can fail.  For each program, with and without a
  * state: each read, write, open, fsync, rename, link, close, flock, malloc and some
- * more fails, once and from then on, with each of its errors.  Allocations of
+ * more fails, alone or with all later ones, with each of its errors.  Allocations of
  * libraries fail, too; refuse.c tests those of our own code.  Each time
  *
  *   - the program ends, with 0 or a documented status, and gives the reason if not 0

@@ -133,7 +133,7 @@ column(const struct schema *sc, uint32_t g, size_t i)
 	    at / span.cols / 8 % 2) - 7);
 }
 
-/* Make x[n], the values of group g of the shard at `step'; base: the first one's index. */
+/* Make x[n], the values of group g of the shard at `step'; base: the index of x[0]. */
 static void
 fill(const struct opts *o, uint64_t step, uint64_t base, uint32_t g, float *x, size_t n)
 {

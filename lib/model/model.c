@@ -196,7 +196,7 @@ found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
 	return 0;
 }
 
-/* Add a metadata pair, but leave out "format", which most writers add. */
+/* Add the hash of a metadata pair to m->said, except of "format", which most writers add. */
 static int
 file_says(void *arg, const char *key, const char *value, struct err *e)
 {
