@@ -96,7 +96,7 @@ fd_read_all(int fd, off_t at, void *to, size_t n, const char *name, struct err *
 		if ((r = fd_take(fd, -1, at, p, n, &got, name, e)) < 0)
 			return r;
 		if (got == 0)
-			return err_set(e, ERR_SYS, "'%s' became shorter while it "
+			return err_set(e, ERR_REFUSED, "'%s' became shorter while it "
 			    "was read: try again when nothing writes it", name);
 	}
 	return 0;

@@ -24,7 +24,7 @@ int fd_read(int fd, int watch, void *p, size_t n, size_t *got, const char *name,
 /* Like fd_read, but from byte `at' of a file.  The position of fd is not used or changed. */
 int fd_read_at(int fd, off_t at, void *p, size_t n, size_t *got,
     const char *name, struct err *e);
-/* Read exactly n bytes from byte `at'; -ERR_SYS if the file has become shorter. */
+/* Read exactly n bytes from byte `at'; -ERR_REFUSED if the file has become shorter. */
 int fd_read_all(int fd, off_t at, void *p, size_t n, const char *name, struct err *e);
 /* Write all n bytes.  fd_write_at: the same at byte `at', without moving fd's position. */
 int fd_write(int fd, const void *p, size_t n, const char *name, struct err *e);

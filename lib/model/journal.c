@@ -29,12 +29,15 @@ journal_mark_read(const char *path, struct journal_mark *mark, struct err *e)
 {
 	char text[JOURNAL_TEXT + 1], hex[MODEL_HEX];
 	const int r = io_text(path, text, sizeof(text), e);
+	size_t i;
 
 	if (r > 0 && (sscanf(text, "hash %32[0-9a-f]\nstep %" SCNu64
 	    "\nstamp %" SCNx64 "\nwas %" SCNx64 "\ninode %" SCNu64
 	    "\nnext %" SCNx64 "\n", hex, &mark->step, &mark->stamp, &mark->was,
-	    &mark->inode, &mark->next) != 6 || !model_unhex(hex, mark->hash)))
+	    &mark->inode, &mark->next) != 6 || strlen(hex) != MODEL_HEX - 1))
 		return err_set(e, ERR_DATA, "corrupt: damaged marker file '%s': remove it", path);
+	for (i = 0; r > 0 && i < MODEL_HASH; i++)
+		(void)sscanf(hex + 2 * i, "%2hhx", &mark->hash[i]);
 	return r;
 }
 

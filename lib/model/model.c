@@ -155,45 +155,19 @@ file_open(const struct model *m, struct model_file *f, struct err *e)
 
 /* ---- the tensors ---- */
 
-struct found {
-	struct schema_tensor t;
-	struct model_place place;
-};
+/* The tensors of all files, in the order of the files. */
 struct founds {
-	struct found *p;
-	size_t n, cap;
+	struct schema table;
+	struct model_place *place;	/* [cap], table.n in use */
+	size_t cap;
 };
 
 static int
 by_name(const void *a, const void *b)
 {
-	const struct found *x = a, *y = b;
+	const struct schema_tensor *const *x = a, *const *y = b;
 
-	return strcmp(x->t.name, y->t.name);
-}
-
-static int
-found_add(struct founds *all, const struct schema_tensor *t, uint32_t file,
-    uint64_t at, struct err *e)
-{
-	struct found *f;
-	int r;
-
-	if (t->dtype == SCHEMA_F4 && t->numel % 2 != 0)
-		return err_set(e, ERR_DATA, "unsupported: tensor '%s' has %llu f4 values, expected "
-		    "an even number", t->name, (unsigned long long)t->numel);
-	if ((r = alloc_grow(&all->p, &all->cap, all->n + 1, sizeof(*all->p),
-	    e)) < 0)
-		return r;
-	f = &all->p[all->n];
-	f->t = *t;
-	f->t.roles = 0;
-	f->place.file = file;
-	f->place.at = at;
-	if ((f->t.name = alloc_dup(t->name, e)) == NULL)
-		return -ERR_SYS;
-	all->n++;
-	return 0;
+	return strcmp((*x)->name, (*y)->name);
 }
 
 /* Add the hash of a metadata pair to m->said, except of "format", which most writers add. */
@@ -228,10 +202,19 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	for (k = 0; k < sc->n && r == 0; k++) {
 		struct schema_tensor t = sc->t[k];
 
-		t.kind = 0;	/* format_add only guessed the kind */
-		r = found_add(all, &t, i, at, e);
+		t.kind = 0;	/* format_add only guessed the kind and roles */
+		t.roles = 0;
+		if (t.dtype == SCHEMA_F4 && t.numel % 2 != 0)
+			r = err_set(e, ERR_DATA, "unsupported: tensor '%s' has %llu f4 values, "
+			    "expected an even number", t.name, (unsigned long long)t.numel);
+		else if ((r = alloc_grow(&all->place, &all->cap, all->table.n + 1,
+		    sizeof(*all->place), e)) == 0)
+			r = schema_add(&all->table, &t, e);
+		if (r < 0)
+			break;
+		all->place[all->table.n - 1] = (struct model_place){ i, at };
 		m->indexed -= pair_hash(t.name, m->file[i].name);
-		at += dtype_bytes(sc->t[k].dtype, sc->t[k].numel);
+		at += dtype_bytes(t.dtype, t.numel);
 	}
 	if (r == 0 && at != m->file[i].size)
 		r = err_set(e, ERR_DATA, at > m->file[i].size ?
@@ -246,22 +229,28 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 static int
 take_tensors(struct model *m, struct founds *all, struct err *e)
 {
+	const size_t n = all->table.n;
+	struct schema_tensor **by = alloc_get(n, sizeof(*by), e);
 	size_t i;
 	int r = 0;
 
-	if (all->n > 1)
-		qsort(all->p, all->n, sizeof(*all->p), by_name);
-	if (m->index.inode != 0 && m->indexed != 0)
+	m->schema.group_size = MODEL_GROUP;
+	if (by == NULL || (m->place = alloc_get(n, sizeof(*m->place), e)) == NULL)
+		r = -ERR_SYS;
+	else if (m->index.inode != 0 && m->indexed != 0)
 		r = err_set(e, ERR_DATA, "corrupt: the files of '%s' do not have just the tensors "
 		    "that the index names for them: copy the model again", m->index.path);
-	m->schema.group_size = MODEL_GROUP;
-	if (r == 0 && (m->place = alloc_get(all->n, sizeof(*m->place), e)) ==
-	    NULL)
-		r = -ERR_SYS;
-	for (i = 0; i < all->n && r == 0; i++) {
-		m->place[i] = all->p[i].place;
-		r = schema_add(&m->schema, &all->p[i].t, e);
+	for (i = 0; i < n && r == 0; i++)
+		by[i] = &all->table.t[i];
+	if (r == 0)
+		qsort(by, n, sizeof(*by), by_name);
+	for (i = 0; i < n && r == 0; i++) {
+		m->place[i] = all->place[by[i] - all->table.t];
+		r = schema_add(&m->schema, by[i], e);
+		alloc_free(by[i]->name);	/* so that the next one has its memory */
+		by[i]->name = NULL;
 	}
+	alloc_free(by);
 	return r < 0 ? r : schema_finish(&m->schema, e);
 }
 
@@ -296,9 +285,8 @@ find_files(struct model *m, struct err *e)
 int
 model_open(struct model *m, const char *path, struct err *e)
 {
-	struct founds all = { NULL, 0, 0 };
+	struct founds all = { .table = SCHEMA_INIT };
 	uint32_t i;
-	size_t k;
 	int r;
 
 	m->path = path;
@@ -307,9 +295,8 @@ model_open(struct model *m, const char *path, struct err *e)
 		r = file_tensors(m, i, &all, e);
 	if (r == 0)
 		r = take_tensors(m, &all, e);
-	for (k = 0; k < all.n; k++)
-		alloc_free(all.p[k].t.name);
-	alloc_free(all.p);
+	schema_release(&all.table);
+	alloc_free(all.place);
 	if (r < 0)
 		model_close(m);
 	return r;
@@ -382,19 +369,8 @@ model_read(const struct model *m, const struct model_span *s, unsigned char *p,
     struct err *e)
 {
 	const struct model_file *f = &m->file[s->file];
-	size_t done = 0, got = 1;
-	int r;
 
-	while (done < s->bytes) {
-		if ((r = fd_read_at(f->fd, (off_t)(s->at + done), p + done,
-		    s->bytes - done, &got, f->path, e)) < 0)
-			return r;
-		if (got == 0)
-			return err_set(e, ERR_REFUSED, "'%s' became shorter while "
-			    "it was read: try again when nothing writes it", f->path);
-		done += got;
-	}
-	return 0;
+	return fd_read_all(f->fd, (off_t)s->at, p, s->bytes, f->path, e);
 }
 
 int
@@ -456,22 +432,6 @@ model_hash(const struct model *m, unsigned char (*digest)[MODEL_HASH],
 	hash_128(digest, (size_t)sc->ngroups * MODEL_HASH,
 	    both + MODEL_HASH);
 	hash_128(both, sizeof(both), hash);
-}
-
-int
-model_unhex(const char *hex, unsigned char hash[MODEL_HASH])
-{
-	unsigned byte;
-	size_t i;
-
-	if (strlen(hex) != MODEL_HEX - 1 ||
-	    strspn(hex, "0123456789abcdef") != MODEL_HEX - 1)
-		return 0;
-	for (i = 0; i < MODEL_HASH; i++) {
-		(void)sscanf(hex + 2 * i, "%2x", &byte);
-		hash[i] = (unsigned char)byte;
-	}
-	return 1;
 }
 
 /* ---- mODL ---- */

@@ -97,8 +97,6 @@ uint64_t model_stamp(const struct model *m);
  * bytes). */
 void model_hash(const struct model *m, unsigned char (*digest)[MODEL_HASH],
     unsigned char hash[MODEL_HASH]);
-/* Convert the digits of a hash (shard_hex).  Return 1, or 0 if hex is not exactly a hash. */
-int model_unhex(const char *hex, unsigned char hash[MODEL_HASH]);
 
 /* ---- the models before and after a patch (frame mODL) ---- */
 

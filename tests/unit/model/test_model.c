@@ -1,8 +1,7 @@
-/* The note of a patch: encoded and decoded, cut, with wrong counts; hashes as digits. */
+/* The note of a patch: encoded and decoded, cut, with wrong counts. */
 #include "../test.h"
 #include "base/bytes.h"
 #include "base/err.h"
-#include "format/shard.h"
 #include "model/model.h"
 
 static struct err e;
@@ -76,22 +75,4 @@ TEST(test_lies)
 	}
 	model_note_release(&t);
 	buf_release(&b);
-}
-
-TEST(test_digits)
-{
-	unsigned char hash[MODEL_HASH], got[MODEL_HASH];
-	char hex[MODEL_HEX];
-	size_t i;
-
-	for (i = 0; i < MODEL_HASH; i++)
-		hash[i] = (unsigned char)(i * 17);
-	shard_hex(hash, hex);
-	ok(strcmp(hex, "00112233445566778899aabbccddeeff") == 0 &&
-	    model_unhex(hex, got) && memcmp(got, hash, MODEL_HASH) == 0, "%s", hex);
-	ok(!model_unhex("00112233445566778899aabbccddeef", got) &&
-	    !model_unhex("00112233445566778899aabbccddeeff0", got) &&
-	    !model_unhex("00112233445566778899AABBCCDDEEFF", got) &&
-	    !model_unhex("00112233445566778899aabbccddee f", got) &&
-	    !model_unhex("", got), "and nothing else");
 }
