@@ -528,12 +528,6 @@ io_sparse(struct io *io)
 	io->sparse = 1;
 }
 
-int
-io_skip(struct io *io, uint64_t n, struct err *e)
-{
-	return io_seek(io, io->count + n, e);
-}
-
 /* ---- writing ---- */
 
 static int

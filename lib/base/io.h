@@ -80,14 +80,11 @@ int io_ready(struct io *io, int ms, struct err *e);
 
 int io_can_seek(const struct io *io);
 int io_is_pipe(const struct io *io);	/* a pipe or a socket */
-/* Seek to byte `at', counted from where io was opened. -ERR_USAGE if the input cannot
- * seek. */
+/* Seek to byte `at', counted from where io was opened, without reading the bytes between.
+ * After a seek past the end, the next read finds the end.  -ERR_USAGE if the input cannot seek. */
 int io_seek(struct io *io, uint64_t at, struct err *e);
 /* Read less ahead, because most input is skipped. */
 void io_sparse(struct io *io);
-/* Skip n bytes of an input that can seek, without reading those that are not buffered.
- * Skipping past the end is not an error; the next read finds the end. */
-int io_skip(struct io *io, uint64_t n, struct err *e);
 
 /* ---- writing ---- */
 

@@ -362,7 +362,7 @@ chain_past(struct chain *c, struct err *e)
 	if (!io_can_seek(c->io))
 		return chain_see(c, e);
 	c->frame.unseen = 0;
-	return io_skip(c->io, n, e);
+	return io_seek(c->io, io_bytes(c->io) + n, e);
 }
 
 int

@@ -284,8 +284,8 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, int to
 	return k < 0 ? k : gather_threads(g, e);
 }
 
-static int
-gather_drop(struct gather *g, struct err *e)
+static void
+gather_drop(struct gather *g)
 {
 	struct gather_shard *s;
 
@@ -302,8 +302,6 @@ gather_drop(struct gather *g, struct err *e)
 	g->end = 0;
 	schema_release(&g->schema);
 	g->schema = (struct schema)SCHEMA_INIT;
-	return g->fd >= 0 && ftruncate(g->fd, 0) < 0 ?
-	    err_sys(e, "cannot empty the " TEMP_UNNAMED) : 0;
 }
 
 void
@@ -313,7 +311,7 @@ gather_free(struct gather *g)
 
 	if (g == NULL)
 		return;
-	(void)gather_drop(g, NULL);
+	gather_drop(g);
 	if (g->fd >= 0)
 		(void)close(g->fd);
 	for (i = 0; i < g->ninput; i++) {
@@ -553,12 +551,11 @@ int
 gather_step(struct gather *g, struct err *e)
 {
 	size_t i;
-	int k = gather_drop(g, e);
+	int k;
 
-	if (k == 0)
-		k = g->ninput == 1 && !g->once ? gather_collect(g, e) :
-		    gather_advance(g, e);
-	if (k <= 0)
+	gather_drop(g);
+	if ((k = g->ninput == 1 && !g->once ? gather_collect(g, e) :
+	    gather_advance(g, e)) <= 0)
 		return k;
 	qsort(g->shard, g->nshard, sizeof(*g->shard), gather_order);
 	for (i = 1; i < g->nshard; i++)

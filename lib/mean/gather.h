@@ -82,7 +82,7 @@ struct gather {
 	uint64_t step;		/* number of that step; in a spool: the step to make */
 	int was;		/* 1: run and step are set */
 	int fd;			/* temporary file with copied groups; -1: none */
-	uint64_t end;		/* its size */
+	uint64_t end;		/* end of this step's groups in it; the next step overwrites them */
 	struct gather_shard *shard;	/* all shards of this step, by device */
 	size_t nshard, cap;
 };
