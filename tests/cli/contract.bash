@@ -195,11 +195,6 @@ contract_missing() {
 		exits 3 "$@" folder
 		says "^$1: mismatch: folder 'folder' has no stream"
 		;;
-	# the program that accepts a model in a folder
-	ace-import)
-		exits 3 "$@" folder
-		says "^$1: mismatch: 'folder' has neither model.safetensors.index.json nor model.safetensors"
-		;;
 	*)
 		exits 4 "$@" folder
 		says "^$1: .*'folder'.*directory"
