@@ -120,7 +120,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
 		    "correct the training program or, if it is right, remove '%s/state'; "
 		    "then run the same command again", cause, x->folder.dir);
-	if (strstr(cause, "(--bits ") != NULL)	/* the model has few values */
+	if (strstr(cause, "(--bits ") != NULL)	/* so small a model needs more bits per value */
 		return err_set(e, ERR_REFUSED, "%.500s: give these bits to ace-cloud, for a new "
 		    "run in another folder", cause);
 	/* ace-step would refuse the same input again.  Try again if ssh lost the connection

@@ -14,7 +14,7 @@ struct optim_rule {
 	double decay;		/* weight decay of matrices; the rate multiplies it */
 	double clip;		/* largest norm of a gradient; 0: none */
 	double last;		/* rate at the end, as a share of the highest rate */
-	size_t warmup, steps;	/* the rate rises linearly to step warmup, then falls to steps */
+	size_t warmup, steps;	/* the rate rises until step `warmup', and falls until `steps' */
 	double outer_rate, outer_momentum;
 	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
 	int sign;		/* 1: DeMo: the step is the gradient's sign */

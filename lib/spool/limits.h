@@ -58,7 +58,7 @@ int limits_init(const struct spool *s, struct err *e);
 void limits_refuse(struct receipt *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* limits_because(r, e): refuse the shard with the text of the error e as the reason, and
- * return 0.  Return -ERR_SYS, which is not about the shard. */
+ * return 0.  Only if e is an ERR_SYS, which is not about the shard, return -ERR_SYS. */
 int limits_because(struct receipt *r, struct err *e);
 
 /* limits_head(a, sh, sc, r): check the shard's head, and refuse the shard in r if a bound is

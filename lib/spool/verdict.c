@@ -107,7 +107,7 @@ verdict_known(const struct verdict *x, struct err *e)
 		return k;
 	x->r->verdict = memcmp(had.digest, x->r->digest, SHARD_DIGEST) == 0 ?
 	    RECEIPT_DUPLICATE : RECEIPT_EQUIVOCATION;
-	x->r->reason[0] = '\0';		/* a limit may be lower now */
+	x->r->reason[0] = '\0';		/* a limit that was lowered since may have set it */
 	return 1;
 }
 

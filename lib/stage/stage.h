@@ -68,7 +68,7 @@ enum stage_values { STAGE_CHANGES, STAGE_READS, STAGE_IGNORES };
 struct stage_kind {
 	size_t size;		/* bytes of its struct, which begins with a stage */
 	enum stage_values values;	/* of a new stage; its `make' may change them */
-	/* check: -ERR_USAGE if the options o exclude each other or one is missing */
+	/* check: return 0, or -ERR_USAGE if options in o exclude each other or one is missing */
 	int (*check)(const void *o, struct err *e);
 	/* make: initialise a zeroed stage.  Its options o and the program's f must
 	 * outlive it.  `free' is called even if make fails. */

@@ -190,8 +190,8 @@ stage_expand_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 }
 
 /* Refuse values of an average that ace-recv would refuse from a device, since they go into
- * the model and the device's state.  With -S the shard is the device's own: accept them,
- * unless they are feedback. */
+ * the model and the device's state.  With -S and without --feedback, the shard is the device's
+ * own: accept them. */
 static int
 stage_expand_bounded(const struct stage_expand *x, uint32_t g, const float *v,
     size_t n, struct err *e)
