@@ -33,6 +33,14 @@ struct opts {
 	struct tell tell;
 };
 
+/* Refuse a folder without a run. */
+static int
+begun(const struct opts *x, struct err *e)
+{
+	return x->folder.said.id[0] != '\0' ? 0 : err_set(e, ERR_USAGE, "no run has begun in '%s': "
+	    "begin one there with 'ace cloud %s --devices N'", x->folder.where, x->folder.dir);
+}
+
 /* ---- the spool ---- */
 
 /* Create the contents of the folder of a cloud or (relay 1) a relay.  A shard counts as one
@@ -130,9 +138,6 @@ agree(struct opts *x, struct err *e)
 	if (had->id[0] == '\0') {
 		place_random(had->id);
 		had->bits = 1.3;
-		if (now->devices == 0)
-			return err_set(e, ERR_USAGE, "no run has begun in '%s': add "
-			    "--devices N to begin one", x->folder.where);
 	} else if (now->bits > 0 && now->bits != had->bits) {
 		return err_set(e, ERR_REFUSED, "--bits %g differs from the run in "
 		    "'%s', which began with %g: leave --bits out, or give another "
@@ -271,7 +276,8 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, n == 0 ? "no folder of a run was given: "
 		    "expected ace-cloud DIR --devices N" : "expected one folder: leave out "
 		    "'%s'", path[1]);
-	if ((r = place_open(&x->folder, path[0], 1, e)) == 0 &&
+	if ((r = place_open(&x->folder, path[0], x->said.devices != 0, e)) == 0 &&
+	    (x->said.devices != 0 || (r = begun(x, e)) == 0) &&
 	    (r = statedir_lock(&x->folder.held, STATE_LOCK, e)) == 0 &&
 	    (r = furnish(x, 0, e)) == 0 && (r = agree(x, e)) == 0 &&
 	    (r = full(x, e)) >= 0)
@@ -418,7 +424,7 @@ run_add(void *own, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "expected DIR NAME [KEY.pub], found %zu operands", n);
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
-	    (r = furnish(x, 1, e)) == 0)
+	    (r = begun(x, e)) == 0 && (r = furnish(x, 1, e)) == 0)
 		r = member(x, path[1], id, e);
 	if (r == 0)
 		r = let_in(x, path[1], "", 0, e);
@@ -586,12 +592,9 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	if ((r = place_named(name, e)) < 0)
 		return r;
 	await_run(path[0]);
-	if ((r = place_open(&x->folder, path[0], 0, e)) < 0)
+	if ((r = place_open(&x->folder, path[0], 0, e)) < 0 || (r = begun(x, e)) < 0)
 		return r;
-	if (x->folder.said.id[0] == '\0')
-		r = err_set(e, ERR_SYS, "no run has begun in '%s': begin one there with "
-		    "'ace cloud %s --devices N'", x->folder.where, x->folder.dir);
-	else if (strcmp(what, "sync") == 0)
+	if (strcmp(what, "sync") == 0)
 		r = sync_with(x, name, id, e);
 	else if (strcmp(what, "hello") != 0)
 		r = err_set(e, ERR_USAGE, "the request of '%s' has '%.40s', expected hello or "
@@ -616,7 +619,7 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 	if (n != 1)
 		return err_set(e, ERR_USAGE, "expected one folder of a run, on the "
 		    "cloud or on a device, found %zu", n);
-	if ((r = place_open(&x->folder, path[0], 0, e)) < 0)
+	if ((r = place_open(&x->folder, path[0], 0, e)) < 0 || (r = begun(x, e)) < 0)
 		return r;
 	do {
 		(void)printf("%s", shows ? "\033[H\033[2J" : "");

@@ -72,8 +72,7 @@ struct opts {
 	uint64_t step, shards, seed, bad;
 	double weight;
 	const char *times;
-	size_t note;
-	int prov, loose;
+	int note, prov, loose;
 	struct codec_plan *turn;	/* -l, -L */
 	size_t nturn;
 	int plan_first;
@@ -323,7 +322,7 @@ shard(const struct opts *o, struct writer *w, uint64_t step, uint64_t like,
 	    (r = keys(o, &s, e)) < 0 ||
 	    (r = writer_shard(w, &s, &o->sc, e)) < 0)
 		goto out;
-	for (k = 0; k < o->note; k++)
+	for (k = 0; k < (size_t)o->note; k++)
 		if ((r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z' - k), "hello", 5, e)) < 0)
 			goto out;
 	if ((r = policy(o, w, e)) < 0 || (r = members(o, w, e)) < 0 ||

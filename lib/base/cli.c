@@ -527,7 +527,7 @@ cli_exit(const struct cli *c, int r, const struct err *e)
 		c->failed(c, e);
 	if (e->code != ERR_OK && !e->quiet)
 		(void)fprintf(stderr, "%s: %s\n", c->prog, ERR_MSG(e));
-	if (r == -ERR_USAGE)
+	if (r == -ERR_USAGE && !e->quiet)
 		(void)fprintf(stderr, "Try '%s%s%s --help'.\n", c->prog,
 		    c->command != NULL ? " " : "",
 		    c->command != NULL ? c->command->name : "");

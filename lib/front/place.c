@@ -222,7 +222,7 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 	place_where(f, dir);
 	if (!make && access(dir, F_OK) < 0 && errno == ENOENT)
 		return err_set(e, ERR_USAGE, "folder '%s' is absent: put it back or check its "
-		    "name; 'ace cloud' makes the folder of a run", f->where);
+		    "name; 'ace cloud DIR --devices N' makes the folder of a run", f->where);
 	if ((r = statedir_open(&looked, dir, e)) == -ERR_SYS) {
 		err_clear(e);
 		return err_set(e, ERR_SYS, make ? "folder '%s' cannot be made or opened: %s: check "

@@ -609,7 +609,7 @@ tell_watch(const struct place *f, struct err *e)
 {
 	static const struct cli quiet = { .quiet = 1 };
 	struct tell t = { .cli = &quiet, .cloud = place_has(f, "spool"), .kept = -1,
-		.said = &f->said };
+		.said = &f->said, .round = 1 };
 	char *path = place_path(f, "events", e), *kept = place_path(f, "round", e);
 	struct flock works = { .l_type = F_WRLCK };
 	FILE *in = path != NULL ? fopen(path, "re") : NULL;
@@ -621,6 +621,9 @@ tell_watch(const struct place *f, struct err *e)
 	size_t cap = 0, i;
 	json_t *ev;
 
+	/* without events, nobody knows since when */
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	t.since = t.taken = (double)now.tv_sec;
 	if (in != NULL)
 		(void)fseek(in, -WATCH_TAIL, SEEK_END);
 	while (in != NULL && getline(&line, &cap, in) > 0)
@@ -629,7 +632,6 @@ tell_watch(const struct place *f, struct err *e)
 			json_decref(ev);
 		}
 	watch_line(wide, "run in %s: %s", f->where, place_agreed(&f->said, text));
-	(void)clock_gettime(CLOCK_REALTIME, &now);
 	if (t.said->rounds != 0 && t.round > t.said->rounds)
 		watch_line(wide, "done: %llu rounds", (unsigned long long)t.said->rounds);
 	else if (fd < 0 || fcntl(fd, F_OFD_GETLK, &works) < 0 || works.l_type == F_UNLCK)

@@ -115,9 +115,8 @@ load front
 }
 
 @test "rounds wait for all devices that were added or said hello, and name them; ace remove ends a wait" {
-	mkdir -m 700 run
-	exits 0 ace add run edge2
 	cloud run --devices 3 --rounds 2 --bits 8
+	exits 0 ace add run edge2
 	edge edge1 1 2
 	wait_for test -e run/spool/0/edge1.aceg
 	edge edge2 3 2
@@ -175,11 +174,10 @@ load front
 	printf 'ssh-rsa AAAA\rssh-rsa BBBB\n' >2.pub
 	printf 'command="sh" ssh-rsa AAAA\n' >3.pub
 	printf 'ssh-rsa AAAA "me"\n' >4.pub
-	for k in 1 2 3 4; do
+	echo '-----BEGIN OPENSSH PRIVATE KEY-----' >5.pub
+	for k in 1 2 3 4 5; do
 		refuses 2 "'$k.pub' is not a public key" ace add run edge1 $k.pub
 	done
-	echo '-----BEGIN OPENSSH PRIVATE KEY-----' >private
-	refuses 2 'not a public key' ace add run edge1 private
 	for name in 'a b' '' '../x' '-oProxyCommand=x' 'a;b' '$(touch planted)' $'a\nb'; do
 		exits 2 ace add run "$name" key.pub
 		exits 2 ace remove run "$name"
@@ -187,7 +185,6 @@ load front
 		exits 2 ace-cloud serve run "$name" sync
 	done
 	[ ! -e planted ]
-	exits 2 ace add none edge1
 }
 
 @test "the forced command of a key permits hello and sync for its device alone" {
@@ -265,7 +262,10 @@ load front
 	name=$(printf "n%.0s" {1..59})
 	a=a$name b=b$name
 	cloud run --devices 2 --rounds 3 --bits 8
-	shows '^round 1/3: waiting for the devices for ' ace watch run
+	wait_for test -e run/events
+	mv run/events away
+	shows '^round 1/3: waiting for the devices for [0-9.]* s$' ace watch run
+	mv away run/events
 	edge $a 1 3
 	edge $b 3 1
 	ends $b
@@ -296,7 +296,6 @@ load front
 	ends $a $b cloud
 	exits 0 ace watch run
 	[ "$(sed -n 2p out)" = 'done: 3 rounds' ]
-	exits 2 ace watch none
 }
 
 @test "a device says that the run had ended before, or that its trainer ended early" {
@@ -317,8 +316,11 @@ load front
 	exits 4 ace cloud /dev/null --devices 1
 	says "^ace-cloud: folder '$(hostname):/dev/null' cannot be made or opened: Not a directory: check its parent, or"
 	exits 4 ace cloud none/run --devices 1
-	refuses 2 '--devices N' ace cloud run
-	[ ! -e run/spool ] || [ ! -e run/run ]
+	mkdir -m 700 empty
+	for call in 'cloud run' 'cloud empty' 'watch run' 'watch empty' 'add empty edge1' 'add run e' 'edge empty'; do
+		refuses 2 '--devices N' ace $call
+		[ ! -e run ] && [ ! -e empty/devices ]
+	done
 	for call in cloud edge 'cloud run --devices 2 --quorum 3' 'cloud run --devices 2 --tolerate 1' \
 	    'cloud run --devices 2 --deadline 3s' 'edge none --name edge1 -- true' \
 	    'edge run --name a/b -- true' 'edge run --name a.new-b -- true' 'relay run west --devices 2'; do
