@@ -285,24 +285,10 @@ run(void *opts, char **path, size_t n, struct err *e)
 	return r;
 }
 
-static int
-set_device(void *arg, const struct opt *row, const char *val, struct err *e)
-{
-	return shard_set_device(&((struct opts *)arg)->sh, val, e);
-}
-
-static int
-set_run(void *arg, const struct opt *row, const char *val, struct err *e)
-{
-	return shard_set_run(&((struct opts *)arg)->sh, val, e);
-}
-
 static const struct opt options[] = {
-	{ 'd', "device", "NAME", "the device that made the new "
-	    "model", OPT_CALL(set_device) },
+	OPT_PART(filter_opts_of, struct opts, sh),
 	{ 's', "step", "N", "step of the new model",
 	    OPT_U64(struct opts, sh.step, 0, UINT64_MAX), .def = "0" },
-	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
 	{ 0, "base-version", "N", "step of the old model",
 	    OPT_U64(struct opts, sh.base_version, 0, UINT64_MAX) },
 	FILTER_OPT_THREADS,

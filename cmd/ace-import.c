@@ -261,22 +261,6 @@ set_kind(void *arg, const struct opt *row, const char *val, struct err *e)
 	return r;
 }
 
-static int
-set_device(void *arg, const struct opt *row, const char *val, struct err *e)
-{
-	struct opts *o = arg;
-
-	return shard_set_device(&o->sh, val, e);
-}
-
-static int
-set_run(void *arg, const struct opt *row, const char *val, struct err *e)
-{
-	struct opts *o = arg;
-
-	return shard_set_run(&o->sh, val, e);
-}
-
 /* Keep the text as it was given: it goes into the stream. */
 static int
 set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
@@ -301,11 +285,9 @@ set_based(void *arg, const struct opt *row, const char *val, struct err *e)
 
 static const struct opt options[] = {
 	{ 'f', "format", "FORMAT", NULL, OPT_WORD(struct opts, format, format_names) },
-	{ 'd', "device", "NAME", "device that the shards come from",
-	    OPT_CALL(set_device) },
+	OPT_PART(filter_opts_of, struct opts, sh),
 	{ 's', "step", "N", "step of the first FILE",
 	    OPT_U64(struct opts, sh.step, 0, UINT64_MAX), .def = "0" },
-	{ 'r', "run", "NAME", "the training run", OPT_CALL(set_run) },
 	{ 'w', "weight", "W", "weight in the average",
 	    OPT_F64(struct opts, sh.weight, 1e-300, 1e300), .def = "1" },
 	{ 'g', "group", "N", "values per group", OPT_U64(struct opts, fo.group_size, 1,

@@ -133,7 +133,7 @@ _ace() {
 		kind='auto require off' ;;
 	ace-diff:-o | ace-diff:--output)
 		kind='file' ;;
-	ace-diff:-d | ace-diff:--device | ace-diff:-s | ace-diff:--step | ace-diff:-r | ace-diff:--run | ace-diff:--base-version | ace-diff:-T | ace-diff:--threads)
+	ace-diff:-d | ace-diff:--device | ace-diff:-r | ace-diff:--run | ace-diff:-s | ace-diff:--step | ace-diff:--base-version | ace-diff:-T | ace-diff:--threads)
 		kind='free' ;;
 	ace-edge:--sandbox)
 		kind='auto require off' ;;
@@ -171,7 +171,7 @@ _ace() {
 		kind='auto require off' ;;
 	ace-import:-o | ace-import:--output)
 		kind='file' ;;
-	ace-import:-d | ace-import:--device | ace-import:-s | ace-import:--step | ace-import:-r | ace-import:--run | ace-import:-w | ace-import:--weight | ace-import:-g | ace-import:--group | ace-import:--model-norm | ace-import:--base-version | ace-import:--name | ace-import:--shape | ace-import:--tensor)
+	ace-import:-d | ace-import:--device | ace-import:-r | ace-import:--run | ace-import:-s | ace-import:--step | ace-import:-w | ace-import:--weight | ace-import:-g | ace-import:--group | ace-import:--model-norm | ace-import:--base-version | ace-import:--name | ace-import:--shape | ace-import:--tensor)
 		kind='free' ;;
 	ace-import:-k | ace-import:--kind)
 		kind='gradient delta model' ;;
@@ -383,7 +383,7 @@ _ace() {
 	ace-cut)
 		opts='--step --device --kind --tensor --max-elements --schema -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-diff)
-		opts='-d --device -s --step -r --run --base-version -T --threads -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-d --device -r --run -s --step --base-version -T --threads -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-edge)
 		opts='--name -S --state --through --events --print -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-expand)
@@ -391,7 +391,7 @@ _ace() {
 	ace-export)
 		opts='-f --format --step --device --kind --tensor --many --f32 -o --output --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-import)
-		opts='-f --format -d --device -s --step -r --run -w --weight -g --group -k --kind --model-norm --base-version --name --shape --tensor --many --f32 -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
+		opts='-f --format -d --device -r --run -s --step -w --weight -g --group -k --kind --model-norm --base-version --name --shape --tensor --many --f32 -o --output --omit -q --quiet -v --verbose --sandbox -h --help -V --version' ;;
 	ace-inspect)
 		opts='--format --step --device --kind --tensor --max-elements --schema -q --quiet -v --verbose --sandbox -h --help -V --version'
 		[[ $cur = -* || $at != 1 ]] || kind='or list brief stats verify diff audit' ;;

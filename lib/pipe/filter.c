@@ -48,6 +48,24 @@ filter_line(const char *tool, int argc, char *const *argv, char out[FILTER_LINE]
 			out[i] = '?';
 }
 
+static int
+filter_device(void *shard, const struct opt *row, const char *name, struct err *e)
+{
+	return shard_set_device(shard, name, e);
+}
+
+static int
+filter_run(void *shard, const struct opt *row, const char *name, struct err *e)
+{
+	return shard_set_run(shard, name, e);
+}
+
+const struct opt filter_opts_of[] = {
+	{ 'd', "device", "NAME", "the device that made the values", OPT_CALL(filter_device) },
+	{ 'r', "run", "NAME", "the training run", OPT_CALL(filter_run) },
+	OPT_END
+};
+
 const struct opt filter_opts_max[] = {
 	{ 0, "max-elements", "N", "refuse models with more values",
 	    OPT_U64(struct filter, in.max_elements, 1, SCHEMA_MAX_TOTAL),

@@ -16,6 +16,8 @@ struct err;
 extern const struct opt filter_opts_max[], filter_opts_in[];
 extern const struct opt filter_opts_file[], filter_opts_out[];
 extern const struct opt filter_opts_sync[], filter_opts_threads[];
+/* Option rows for a struct shard: its device and its run. */
+extern const struct opt filter_opts_of[];
 #define FILTER_OPTS_IN OPT_SHARED(filter_opts_in)
 #define FILTER_OPTS_OUT OPT_SHARED(filter_opts_out)
 #define FILTER_OPT_SYNC OPT_SHARED(filter_opts_sync)
