@@ -242,22 +242,6 @@ gather_many(struct gather **out, uint64_t step, char **paths, size_t n,
 	return 0;
 }
 
-/* If several inputs are pipes, prepare one thread for each of them. */
-static int
-gather_threads(struct gather *g, struct err *e)
-{
-	unsigned pipes = 0;
-	size_t i;
-
-	for (i = 0; i < g->ninput; i++) {
-		g->input[i].pipe = !g->input[i].file &&
-		    io_is_pipe(reader_io(g->input[i].r));
-		if (g->input[i].pipe)
-			pipes++;
-	}
-	return pipes > 1 ? pool_new(&g->pool, pipes, e) : 0;
-}
-
 int
 gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, int to,
     const struct reader_opts *o, struct err *e)
@@ -265,7 +249,8 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, int to
 	char *standard = NULL;
 	int k = gather_many(out, 0, n != 0 ? paths : &standard, n != 0 ? n : 1, o, e);
 	struct gather *g = *out;
-	size_t i;
+	unsigned pipes = 0;
+	struct gather_input *in;
 
 	if (k < 0)
 		return k;
@@ -276,12 +261,15 @@ gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, int to
 		return err_set(e, ERR_REFUSED, "found %zu inputs, expected %llu "
 		    "(--devices)", n, (unsigned long long)expect);
 	/* files are opened one after another, when they are read */
-	for (i = 0; i < g->ninput && k == 0; i++) {
-		g->input[i].file = gather_is_file(g->input[i].path);
-		if (!g->input[i].file)
-			k = gather_input_open(g, &g->input[i], e);
+	for (in = g->input; in < g->input + g->ninput && k == 0; in++) {
+		in->file = gather_is_file(in->path);
+		if (!in->file && (k = gather_input_open(g, in, e)) == 0) {
+			in->pipe = io_is_pipe(reader_io(in->r));
+			pipes += in->pipe != 0;
+		}
 	}
-	return k < 0 ? k : gather_threads(g, e);
+	/* with several pipes, one thread for each */
+	return k == 0 && pipes > 1 ? pool_new(&g->pool, pipes, e) : k;
 }
 
 static void
