@@ -52,7 +52,7 @@ net_vgg19(struct net *x)
 static inline void
 net_googlenet(struct net *x)
 {
-	/* 1x1, 3x3 reduce, 3x3, 5x5 reduce, 5x5, pool projection; side */
+	/* channels: 1x1, 3x3 reduce, 3x3, 5x5 reduce, 5x5, pool projection; then the side */
 	static const int m[9][7] = {
 	    { 64, 96, 128, 16, 32, 32, 28 },
 	    { 128, 128, 192, 32, 96, 64, 28 },

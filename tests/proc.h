@@ -101,7 +101,7 @@ proc_enter(const char *name)
 	proc_must(chdir(proc_dir) == 0, proc_dir);
 }
 
-/* Set the page for the next calls. */
+/* Set proc_page: which of the next programs' calls clip.so acts on, and how. */
 static inline void
 proc_arm(enum clip_action action, uint32_t mask, int64_t left, int error)
 {

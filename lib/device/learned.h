@@ -59,7 +59,7 @@ int learned_put(struct learned *h, const char *name, const float *x, size_t n,
 /* Return the row, or NULL if it is missing or does not have n numbers. */
 const float *learned_row(const struct learned *h, const char *name, size_t n);
 /* Set *x to the row. If it is missing or does not have n numbers, return -ERR_DATA
- * "mismatch: ..." (another release wrote the memory, or for another model). */
+ * "mismatch: ..." (the memory is of another release, or for another model). */
 int learned_need(const struct learned *h, const char *name, size_t n,
     const float **x, struct err *e);
 

@@ -69,7 +69,7 @@ struct link {			/* begins as zeros */
 	size_t n;		/* number of spans so far; span i is in w[i % LINK_SPANS] */
 	struct link_span {
 		double spell;		/* value of `rested', which changes only at a pause */
-		double from, to;	/* when the span began and ended, by clock_now */
+		double from, to;	/* times at which the span began and ended */
 		uint64_t before, after;	/* `total' at `from' and at `to' */
 	} w[LINK_SPANS];
 	/* round trips */

@@ -16,8 +16,8 @@ extern const struct opt pick_opts[];
 
 struct pick {
 	uint64_t lo, hi;	/* steps, both included */
-	const char *device;	/* a shell pattern, or NULL */
-	int kind;		/* enum shard_kind, or -1 */
+	const char *device;	/* a shell pattern of names; NULL: any device */
+	int kind;		/* enum shard_kind; -1: any kind */
 };
 #define PICK_INIT { 0, UINT64_MAX, NULL, -1 }
 

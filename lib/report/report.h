@@ -39,7 +39,7 @@ struct report {
 enum {
 	REPORT_ID = 1,		/* JSON: members of every document of a shard */
 	REPORT_LIST = 2, REPORT_MORE = 4,	/* a shard in detail; more with -v */
-	REPORT_HEAD = 8, REPORT_TAIL = 16,	/* JSON: before and after its tensors */
+	REPORT_HEAD = 8, REPORT_TAIL = 16,	/* JSON: before and after a shard's tensors */
 	REPORT_BRIEF = 32,	/* one line per shard */
 	REPORT_TABLE = 128, REPORT_OBJECT = 256, /* one line per shard, with tabs; in JSON */
 	REPORT_PLACE = 512,	/* with tabs, one line per tensor */
