@@ -15,10 +15,11 @@ struct statedir {
 	int lock;		/* descriptor of the lock file, or -1 */
 	int durable;		/* 1: its files will be synced */
 	int again;		/* 1: write the residual over its spare (device/residual.h) */
+	int settled;		/* 1: the residual's last rename is durable */
 	struct at *at;		/* the descriptor of dir */
 };
 enum { STATE_PATH = TEMP_PATH };	/* bytes for the path of a file */
-#define STATE_INIT { NULL, -1, 0, 0, NULL }
+#define STATE_INIT { NULL, -1, 0, 0, 0, NULL }
 
 /* statedir_open: open dir, and create it if it does not exist.  Links are followed, except
  * those of other users in folders where all users may create names (temp_target).  From

@@ -564,6 +564,7 @@ feedback_commit(struct feedback *f, const struct shard *sh, struct writer *w,
 		return r;
 	feedback_renew(f, sh->step, digest);
 	f->sent = 1;
+	f->state.settled = f->o.sync == IO_SYNC_FULL;
 	/* keep the previous history, which is needed if this step is rejected */
 	if (f->new_name[0] != '\0')
 		statedir_prune(&f->state, f->new_name, f->old_name);

@@ -92,7 +92,7 @@ residual_create(struct residual_new *n, const struct statedir *s,
 		return dense_create(&n->w, s, RESIDUAL_FILE, sh, SHARD_RESIDUAL,
 		    kv, sc, e);
 	k = io_create_over(&io, statedir_path(s, RESIDUAL_FILE, path),
-	    statedir_path(s, RESIDUAL_SPARE, spare), s->durable, e);
+	    statedir_path(s, RESIDUAL_SPARE, spare), s->durable && !s->settled, e);
 	return k < 0 ? k : dense_begin(&n->w, io, s, sh, SHARD_RESIDUAL, kv, sc, e);
 }
 

@@ -430,6 +430,9 @@ gets() {
 	cp no spool/1/edge1.no
 	exits 0 ace-aggregate --spool spool --rounds 1
 	shard 2 >in
+	rm spool/0/edge1.aceg spool/done/0
+	refuses 3 'mismatch: .spool/closed. lists a shard whose file is not in .spool/0.: restore that folder' \
+	    ace-aggregate --spool spool --rounds 1
 	for v in '' 0 '0 ' x $'0\n1'; do
 		printf '%s' "$v" >spool/closed
 		refuses 3 "corrupt: 'spool/closed'" ace-recv --spool spool in
@@ -621,6 +624,10 @@ costs() {
 	read -ra one < <(costs ace-aggregate --spool spool --rounds 1)
 	read -ra two < <(costs ace-aggregate --spool spool --rounds 2)
 	[ "$((two[0] - one[0])) $((two[1] - one[1]))" = "1 3" ]
+	# a step of a device: one of each, and once the folder of the state
+	mkshards -N 9 -n 100k >steps
+	read -ra one < <(costs ace-compress -S state -c q8 steps)
+	[ "${one[*]:0:2}" = "9 10" ]
 	# only the step's directory, which grows with the devices, is listed: twice
 	for d in $(seq 100); do mkshards -d "edge$d" -n 8; done >all
 	read -ra one < <(costs ace-recv --spool many --run test --sync none all)

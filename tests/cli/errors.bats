@@ -42,14 +42,6 @@ begins() { mkshards >in; }
 	    ace-compress -c q8 sent
 }
 
-@test "a spool whose shards are gone" {
-	exits 0 ace-recv --spool D in
-	exits 0 ace-aggregate --spool D --rounds 1
-	rm D/0/edge1.aceg D/done/0
-	refuses 3 'mismatch: .D/closed. lists a shard whose file is not in .D/0.: restore that folder' \
-	    ace-aggregate --spool D --rounds 1
-}
-
 @test "an option that has no meaning without another one is refused" {
 	for p in ace-compress ace-step; do
 		for o in '--window 2' '--wait 5s' '--error-feedback ef' --allow-gap; do
