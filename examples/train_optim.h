@@ -65,7 +65,7 @@ void optim_step(struct optim *o, const struct optim_rule *r, struct model *m);
 /* Return 1 if the next step does not change v (1-bit Adam). */
 int optim_frozen(const struct optim *o, const struct optim_rule *r);
 
-/* Replace g[n] by what a device sends if optim_frozen: b1 m + (1-b1) g. */
+/* Call if optim_frozen: replace g[o->n] by what a device then sends, b1 m + (1-b1) g. */
 void optim_momentum(const struct optim *o, const struct optim_rule *r, float *g);
 
 /* Scale g[n] down to the norm `most' if it is longer; 0: no limit. */

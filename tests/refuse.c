@@ -95,7 +95,7 @@ refuse_new_place(uint64_t place)
 	return 1;
 }
 
-static int leaving;	/* 1: a child process is ending, and its output is written */
+static int leaving;	/* 1: this process, a child, has called exit: no call fails any more */
 
 static int
 refused(enum refuse_kind kind)

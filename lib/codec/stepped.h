@@ -39,7 +39,8 @@ unsigned char *stepped_put_side(unsigned char *p, uint32_t bits,
     const struct ecq_side *s, unsigned two);
 int stepped_side(struct bytes *b, struct ecq_side *s, unsigned two);
 
-/* Decode a body for the decode function of a codec's row (codec_impl.h). */
+/* Decode a body for the decode function of a codec's row (codec_impl.h).  name: the codec, for
+ * messages; two: 1 for TCQ, 0 for ECQ. */
 int stepped_decode(const char *name, unsigned two, const struct codec_out *o,
     struct bytes *b, struct err *e);
 

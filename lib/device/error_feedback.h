@@ -31,7 +31,7 @@ struct feedback_opts {
 	enum feedback_kind kind;
 	double gamma;		/* gamma of equation (7), if the residual is added here */
 	double decay;		/* rho of sync/compensate.h */
-	int gap;		/* 1: accept a step that is not the next one */
+	int gap;		/* 1: accept a step although steps before it are missing */
 	int raw;		/* 1: keep unbiased codes unbiased (feedback_raw) */
 	/* limit on shards without a receipt; 0: if no earlier call had a limit, count sent
 	 * shards as delivered until the first receipt */

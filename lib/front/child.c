@@ -190,8 +190,8 @@ child_cause(const struct children *c)
 	size_t at = c->first >= 0 ? (size_t)c->first : 0, i;
 	int s;
 
-	/* if the first program succeeded, the second got all its input: unless the second
-	 * failed to read or write, it is the cause */
+	/* if the first program of a circle succeeded, the second got all its input: if the second
+	 * failed, and not because it could not read or write (ERR_SYS), it is the cause */
 	s = child_status(&c->child[1]);
 	if (c->circle && s != ERR_SYS && child_failed(&c->child[1]) &&
 	    child_status(&c->child[0]) == 0)

@@ -323,8 +323,8 @@ tell_state(const struct tell *t)
 	return t->state == TELL_COMPUTES ? "has been computing" : "has been sending";
 }
 
-/* Describe in `wide' columns what the run is doing at a time, which device or program
- * does it, and for how long. Names that are too long lose their end. */
+/* Describe in at most `wide' columns what the run is doing at the time `clock', who does it, and
+ * for how long.  If the text is too long, its end, before the duration, is lost. */
 static void
 tell_doing(const struct tell *t, double clock, int wide, char out[TELL_LINE + 128])
 {

@@ -22,9 +22,9 @@
 #include "spool/steps.h"
 #include "spool/waiting.h"
 
-/* A look lists the directory of each open step before the first one with a quorum.  Pauses
- * grow with the number of open steps, so that a device that is far ahead does not keep a
- * processor busy. */
+/* closing_look lists the directories of the open steps up to the first one with a quorum, or of
+ * all.  Pauses grow with the number of open steps, so that a device that is far ahead does not
+ * keep a processor busy. */
 enum { CLOSING_LOOKS = 16 };	/* the pause gets one unit longer per so many open steps */
 
 struct closing {

@@ -373,8 +373,8 @@ receive_reply(struct receive_answers *o, const struct receive_said *a,
 	return r < 0 ? r : 0;
 }
 
-/* Answer a question: send the averages of all closed steps from a->r.step on, and the step to
- * begin with.  Return 1 if the reading process failed. */
+/* Answer a question: send the averages of the closed steps from a->r.step on that join_next
+ * finds, and the step to begin with.  Return 1 if the reading process failed. */
 static int
 receive_teach(struct receive_answers *o, const struct receive_said *a,
     struct err *e)

@@ -63,8 +63,8 @@ struct stage_note {
  * without a copy.  If it ignores them, they are not verified. */
 enum stage_values { STAGE_CHANGES, STAGE_READS, STAGE_IGNORES };
 
-/* A kind of stage. Functions may be NULL. If one of begin to finish is NULL, the next
- * stage's function is called instead. */
+/* A kind of stage.  Any function may be NULL.  In place of a NULL from `begin' to `finish', the
+ * next stage's function is called, so the last stage must have these five. */
 struct stage_kind {
 	size_t size;		/* bytes of its struct, which begins with a stage */
 	enum stage_values values;	/* of a new stage; its `make' may change them */

@@ -128,7 +128,8 @@ TEST(forms)
 	}
 }
 
-/* Code bf16 weights and normal changes of standard deviation `rate'. Return the bytes. */
+/* Change bf16 weights by normal numbers of standard deviation `rate', and code the changes.
+ * Return the bytes of the code, and set *changed to the number of weights that differ. */
 static size_t
 step(double rate, size_t *changed)
 {

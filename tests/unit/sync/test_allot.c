@@ -72,7 +72,8 @@ count(uint32_t codec)
 	return n;
 }
 
-/* Check plans for budgets of 2 to 64 kB with one step of codec `shared' for all. */
+/* With budgets of 2 to 64 kB, at least half of the groups have codec `shared', all these with
+ * one quantiser step. */
 static void
 steps(void)
 {
