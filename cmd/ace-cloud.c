@@ -301,6 +301,9 @@ relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 	if (devices == 0)
 		return err_set(e, ERR_USAGE, "the number of the relay's devices is "
 		    "missing: add --devices N");
+	if (x->folder.said.id[0] != '\0' && !place_has(&x->folder, "id"))
+		return err_set(e, ERR_REFUSED, "'%s' is the folder of a cloud: give another "
+		    "folder", x->folder.where);
 	if ((r = furnish(x, 1, e)) < 0 || (r = cloud_hello(&x->above, &x->folder,
 	    where, n, e)) < 0)
 		return r;

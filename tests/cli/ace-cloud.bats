@@ -77,6 +77,7 @@ load front
 	says "/ace-edge1' is the folder of a device or a relay: give another folder"
 	exits 5 ace add ace-edge1 edge2
 	exits 5 ace relay run ace-edge1 --name edge1 --devices 1
+	refuses 5 "/run' is the folder of a cloud: give another folder$" ace relay run run --name r --devices 1
 	rm -rf run
 	cloud run --devices 1
 	exits 5 ace edge run --name edge1 -- true
