@@ -12,7 +12,7 @@
 # The marker of ace-patch says which step the host has.  The patch to that step is sent again,
 # so that ace-patch compares the model with it.  The newest whole model and the patches after
 # it are sent if no patch fits the host's model, as after a restored backup, or if the newest
-# patch is older than the whole model.
+# patch is older than the whole model and the host does not have that model.
 #
 # Status 0: MODEL is the newest.  For a running server call receive.sh with one file after
 # another instead.
@@ -49,6 +49,9 @@ whole=$(from 0 whole)
 whole=${whole% } whole=${whole##* }
 # patches that end before the whole model's step do not make the newest model
 [ -z "$whole" ] || [ -n "$(from "${whole%.*}" aceg)" ] || list=
+# the host has the newest whole model, and nothing changed it since: do not send it again
+[ -n "$list" ] || [ -z "$whole" ] || [ "${has:-0}" -ne "${whole%.*}" ] ||
+    [ -n "$(find -L "$model" -cnewer "$model.ace-patch/marker" 2>&1)" ] || exit 0
 [ -z "$list" ] || { got=0; said=$(apply "$@" 2>&1) || got=$?; }
 if [ "$got" -eq 5 ] && [ -n "$whole" ]; then
 	list="$whole $(from "${whole%.*}" aceg)" got=0 said=

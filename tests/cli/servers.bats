@@ -250,6 +250,13 @@ sent() {
 	ace-diff -s 6 other >sent/000006.whole
 	exits 0 catch-up.sh h sent
 	same h other
+	# it is sent again only if the host's model has changed
+	mv sent/000006.whole away
+	: >sent/000006.whole
+	exits 0 catch-up.sh h sent far
+	cp h3 h
+	exits 3 catch-up.sh h sent far
+	mv away sent/000006.whole
 	# no model, no patches, no connection
 	exits 4 catch-up.sh absent sent far
 	says "copy a whole model there first"
