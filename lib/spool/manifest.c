@@ -35,12 +35,8 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 {
 	int k = receipt_list_read(l, path, e);
 
-	if (k > 0 && l->n == 0)
-		k = err_set(e, ERR_DATA, "corrupt: the manifest lists no shard");
-	if (k != -ERR_DATA || e == NULL)
-		return k;
-	e->kind = ERR_CORRUPT;
-	return err_before(e, k, "'%.200s': ", path);
+	return k > 0 && l->n == 0 ? err_set(e, ERR_DATA, "corrupt: manifest '%s' "
+	    "lists no shard", path) : k;
 }
 
 /* Fail because the newest manifest, at path, is damaged (absent 0) or missing (absent 1);

@@ -72,14 +72,16 @@ int
 receipt_list_read(struct receipt_list *l, const char *path, struct err *e)
 {
 	struct reader *r;
-	int k;
+	int k = spool_reader(&r, path, e), there = k > 0;
 
-	if ((k = spool_reader(&r, path, e)) <= 0)
-		return k;
-	while ((k = reader_next(r, e)) > 0)
+	while (there && (k = reader_next(r, e)) > 0)
 		if (k == READER_RCPT &&
 		    (k = receipt_list_add(l, reader_receipt(r), "", e)) < 0)
 			break;
 	reader_free(r);
-	return k < 0 ? k : 1;
+	if (k == -ERR_DATA && e != NULL) {
+		e->kind = ERR_CORRUPT;
+		(void)err_before(e, k, "'%.200s': ", path);
+	}
+	return k < 0 ? k : there;
 }

@@ -68,17 +68,14 @@ static int
 verdict_before(const struct verdict *x, int closed, struct err *e)
 {
 	struct receipt_list l = { .n = 0 };
-	size_t i, n = 0;
+	size_t i;
 	int k = receipt_list_read(&l, x->no, e);
 
-	for (i = 0; i < l.n; i++)
-		if (memcmp(l.line[i].r.digest, x->r->digest, SHARD_DIGEST) == 0 &&
-		    n++ == 0)
-			*x->r = l.line[i].r;
-	if (k > 0 && (l.n == 0 || n > 1))
-		k = err_set(e, ERR_DATA, "corrupt: '%s' has %s: restore it from a backup", x->no,
-		    l.n == 0 ? "no receipt" : "the same receipt twice");
-	else if (k > 0 && n == 0) {
+	for (i = 0; i < l.n && memcmp(l.line[i].r.digest, x->r->digest, SHARD_DIGEST) != 0; i++)
+		continue;
+	if (k > 0 && i < l.n) {
+		*x->r = l.line[i].r;
+	} else if (k > 0) {
 		k = !closed && l.n >= VERDICT_TRIES;
 		if (k > 0)
 			x->r->verdict = RECEIPT_EQUIVOCATION;

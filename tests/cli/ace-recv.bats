@@ -425,8 +425,8 @@ gets() {
 	gets accepted 0
 	gets invalid 1 edge1 -k nan
 	cp spool/1/edge1.no no
-	cat no no >spool/1/edge1.no
-	refuses 3 "corrupt: 'spool/1/edge1.no' has the same receipt twice" ace-recv --spool spool in
+	: >spool/1/edge1.no
+	refuses 3 "corrupt: 'spool/1/edge1.no': the input is empty" ace-recv --spool spool in
 	cp no spool/1/edge1.no
 	exits 0 ace-aggregate --spool spool --rounds 1
 	shard 2 >in
