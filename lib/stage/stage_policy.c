@@ -191,19 +191,20 @@ policy_learned(const struct stage_policy *p, const char *file, const char *key, 
 
 /* ---- how much to compress a shard, by equation (5) ---- */
 
-/* Decide the ratio and the budget, and update o.pace.  A deadline limits the budget to
+/* Decide the ratio and the budget, and update o.rate.  A deadline limits the budget to
  * what the link can carry in time.  rate in bit/s, < 0 unknown. */
 static void
 policy_ratio(struct stage_policy *p, double rate)
 {
 	struct stage_policy_opts *o = &p->o;
-	const double known = ratio_acted(&o->pace, rate), acted = fmax(known, 0);
+	const double known = ratio_acted(o->rate, rate), acted = fmax(known, 0);
 	const double base = stage_policy_ratio(&o->factor, acted);
 	const double most = known / 8 * o->deadline;
 	char where[160], is[NUM_TEXT] = "unknown", taken[NUM_TEXT];
 	int late;
 
-	p->key[RATIO] = ratio_paced(&o->pace, base, p->sh.shard->step);
+	o->rate = known;
+	p->key[RATIO] = ratio_paced(o->factor.warmup, base, p->sh.shard->step);
 	p->key[BUDGET] = (double)ratio_budget(p->sh.schema->total, p->key[RATIO]);
 	if (known >= 0)
 		p->key[BANDWIDTH] = known;
@@ -358,10 +359,10 @@ policy_load(struct stage_policy *p, struct err *e)
 	p->loaded = 1;
 	if ((r = learned_before(&h, &p->state, POLICY_FILE, p->sh.shard->step, e)) >= 0 &&
 	    (r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e)) >= 0 &&
-	    (r = learned_list(&h, POLICY_RATE, &p->o.pace.rate, 1, e)) >= 0 && p->o.stale.on)
+	    (r = learned_list(&h, POLICY_RATE, &p->o.rate, 1, e)) >= 0 && p->o.stale.on)
 		r = learned_list(&h, POLICY_DECO_STATE, (double *)t, REPLAN_NUMBERS, e);
 	bad = replan_check(t) < 0 ? POLICY_DECO_STATE :
-	    !isfinite(p->o.pace.rate) ? POLICY_RATE : NULL;
+	    !isfinite(p->o.rate) ? POLICY_RATE : NULL;
 	if (r >= 0 && bad != NULL)
 		r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is out of range: "
 		    "remove that file", bad, p->o.dir, h.file);
@@ -376,13 +377,13 @@ policy_save(struct stage_policy *p, struct err *e)
 	int r;
 
 	if (p->o.dir == NULL ||
-	    (p->o.pace.rate < 0 && !(p->o.interval.target > 0) && !p->o.stale.on))
+	    (p->o.rate < 0 && !(p->o.interval.target > 0) && !p->o.stale.on))
 		return 0;		/* no decision has to be stored */
 	if ((r = text_setf(&h.kv, KEYS_INTERVAL, e, "%llu",
 	    (unsigned long long)p->o.steps)) == 0 &&
 	    (!p->o.stale.on || (r = learned_put_list(&h, POLICY_DECO_STATE,
 	    (const double *)&p->o.stale.plan, REPLAN_NUMBERS, e)) == 0) &&
-	    (r = learned_put_list(&h, POLICY_RATE, &p->o.pace.rate, 1, e)) == 0)
+	    (r = learned_put_list(&h, POLICY_RATE, &p->o.rate, 1, e)) == 0)
 		r = learned_save_again(&h, &p->state, POLICY_FILE, p->sh.shard, e);
 	learned_release(&h);
 	return r;
@@ -588,7 +589,6 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	p->state = (struct statedir)STATE_INIT;
 	p->o = *(struct stage_policy_opts *)opts;
 	p->o.f = f;
-	p->o.pace.warmup = p->o.factor.warmup;
 	if (p->o.interval.target > 0)
 		s->values = STAGE_READS;	/* to compute the drift */
 	return p->o.dir != NULL ? statedir_open(&p->state, p->o.dir, e) : 0;

@@ -47,13 +47,12 @@ struct stage_policy_opts {
 	struct interval interval;	/* target 0: the interval is not decided */
 	struct policy_deco stale;
 	struct policy_dynacomm cuts;
-	struct ratio_pace pace;
+	double rate;		/* rate of the last decision, bit/s; < 0: none yet */
 	uint64_t steps;		/* local steps before the next shard */
 	const struct filter *f;	/* filter of the program; stage_new sets it */
 };
-#define STAGE_POLICY_INIT { .bandwidth = -1, .deadline = -1, \
-	.stale = POLICY_DECO_INIT, .cuts = POLICY_DYNACOMM_INIT, \
-	.pace = RATIO_PACE_INIT }
+#define STAGE_POLICY_INIT { .bandwidth = -1, .deadline = -1, .rate = -1, \
+	.stale = POLICY_DECO_INIT, .cuts = POLICY_DYNACOMM_INIT }
 extern const struct opt stage_policy_rows[];	/* options of the stage */
 
 extern const struct stage_kind stage_policy;

@@ -3,6 +3,9 @@
 #include "base/detmath.h"
 #include "sync/ratio.h"
 
+#define RATIO_RISE 0.5		/* share of the difference to a higher rate */
+#define RATIO_STILL 0.05	/* share of the rate below which a change is ignored */
+
 double
 ratio_factor(double cmin, double cmax, double beta, double bandwidth)
 {
@@ -22,24 +25,20 @@ ratio_budget(uint64_t values, double c)
 }
 
 double
-ratio_acted(struct ratio_pace *p, double rate)
+ratio_acted(double was, double rate)
 {
 	if (rate < 0)
-		return p->rate;
-	if (p->rate < 0 || rate < p->rate * (1 - p->still))
-		p->rate = rate;
-	else if (rate > p->rate * (1 + p->still))
-		p->rate += p->rise * (rate - p->rate);
-	return p->rate;
+		return was;
+	if (was < 0 || rate < was * (1 - RATIO_STILL))
+		return rate;
+	return rate > was * (1 + RATIO_STILL) ? was + RATIO_RISE * (rate - was) : was;
 }
 
 double
-ratio_paced(const struct ratio_pace *p, double c, uint64_t step)
+ratio_paced(uint64_t warmup, double c, uint64_t step)
 {
-	if (step < p->warmup)
-		c = detmath_exp(detmath_log(c) * ((double)step + 1) /
-		    (double)p->warmup);
-	return c;
+	return step >= warmup ? c :
+	    detmath_exp(detmath_log(c) * ((double)step + 1) / (double)warmup);
 }
 
 uint64_t

@@ -29,29 +29,21 @@ uint64_t ratio_budget(uint64_t values, double c);
  * The compression factor over time: it follows the measured link, ignores small
  * changes, and may begin low.
  *
- *   link      a lower rate is used immediately; a higher one is approached by the share
- *             `rise' of the difference per shard; a change smaller than the share `still'
- *             is ignored (ours)
+ *   link      a lower rate is used immediately; a higher one is approached by half of
+ *             the difference per shard; a change smaller than a twentieth is ignored
+ *             (ours)
  *   warm-up   c_t = c^((t + 1) / warmup) for steps t < warmup: the share that
  *             is sent falls exponentially (Lin et al., Deep Gradient
  *             Compression, ICLR 2018, section 3.3)
  */
-struct ratio_pace {
-	/* options */
-	double rise, still;		/* rise in (0, 1]; still in [0, 1) */
-	uint64_t warmup;		/* steps of the warm-up; 0: no warm-up */
-	/* state, kept between runs */
-	double rate;			/* the rate used, bit/s; < 0: none yet */
-};
-#define RATIO_PACE_INIT { 0.5, 0.05, 0, -1 }
 
-/* Return the rate to use after `rate' was measured; both in bit/s.  If rate < 0, there was no
- * measurement, and p->rate stays.  Return < 0 while no rate was measured. */
-double ratio_acted(struct ratio_pace *p, double rate);
+/* Return the rate to use after `rate' was measured while `was' was used; in bit/s, < 0: none
+ * was measured. */
+double ratio_acted(double was, double rate);
 
-/* Return the factor for this step: c >= 1 itself, or less during the warm-up, but at
+/* Return the factor for this step: c >= 1 itself, or less in the first `warmup' steps, but at
  * least 1. */
-double ratio_paced(const struct ratio_pace *p, double c, uint64_t step);
+double ratio_paced(uint64_t warmup, double c, uint64_t step);
 
 /*
  * Control how often to synchronise: set the interval, in local steps, so that the
