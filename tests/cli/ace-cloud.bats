@@ -320,7 +320,7 @@ load front
 	mkdir -m 700 empty
 	for call in 'cloud run' 'cloud empty' 'watch run' 'watch empty' 'add empty edge1' 'add run e' 'edge empty'; do
 		refuses 2 '--devices N' ace $call
-		[ ! -e run ] && [ ! -e empty/devices ]
+		[ -z "$(ls -d run empty/* 2>/dev/null)" ]
 	done
 	for call in cloud edge 'cloud run --devices 2 --quorum 3' 'cloud run --devices 2 --tolerate 1' \
 	    'cloud run --devices 2 --deadline 3s' 'edge none --name edge1 -- true' \
