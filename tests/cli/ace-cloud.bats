@@ -73,8 +73,7 @@ load front
 	refuses 5 '--bits 4 differs from .* began with 1.3' ace cloud run --bits 4
 	exits 5 ace edge run --name edge2 --state run -- true
 	says "/run' is the folder of a cloud or a relay: give another one"
-	exits 5 ace cloud ace-edge1 --devices 1
-	says "/ace-edge1' is the folder of a device or a relay: give another folder"
+	refuses 5 "/ace-edge1' is the folder of a device or a relay: give another" ace cloud ace-edge1 --devices 1
 	exits 5 ace add ace-edge1 edge2
 	exits 5 ace relay run ace-edge1 --name edge1 --devices 1
 	refuses 5 "/run' is the folder of a cloud: give another folder$" ace relay run run --name r --devices 1

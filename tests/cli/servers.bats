@@ -203,7 +203,8 @@ sent() {
 	local i
 	mkdir bin sent
 	printf '#!/bin/sh\nexec sh -c "$*"\n' >bin/far
-	chmod +x bin/far
+	printf '#!/bin/sh\nexec sh -c "$*" | head -c "$SENDS"\n' >bin/cuts
+	chmod +x bin/*
 	PATH=$PWD/bin:$PATH
 	for i in 0 1 2 3 4 5; do mkmodel "m$i" -n 1000 -s "$i"; done
 	sent 0 3
@@ -236,14 +237,10 @@ sent() {
 	exits 0 catch-up.sh h sent far
 	same h m5
 	# the connection ends between two patches
-	printf '#!/bin/sh\nexec sh -c "$*" | head -c "$SENDS"\n' >bin/cuts
-	chmod +x bin/cuts
 	cp m3 h
 	rm -r h.ace-patch sent/00000[123].*
-	SENDS=$(wc -c <sent/000004.aceg)
-	export SENDS
-	exits 4 catch-up.sh h sent cuts
-	says "h' has step 4, not 000005: run this again"
+	export SENDS=$(($(wc -c <sent/000004.aceg)))
+	refuses 4 "h' has step 4, not 000005: run this again" catch-up.sh h sent cuts
 	exits 0 catch-up.sh h sent far
 	same h m5
 	# a newer whole model without a patch to it
@@ -251,17 +248,13 @@ sent() {
 	exits 0 catch-up.sh h sent
 	same h other
 	# it is sent again only if the host's model has changed
-	mv sent/000006.whole away
 	: >sent/000006.whole
 	exits 0 catch-up.sh h sent far
 	cp h3 h
 	exits 3 catch-up.sh h sent far
-	mv away sent/000006.whole
 	# no model, no patches, no connection
-	exits 4 catch-up.sh absent sent far
-	says "copy a whole model there first"
-	exits 4 catch-up.sh h . far
-	says "'.' of the trainer has no patch for step 6: expected files such as 000007.aceg"
+	refuses 4 "copy a whole model there first" catch-up.sh absent sent far
+	refuses 4 "'.' of the trainer has no patch for step 6: expected files such as" catch-up.sh h . far
 	exits 4 catch-up.sh h sent false
 	exits 2 catch-up.sh h
 }
