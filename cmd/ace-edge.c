@@ -95,7 +95,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	const struct child *p;
 	char cause[ERR_LINE];
 	const char *kind;
-	int status;
+	int status, limit;
 
 	/* some connections break when the trainer has ended and reads no answers; the run
 	 * succeeded if ace-step read all that the trainer wrote */
@@ -116,10 +116,12 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		    "messages above, if any; run the same command again to continue", p->word[0],
 		    status, status > 128 ? " (128 + signal)" : "",
 		    (unsigned long long)x->tell.round);
+	limit = strstr(cause, "(limits: ") != NULL;
 	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0)
-		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
-		    "correct the training program or, if it is right, remove '%s/state'; "
-		    "then run the same command again", cause, x->folder.dir);
+		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: correct the "
+		    "training program or, if it is right, %s%s%s; then run the same command again",
+		    cause, limit ? "raise that limit on the cloud" : "remove '",
+		    limit ? "" : x->folder.dir, limit ? "" : "/state'");
 	if (strstr(cause, "(--bits ") != NULL)	/* so small a model needs more bits per value */
 		return err_set(e, ERR_REFUSED, "%.500s: give these bits to ace-cloud, for a new "
 		    "run in another folder", cause);

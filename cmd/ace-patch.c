@@ -168,7 +168,7 @@ other_model(const struct patch *x, struct err *e)
 {
 	const struct change *c = &x->c;
 	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "";
-	char step[128] = ": apply the patches in between";
+	char step[128] = ": apply patches that begin with it";
 
 	shard_hex(c->note.before, want);
 	shard_hex(x->is, have);

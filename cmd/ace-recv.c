@@ -213,9 +213,9 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (o->f->mute && o->f->output != NULL)
 		return err_set(e, ERR_USAGE, "--create, --publish, --join and "
 		    "--leave write nothing: leave out --output '%s'", o->f->output);
-	if (o->act == PUBLISH && o->shard.device != NULL)
-		return err_set(e, ERR_USAGE, "--publish is for all devices: "
-		    "leave --device out");
+	if ((o->act == PUBLISH || o->act == INIT) && o->shard.device != NULL)
+		return err_set(e, ERR_USAGE, "--%s is for all devices: leave --device out",
+		    o->act == INIT ? "create" : "publish");
 	if (reads)
 		return 0;
 	if (path != NULL)
@@ -223,9 +223,6 @@ check(const struct opts *o, const char *path, struct err *e)
 		    "input: leave out '%s'", path);
 	if (o->act != INIT && o->shard.device == NULL)
 		return err_set(e, ERR_USAGE, "no device was given: add --device NAME");
-	if (o->act == INIT && o->shard.device != NULL)
-		return err_set(e, ERR_USAGE, "--create is for all devices: leave "
-		    "--device out");
 	return 0;
 }
 

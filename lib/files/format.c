@@ -426,7 +426,7 @@ format_last(struct format_source *s, struct err *e)
 	if (r < 0 || got == 0)
 		return r;
 	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' has bytes after the "
-	    "last value of its shape", s->name);
+	    "last value of its tensors", s->name);
 }
 
 int

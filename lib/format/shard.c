@@ -106,7 +106,7 @@ shard_run(const struct shard *s)
 {
 	const char *name = text_get(&s->kv, SHARD_KEY_RUN);
 
-	return name != NULL ? name : "?";
+	return name != NULL ? name : "(none)";
 }
 
 int
@@ -122,7 +122,7 @@ shard_device(const struct shard *s)
 {
 	const char *name = text_get(&s->kv, SHARD_KEY_DEVICE);
 
-	return name != NULL ? name : "?";
+	return name != NULL ? name : "(none)";
 }
 
 uint64_t
@@ -239,6 +239,7 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 {
 	struct bytes b = BYTES(p, n);
 	uint32_t kv_len, bits;
+	const char *bad;
 	int r;
 
 	shard_release(s);
@@ -270,11 +271,10 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 		    "newer release of ace may read it", (unsigned long)s->kind);
 	if ((r = text_decode(&s->kv, p + b.at, kv_len, e)) < 0)
 		return r;
-	if (!shard_named(s, s->run, SHARD_KEY_RUN) ||
-	    !shard_named(s, s->device, SHARD_KEY_DEVICE))
-		return err_set(e, ERR_DATA, "corrupt: the run's or device's id does "
-		    "not match its name, or the name is too long");
-	return 0;
+	bad = !shard_named(s, s->run, SHARD_KEY_RUN) ? SHARD_KEY_RUN :
+	    !shard_named(s, s->device, SHARD_KEY_DEVICE) ? SHARD_KEY_DEVICE : NULL;
+	return bad == NULL ? 0 : err_set(e, ERR_DATA, "corrupt: the id of the %s is not that of "
+	    "its name, or the name has more than %d bytes", bad, SHARD_NAME);
 }
 
 void

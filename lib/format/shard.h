@@ -64,7 +64,7 @@ int shard_is_of(const struct shard *s, const unsigned char *run,
     const unsigned char *device);
 /* Set the run and device of s to those of `from'. */
 int shard_same(struct shard *s, const struct shard *from, struct err *e);
-const char *shard_run(const struct shard *s);		/* the name; "?" if there is none */
+const char *shard_run(const struct shard *s);		/* the name, or "(none)" */
 const char *shard_device(const struct shard *s);
 /* Return 1 if the shard turns one model into another (mODL). */
 int shard_is_patch(const struct shard *s);

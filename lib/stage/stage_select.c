@@ -401,11 +401,10 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 	if (a->sent == 0 && a->energy > 0) {
 		cli_say(x->o->f->cli, 0, "%s: a budget of %llu bytes is too small "
 		    "for any group%s", who, (unsigned long long)budget,
-		    exact != 0 ? " except those of whole numbers, which are sent "
-		    "without loss" : x->o->kept > 0 ? ": an empty shard is sent, and "
-		    "the residual keeps all" : x->o->kept < 0 ? ": an empty shard is "
-		    "sent, and without -S nothing is kept" : ": an empty shard is "
-		    "sent (ace-compress keeps the values only with -S)");
+		    exact != 0 ? " except those that are coded without loss" :
+		    x->o->kept > 0 ? ": an empty shard is sent, and the residual keeps all" :
+		    x->o->kept < 0 ? ": an empty shard is sent, and without -S nothing is kept" :
+		    ": an empty shard is sent (ace-compress keeps the values only with -S)");
 		return;
 	}
 	cli_say(x->o->f->cli, 1, "%s: %zu of %lu groups, %.0f of %llu bytes "

@@ -266,7 +266,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	grep -aq "'shape': (3, 2)" b.npy
 	refuses 3 truncated ace-import --shape 7 v.raw
 	exits 3 ace-import --shape 5 v.raw
-	says "corrupt: 'v.raw' has bytes after the last value of its shape"
+	says "corrupt: 'v.raw' has bytes after the last value of its tensors"
 	# an empty tensor keeps its shape
 	: >empty.raw
 	exits 0 ace-import --shape 0,4 -o none.aceg empty.raw

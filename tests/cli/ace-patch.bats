@@ -339,7 +339,7 @@ changed() {
 	cp old m
 	stat -c '%i %y' m >seen
 	exits 5 ace-patch m <next
-	says "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is model [0-9a-f]{32}: apply the patches in between, or a whole model \(ace-diff NEW\)\$"
+	says "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is model [0-9a-f]{32}: apply patches that begin with it, or a whole model \(ace-diff NEW\)\$"
 	stat -c '%i %y' m | diff seen -
 	same m old
 	exits 0 ace-patch m <step.aceg
