@@ -203,8 +203,6 @@ operate(struct run *x, struct err *e)
 static int
 check(const struct opts *o, const char *path, struct err *e)
 {
-	const int reads = o->act == RECEIVE || o->act == PUBLISH;
-
 	if (o->spool == NULL)
 		return err_set(e, ERR_USAGE, "no spool was given: add --spool DIR");
 	if (o->act != RECEIVE && (o->aggregate || o->shard.run != NULL))
@@ -216,7 +214,7 @@ check(const struct opts *o, const char *path, struct err *e)
 	if ((o->act == PUBLISH || o->act == INIT) && o->shard.device != NULL)
 		return err_set(e, ERR_USAGE, "--%s is for all devices: leave --device out",
 		    o->act == INIT ? "create" : "publish");
-	if (reads)
+	if (o->act == RECEIVE || o->act == PUBLISH)
 		return 0;
 	if (path != NULL)
 		return err_set(e, ERR_USAGE, "--create, --join and --leave read no "
