@@ -338,8 +338,7 @@ changed() {
 	ace-diff -s 8 --base-version 7 new third >next
 	cp old m
 	stat -c '%i %y' m >seen
-	exits 5 ace-patch m <next
-	says "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is model [0-9a-f]{32}: apply patches that begin with it, or a whole model \(ace-diff NEW\)\$"
+	refuses 5 "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is model [0-9a-f]{32}: apply patches that begin with it, or a whole model \(ace-diff NEW\)\$" ace-patch m <next
 	stat -c '%i %y' m | diff seen -
 	same m old
 	exits 0 ace-patch m <step.aceg
