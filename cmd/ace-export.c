@@ -170,6 +170,8 @@ put_shard(struct export *x, struct err *e)
 	if ((r = create(x, e)) < 0 || (r = values_begin(&x->v, x->in, e)) < 0)
 		return r;
 	r = put_values(x, e);
+	if (r == -ERR_DATA && x->o->many && e->shard == 0)
+		r = err_after(e, r, ", in shard '%s'", x->found);
 	format_free(x->sink);
 	x->sink = NULL;
 	return r;

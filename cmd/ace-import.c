@@ -166,9 +166,9 @@ put_shard(struct import *m, const char *path, struct format_source *src, struct 
 	    (r = put_values(o, src, m->w, e)) == 0)
 		r = writer_send(m->w, NULL, e);
 	if (r == 0 && format_unnoted(src) != 0)
-		cli_say(o->f->cli, 0, "'%s': entries left out of its metadata: %llu (a "
-		    "shard carries at most 16 short ones, see ace-import(1))", path,
-		    (unsigned long long)format_unnoted(src));
+		cli_say(o->f->cli, 0, "'%s': entries of its metadata that the shard does "
+		    "not have: %llu (it has at most 16, with short values and lower-case keys, "
+		    "see ace-import(1))", path, (unsigned long long)format_unnoted(src));
 	if (r == 0 && (format_rounded(src) != 0 || o->fo.round))
 		cli_say(o->f->cli, 1, "'%s': %llu of %llu values rounded to f32",
 		    path, (unsigned long long)format_rounded(src),

@@ -223,7 +223,7 @@ arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
 		    p[1] == 0x8b ? archive_read_append_filter(la,
 		    ARCHIVE_FILTER_GZIP) == ARCHIVE_OK : arc_filters(la));
 	}
-	return ok ? 0 : err_set(e, ERR_SYS, "'%s': %s", io_name(io),
+	return ok ? 0 : err_set(e, ERR_SYS, "'%s': libarchive lacks a format: %s", io_name(io),
 	    archive_error_string(la) != NULL ? archive_error_string(la) :
 	    "out of memory");
 }

@@ -72,15 +72,19 @@ dense_check(const struct dense *d, const struct shard *sh,
 	const int named = text_get(&sh->kv, SHARD_KEY_RUN) != NULL;
 	const struct shard *own;
 	char why[256];
+	int mine;
 
 	if (d->r == NULL)
 		return 0;
 	own = reader_shard(d->r);
+	mine = text_get(&own->kv, SHARD_KEY_RUN) != NULL;
 	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the shard %s%s%s, but the state is of run "
-		    "'%s' ('%s'): give a shard of that run (ace-import --run), or another state "
+		return err_set(e, ERR_DATA, "mismatch: the shard %s%s%s, %s%s%s "
+		    "('%s'): give a shard of that run (ace-import --run), or another state "
 		    "directory", named ? "is of run '" : "names no run", named ? shard_run(sh) : "",
-		    named ? "'" : "", shard_run(own), reader_name(d->r));
+		    named ? "'" : "", mine ? "but the state is of run '" :
+		    "but the state names none", mine ? shard_run(own) : "", mine ? "'" : "",
+		    reader_name(d->r));
 	if (memcmp(own->device, sh->device, SHARD_ID) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard is of device '%s', "
 		    "but the state is of device '%s' ('%s'): give another state directory",

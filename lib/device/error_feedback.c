@@ -270,7 +270,7 @@ feedback_history(struct feedback *f, struct err *e)
 	if (p != NULL && p->fate == PENDING_REJECTED) {
 		if ((r = dense_open(&f->back[f->nback++], &f->state, f->old_name,
 		    SHARD_HISTORY, e)) < 0)
-			return r;
+			return r == -ERR_DATA ? err_after(e, r, RESIDUAL_ANEW) : r;
 		f->old_name[0] = '\0';
 		/* When in doubt begin with zeros: if the receiver has another history, no
 		 * later shard corrects the error. */
@@ -280,6 +280,8 @@ feedback_history(struct feedback *f, struct err *e)
 		    before);
 	}
 	r = dense_open(&f->history.h, &f->state, f->old_name, SHARD_HISTORY, e);
+	if (r == -ERR_DATA)
+		return err_after(e, r, RESIDUAL_ANEW);
 	if (r == 0 && f->history.h.r == NULL)
 		r = err_set(e, ERR_DATA, "mismatch: file '%s' is absent from state "
 		    "'%s': restore the whole state from one copy", f->old_name, f->state.dir);

@@ -374,9 +374,9 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 	size_t i;
 
 	if (t->f != q->f)
-		cli_say(x->o->f->cli, 0, "step %llu: fewer shards remain than the %zu "
-		    "that rule '%s' needs: the step is averaged with F = %zu", step,
-		    2 * q->f + 1, x->o->who.rule_text, t->f);
+		cli_say(x->o->f->cli, 0, "step %llu: fewer than %zu of %zu shards remain, but "
+		    "rule '%s' needs them: the step is averaged with F = %zu", step,
+		    2 * q->f + 1, x->g->n, x->o->who.rule_text, t->f);
 
 	for (i = 0; i < x->g->n; i++) {
 		const struct robust_one *one = &x->c.step.one[i];

@@ -57,6 +57,8 @@ manifest_remedy(const struct spool *s, const char *path, int absent, struct err 
 		(void)err_set(e, ERR_DATA, "corrupt: '%s' is missing", path);
 	else if (absent)
 		goto out;
+	if (e != NULL)
+		e->has_byte = 0;	/* a place after the command would be typed with it */
 	for (i = done.n; k == 0 && i-- > 0; err_clear(&unread)) {
 		spool_path(s, NULL, manifest_name(done.step[i], name), from);
 		k = manifest_read(&l, from, &unread) > 0;
@@ -68,6 +70,8 @@ manifest_remedy(const struct spool *s, const char *path, int absent, struct err 
 			    s->state.dir, (unsigned long long)done.step[bad]);
 		receipt_list_release(&l);
 	}
+	if (k == 0)
+		(void)err_after(e, 0, ": restore the spool from a backup");
 	k = -ERR_DATA;
 out:
 	steps_release(&done);

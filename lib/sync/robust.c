@@ -74,7 +74,7 @@ robust_parse(struct robust_rule *q, const char *s, struct err *e)
 		kinds += what == 2;
 	}
 	return what != 0 && kinds <= 1 ? 0 : err_set(e, ERR_USAGE, "--rule '%s' is not valid: "
-	    "expected sum, or mean, clip:X (X > 0), trim:F[:senders], median[:senders] or "
+	    "expected sum, or mean, clip:X (X > 0, as 0.5), trim:F[:senders], median[:senders] or "
 	    "center:F, and after commas norm-ratio:R (R from 1) and finite", s);
 }
 

@@ -226,7 +226,7 @@ on_small() {
 	edge edge1 1 1
 	wait_for eval 'find run/spool -name edge1.aceg | grep -q .'
 	mv run away
-	wait_for grep -q "^ace-edge: round 1 failed: ace-recv: '$PWD/run/spool' was moved or removed while it was in use: move it back, or" edge1.err
+	wait_for grep -q "^ace-edge: round 1 failed: ace-recv: '$PWD/run/spool' was moved or removed while it was in use: move it back and" edge1.err
 	wait_for grep -q "^ace-cloud: round 1 failed: '$PWD/run' was moved or removed" cloud.err
 	wait_for grep -q "^ace-edge: round 1 failed: ace-cloud: folder '.*:$PWD/run' is absent: put it back" edge1.err
 	mv away run

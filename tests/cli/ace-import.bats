@@ -43,7 +43,7 @@ noted() {
 	exits 0 ace-import a.safetensors
 	[ ! -s err ]
 	exits 0 ace-import b.safetensors
-	says "^ace-import: 'b.safetensors': entries left out of its metadata: 2 "
+	says "^ace-import: 'b.safetensors': entries of its metadata that the shard does not have: 2 "
 	exits 0 ace-import -q b.safetensors
 	[ ! -s err ]
 	exits 0 ace-diff a.safetensors b.safetensors
