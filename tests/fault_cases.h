@@ -60,8 +60,8 @@ static const struct fault_case cases[] = {
 	    "in0 >sent0; ace-compress -S S --error-feedback cache -c q8 "
 	    "in1 >sent1; ace-expand --cache C sent0 >rest; ",
 	    "ace-expand --cache C sent1 > out", 0 },
-	{ "expand-feedback", MADE "ace-expand --feedback S in0 >rest; ",
-	    "ace-expand --feedback S in1 > out", 0 },
+	{ "expand-feedback", MADE "ace-aggregate in0 >mean0; ace-aggregate in1 >mean1; "
+	    "ace-expand --feedback S mean0 >rest; ", "ace-expand --feedback S mean1 > out", 0 },
 	{ "score", MADE "ace-score --form paper -S S in0 >rest; ",
 	    "ace-score --form paper -S S in1 > out", LEARNS },
 	{ "policy", MADE "ace-policy -S S in0 >rest; ",

@@ -45,9 +45,9 @@ static const struct fault_case refuse_more[] = {
 	{ "score-told", MADE "mkdir -m 700 S; mkshards -H kind=6 >S/moment; ",
 	    "ace-score -S S in1", 0 },
 	{ "score-feedback", MADE "ace-score --form paper -S S in0 >rest; "
-	    "ace-expand --feedback S in0 >rest; ",
+	    "ace-aggregate in0 | ace-expand --feedback S >rest; ",
 	    "ace-score --form paper -S S in1", LEARNS },
-	{ "expand-feedback", MADE, "ace-expand --feedback S in0", 0 },
+	{ "expand-feedback", MADE "ace-aggregate in0 >mean; ", "ace-expand --feedback S mean", 0 },
 	{ "select-levels", MADE "ace-score in0 >scored; ",
 	    "ace-select -b 2000 --levels none,q8,f16,topk:0.1 scored", 0 },
 	{ "select-text", MADE "ace-score in0 >scored; ",
