@@ -159,7 +159,7 @@ conserve_step(struct conserve_run *x, uint64_t step, struct err *e)
 	size_t i;
 	int k;
 
-	if ((k = steps_shards(&have, &x->spool, step, e)) == 0 &&
+	if ((k = steps_shards(&have, &x->spool, step, NULL, e)) == 0 &&
 	    (k = manifest_of(&x->spool, step, &list, e)) >= 0) {
 		if (k > 0)
 			k = conserve_listed(x, step, &list, &have, e);

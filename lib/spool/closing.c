@@ -91,11 +91,12 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 	struct receipt_list have = { .n = 0 };
 	const struct receipt_list_line *file;
 	struct receipt_list_line *x;
+	size_t i;
 	int k = 0;
 
-	for (x = l->line; x < l->line + l->n && k == 0; x++)	/* in order of steps */
-		if (x == l->line || x->r.step != x[-1].r.step)
-			k = steps_shards(&have, &r->in, x->r.step, e);
+	for (i = 0; i < l->n && k == 0; i++)	/* the list is in order of steps */
+		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
+			k = steps_shards(&have, &r->in, l->line[i].r.step, l, e);
 	receipt_list_sort(&have);
 	for (x = l->line; x < l->line + l->n && k == 0; x++) {
 		if (!receipt_is_accepted(&x->r))
@@ -179,7 +180,7 @@ closing_carry(const struct closing *r, const struct closed *d, uint64_t step,
 		k = steps_list(&x, &r->in, "", d->any ? d->closed + 1 : 0, e);
 	for (i = 0; i < x.n && x.step[i] < step && k == 0; i++) {
 		n = l->n;
-		if ((k = steps_shards(l, &r->in, x.step[i], e)) == 0)
+		if ((k = steps_shards(l, &r->in, x.step[i], NULL, e)) == 0)
 			k = l->n != n && l->n - n >= r->o->quorum;
 	}
 	receipt_list_release(&last);
@@ -243,9 +244,11 @@ enum closing_result {
 	CLOSING_AGAIN		/* look again: this call closed no step */
 };
 
-/* Close a step.  Return an enum closing_result. */
+/* Close a step.  Return an enum closing_result.  seen: shards of the step that were read
+ * before the run was locked, so that few have to be read under the lock. */
 static int
-closing_one(struct closing *r, uint64_t step, struct err *e)
+closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
+    struct err *e)
 {
 	struct receipt_list *l = &r->list;
 	struct closed d;
@@ -256,7 +259,7 @@ closing_one(struct closing *r, uint64_t step, struct err *e)
 	if ((k = manifest_closed(&r->in, &d, e)) == 0 && d.any &&
 	    (!d.made || d.closed >= step))
 		k = CLOSING_AGAIN;	/* another process closed the step */
-	if (k == 0 && (k = steps_shards(l, &r->in, step, e)) == 0 &&
+	if (k == 0 && (k = steps_shards(l, &r->in, step, seen, e)) == 0 &&
 	    (k = closing_carry(r, &d, step, l, e)) == 0) {
 		receipt_list_sort(l);
 		closing_short(r);
@@ -334,6 +337,7 @@ closing_ripe(const struct closing *r, struct closing_watch *w, struct err *e)
 static int
 closing_try(struct closing *r, struct closing_watch *w, struct err *e)
 {
+	struct receipt_list seen = { .n = 0 };
 	struct closed d;
 	int k = manifest_closed(&r->in, &d, e);
 
@@ -347,7 +351,12 @@ closing_try(struct closing *r, struct closing_watch *w, struct err *e)
 	if (k < 0 || (k = closing_look(r, &d, w, e)) < 0 ||
 	    (k = closing_ripe(r, w, e)) <= 0)
 		return k < 0 ? k : CLOSING_AGAIN;
-	if ((k = closing_one(r, w->step, e)) != CLOSING_DONE)
+	k = steps_shards(&seen, &r->in, w->step, NULL, e);
+	receipt_list_sort(&seen);
+	if (k == 0)
+		k = closing_one(r, w->step, &seen, e);
+	receipt_list_release(&seen);
+	if (k != CLOSING_DONE)
 		return k;
 	r->step = w->step;
 	if (w->first != r->step && r->in.wait != NULL)

@@ -119,19 +119,27 @@ steps_damaged(struct receipt *r, struct err *e)
 }
 
 int
-steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step, struct err *e)
+steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
+    const struct receipt_list *have, struct err *e)
 {
 	struct array_names files = ARRAY_NAMES_INIT;
-	struct receipt r;
+	const struct receipt_list_line *had;
+	struct receipt r, named = { .step = step };
 	size_t i;
 	char path[SPOOL_PATH], device[SHARD_NAME + 1];
 	int k = steps_files(&files, s, step, e);
 
 	for (i = 0; i < files.n && k >= 0; i++) {
+		(void)spool_device(files.p[i], device, named.device);
+		had = have != NULL ? receipt_list_find(have, &named) : NULL;
+		/* a damaged file is read again: its device may have sent the shard again */
+		if (had != NULL && had->r.verdict == RECEIPT_ACCEPTED) {
+			k = receipt_list_add(l, &had->r, files.p[i], e);
+			continue;
+		}
 		k = spool_shard(spool_path(s, &step, files.p[i], path), &r, e);
 		if (k == -ERR_DATA) {
-			r = (struct receipt){ .step = step };
-			(void)spool_device(files.p[i], device, r.device);
+			r = named;
 			steps_damaged(&r, e);
 		}
 		if (k != 0 && k != -ERR_SYS)	/* 0: it was removed meanwhile */

@@ -28,14 +28,15 @@ void steps_release(struct steps *x);
  * shards, in no order.
  * steps_devices(l, s, step, e): append the names of the devices that sent these shards,
  * except names that are empty or too long for a file name.
- * steps_shards(l, s, step, e): read these files and append a receipt per shard to l.  For a
- * damaged file the receipt has the verdict `late' and the reason, and no run and digest. */
+ * steps_shards(l, s, step, have, e): append a receipt per shard to l.  Take it from `have',
+ * if that is not NULL (a sorted list) and has it, else read the file.  For a damaged file
+ * the receipt has the verdict `late' and the reason, and no run and digest. */
 int steps_files(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e);
 int steps_devices(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e);
 int steps_shards(struct receipt_list *l, const struct spool *s, uint64_t step,
-    struct err *e);
+    const struct receipt_list *have, struct err *e);
 
 /* steps_remove(s, before, e): remove the directories of all steps < before, which must be
  * closed. */

@@ -632,5 +632,5 @@ costs() {
 	for d in $(seq 100); do mkshards -d "edge$d" -n 8; done >all
 	read -ra one < <(costs ace-recv --spool many --run test --sync none all)
 	read -ra two < <(costs ace-aggregate --spool many --sync none --rounds 1)
-	[[ ${one[2]} -lt 20 && ${two[2]} -lt 250 ]]
+	[[ ${one[2]} -lt 20 && ${two[2]} -lt 360 ]]
 }
