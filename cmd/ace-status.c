@@ -478,6 +478,9 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, ERR_DATA, "mismatch: '%s' is not a directory: give "
 		    "that of a spool or a state (ace-inspect reads files)", dir);
+	if (there(dir, "spool/limits", 1))
+		return err_set(e, ERR_DATA, "mismatch: '%.120s' is the folder of a cloud, give "
+		    "'%.120s/spool' (ace watch shows its rounds)", dir, dir);
 	*kind = STATUS_NOTHING;
 	for (i = 0; i < sizeof(state) / sizeof(state[0]); i++)
 		if (there(dir, state[i], 1))

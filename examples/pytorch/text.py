@@ -38,6 +38,8 @@ def windows(path, context):
     n = (len(text) - 1) // context
     x, y = (text[k:k + n * context].view(n, context) for k in (0, 1))
     test = n // 25
+    if test == 0:
+        raise SystemExit(f"{path}: {len(text)} bytes, expected more than {25 * context}")
     return (x[:-test], y[:-test]), (x[-test:], y[-test:])
 
 

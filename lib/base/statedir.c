@@ -21,7 +21,7 @@ statedir_ours(int fd, const char *dir, struct err *e)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return err_sys(e, "state '%s'", dir);
+		return err_sys(e, "directory '%s'", dir);
 	if (st.st_uid != geteuid())
 		return err_set(e, ERR_REFUSED, "directory '%s' belongs to user %lu, but "
 		    "the program runs as user %lu: run it as that user, or name "
@@ -43,11 +43,11 @@ statedir_none(const char *dir, struct err *e)
 	struct stat st;
 
 	if (lstat(dir, &st) == 0 && S_ISLNK(st.st_mode))
-		return err_set(e, ERR_REFUSED, "state '%s' is a symbolic link made "
+		return err_set(e, ERR_REFUSED, "'%s' is a symbolic link made "
 		    "by user %lu: remove it, or name its target", dir,
 		    (unsigned long)st.st_uid);
 	errno = why;
-	return err_sys(e, "state '%s'", dir);
+	return err_sys(e, "directory '%s'", dir);
 }
 
 int
@@ -58,7 +58,7 @@ statedir_open_here(struct statedir *s, const char *dir, const char *name,
 
 	/* an existing directory is opened again */
 	if (mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
-		return err_sys(e, "state '%s'", name);
+		return err_sys(e, "directory '%s'", name);
 	fd = openat(AT(dir), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return statedir_none(dir, e);

@@ -633,7 +633,8 @@ tell_watch(const struct place *f, struct err *e)
 		}
 	watch_line(wide, "run in %s: %s", f->where, place_agreed(&f->said, text));
 	if (t.said->rounds != 0 && t.round > t.said->rounds)
-		watch_line(wide, "done: %llu rounds", (unsigned long long)t.said->rounds);
+		watch_line(wide, "done: %llu round%s", (unsigned long long)t.said->rounds,
+		    t.said->rounds == 1 ? "" : "s");
 	else if (fd < 0 || fcntl(fd, F_OFD_GETLK, &works) < 0 || works.l_type == F_UNLCK)
 		watch_line(wide, "round %llu: ace %s does not run in this folder: type its "
 		    "command again", (unsigned long long)(t.round > 0 ? t.round : 1),

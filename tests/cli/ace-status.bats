@@ -313,8 +313,9 @@ aged() {
 	[ ! -e nowhere ]
 	mkdir folder empty
 	echo hello >folder/file
-	exits 3 ace-status folder
-	says "^ace-status: mismatch: 'folder' is not a spool \(ace-recv --spool\) and not a device's state"
+	refuses 3 "^ace-status: mismatch: 'folder' is not a spool \(ace-recv --spool\) and not a device's state" ace-status folder
+	mkdir folder/spool && : >folder/spool/limits
+	refuses 3 "'folder' is the folder of a cloud, give 'folder/spool'" ace-status folder
 	refuses 3 "is not a directory" ace-status folder/file
 	exits 2 ace-status
 	shows 'waiting for a first shard' ace-status empty

@@ -72,7 +72,7 @@ TEST(test_open)
 	put("file");
 	err_clear(&e);
 	ok(statedir_open(&s, "file", &e) == -ERR_SYS && strcmp(ERR_MSG(&e),
-	    "state 'file': Not a directory") == 0, "a file: %s", ERR_MSG(&e));
+	    "directory 'file': Not a directory") == 0, "a file: %s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(statedir_open(&s, "no/S", &e) == -ERR_SYS, "nowhere: %s", ERR_MSG(&e));
 }
