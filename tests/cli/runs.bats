@@ -139,8 +139,9 @@ run_in() {
 	exits 0 ace-inspect stats --step 3 --device b --kind gradient --tensor embed --format json dir
 	[ "$(wc -l <out)" -eq 1 ]
 	exits 0 ace-inspect verify --step 3 --device b --kind gradient dir/r/3/b.aceg
+	mkshards -r r -d b -s 3 -x 9 -H kind=3 >other
 	exits 1 ace-inspect diff --kind mean --step 3 --device b --tensor embed \
-	    dir/r/4/b.aceg dir/r/3/mean.aceg
+	    other dir/r/3/mean.aceg
 	[ "$(grep -c '^embed ' out)$(grep -c '^layer' out)" = 10 ]
 	for c in list brief stats verify diff; do	# no shard is chosen, of two files and of many
 		exits 1 ace-inspect $c --step 99 dir/r/3/b.aceg dir/r/4/b.aceg

@@ -249,8 +249,8 @@ main(void)
 	    sent(len), ERR_MSG(&e));
 	for (i = 0; i < SIZE; i++)
 		x[4][i] *= 0x1p20f;
-	ok(strcmp(told("012345f"), "test: ?/0: a budget of 5000 bytes is too small: groups of "
-	    "the plan that are not sent: 1, and without -S they are lost\n") == 0,
+	ok(strcmp(told("012345f"), "test: (none)/0: a budget of 5000 bytes is too small: groups "
+	    "of the plan that are not sent: 1, and without -S they are lost\n") == 0,
 	    "and it is said");
 	ok(told("012345p")[0] == '\0', "no message if all groups fit");
 	defaults();
