@@ -417,6 +417,25 @@ let_in(struct opts *x, const char *name, const char *id, int there,
 }
 
 static int
+any_file(void *any, const char *path, const char *name, struct err *e)
+{
+	*(int *)any = 1;
+	return 1;
+}
+
+/* Refuse to add a device to a folder that is neither empty nor a run's: its name may be
+ * mistyped. */
+static int
+may_add(const struct opts *x, struct err *e)
+{
+	int any = 0, r = 0;
+
+	if (!place_has(&x->folder, "devices"))
+		r = scan(x->folder.dir, 0, any_file, &any, e);
+	return r < 0 ? r : any ? begun(x, e) : 0;
+}
+
+static int
 run_add(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
@@ -427,7 +446,7 @@ run_add(void *own, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "expected DIR NAME [KEY.pub], found %zu operands", n);
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
-	    (r = begun(x, e)) == 0 && (r = furnish(x, 1, e)) == 0)
+	    (r = may_add(x, e)) == 0 && (r = furnish(x, 1, e)) == 0)
 		r = member(x, path[1], id, e);
 	if (r == 0)
 		r = let_in(x, path[1], "", 0, e);
@@ -729,6 +748,7 @@ main(int argc, char **argv)
 			.open = 1,
 			.kernels = kern_name
 		},
+		.tell.to[0].cli = &x.cli,
 		.folder = PLACE_INIT,
 		.above = CLOUD_INIT
 	};

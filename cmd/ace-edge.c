@@ -300,6 +300,7 @@ main(int argc, char **argv)
 			.mixed = 1,
 			.kernels = kern_name
 		},
+		.tell.to = { { .cli = &x.cli }, { .cli = &x.cli } },
 		.cloud = CLOUD_INIT,
 		.folder = PLACE_INIT
 	};

@@ -115,8 +115,9 @@ load front
 }
 
 @test "rounds wait for all devices that were added or said hello, and name them; ace remove ends a wait" {
-	cloud run --devices 3 --rounds 2 --bits 8
+	mkdir -m 700 run
 	exits 0 ace add run edge2
+	cloud run --devices 3 --rounds 2 --bits 8
 	edge edge1 1 2
 	wait_for test -e run/spool/0/edge1.aceg
 	edge edge2 3 2
@@ -316,11 +317,14 @@ load front
 	exits 4 ace cloud /dev/null --devices 1
 	says "^ace-cloud: folder '$(hostname):/dev/null' cannot be made or opened: Not a directory: check its parent, or"
 	exits 4 ace cloud none/run --devices 1
-	mkdir -m 700 empty
-	for call in 'cloud run' 'cloud empty' 'watch run' 'watch empty' 'add empty edge1' 'add run e' 'edge empty'; do
+	mkdir -m 700 empty full
+	: >full/file
+	for call in 'cloud run' 'cloud empty' 'watch run' 'watch empty' 'add full edge1' 'add run e' 'edge empty'; do
 		refuses 2 '--devices N' ace $call
-		[ -z "$(ls -d run empty/* 2>/dev/null)" ]
+		[ "$(ls -d run empty/* full/* 2>/dev/null)" = full/file ]
 	done
+	exits 2 ace edge none --events ev --name edge1 -- true
+	grep -q '"event":"fails","program":"ace-edge"' ev
 	for call in cloud edge 'cloud run --devices 2 --quorum 3' 'cloud run --devices 2 --tolerate 1' \
 	    'cloud run --devices 2 --deadline 3s' 'edge none --name edge1 -- true' \
 	    'edge run --name a/b -- true' 'edge run --name a.new-b -- true' 'relay run west --devices 2'; do
