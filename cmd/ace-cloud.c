@@ -748,7 +748,6 @@ main(int argc, char **argv)
 			.open = 1,
 			.kernels = kern_name
 		},
-		.tell.to[0].cli = &x.cli,
 		.folder = PLACE_INIT,
 		.above = CLOUD_INIT
 	};
