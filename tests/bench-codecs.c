@@ -5,8 +5,8 @@
  *                      figures of their peers: the compression ratio (f32 input to
  *                      bodies), NMSE = |x - y|^2 / |x|^2, and the speed in GB/s of f32
  *                      on one core, best of three.  Groups have 65,536 values
- * bench-codecs -l <STREAM  print figures that do not depend on the machine: bytes
- *                      relative to the entropy of the last shard, at eight rates
+ * bench-codecs -l <STREAM  code the last shard with ECQ at eight rates: print by how many percent
+ *                      the bytes exceed the adaptive entropy (entropy.h) of the result
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -49,7 +49,8 @@ by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Commit one step with x in every group. Return the seconds; `file' must keep its size. */
+/* Commit a step: x as the residual of each group; `body', with its parameter, as the record of
+ * each full group. Return the seconds.  Exit if `file' has another size than the first time. */
 static double
 commit(const struct statedir *s, const struct schema *sc, uint64_t step,
     const float *x, const struct buf *body, uint8_t param, const char *file)

@@ -4,7 +4,7 @@
  *   bench-patches train SEED DIR TEXT     train with the example trainer and write to
  *       DIR: old, and new0 to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5,
  *       4 of 3e-6 and 8 of 1e-5.  All are bf16
- *   bench-patches synthetic RATE N DIR    N weights, before and after a step like Adam's
+ *   bench-patches synthetic RATE N DIR    DIR/old: N weights; DIR/new: a step like Adam's later
  *   bench-patches beside OLD NEW XOR    write the exclusive or of the values, which are
  *       bf16, to XOR; print the percentage that changed, and the bytes if each change
  *       takes an index of 4 bytes and the value
@@ -162,7 +162,7 @@ train(uint64_t seed, const char *dir, char *text)
 
 /* ---- synthetic ---- */
 
-/* Draw weights from N(0, 0.02), and changes of about `rate', limited as Adam's steps are. */
+/* Draw weights of deviation 0.02, and changes: `rate' times normal numbers cut to -1..1. */
 static void
 synthetic(double rate, size_t n, const char *dir)
 {

@@ -4,7 +4,7 @@
  * bench-planner LABEL EFFORT <STREAM  for the last shard: the error of a plan that
  *                              meets its budget, relative to the error of ecq with
  *                              one step for all groups at the same bytes, found by
- *                              bisection on true sizes
+ *                              bisection on true sizes.  EFFORT: as in --effort
  */
 #include <math.h>
 #include <stdint.h>
@@ -158,7 +158,7 @@ size_of(const struct data *d)
 	return size - z.pad;
 }
 
-/* Return the squared error of the shard as it is coded. */
+/* Code the shard by d->plan and the t of each d->code, and return the squared error. */
 static double
 error_of(struct data *d)
 {
@@ -182,7 +182,8 @@ error_of(struct data *d)
 }
 
 /* Find one step for all groups: the finest that takes at most `bytes'. Return the
- * error at exactly `bytes', interpolated between this step and the next finer one. */
+ * error at exactly `bytes', interpolated between this step and the next finer one.
+ * Overwrites d->plan and d->code. */
 static double
 one_step(struct data *d, double bytes)
 {

@@ -9,8 +9,9 @@
  *
  * as the mean of the last ten of 50 steps ("a step"), and for the sums of all 50 ("in all"):
  * attacks add up, and the sum is where a model would be.  + marks an aggregate that points away
- * from m.  The devices send their gradient ("plain"), its momentum of 0.9 ("momentum"), or with
- * error feedback the tenth of the momentum that is largest in magnitude ("sparse").
+ * from m, in most of the ten steps or in all.  The devices send their gradient ("plain"), its
+ * momentum of 0.9 ("momentum"), or with error feedback the tenth of the momentum that is
+ * largest in magnitude ("sparse").
  * examples/results/README.md has the effect on a model that is trained.
  *
  *   flip    -m        large   noise with 100 times the norm of m       zero    nothing
@@ -96,7 +97,7 @@ sparse(struct device *d)
 }
 
 /* Make what k honest devices send at a step; `honest' becomes the mean of what they would
- * send without loss. */
+ * send without loss.  way: an index of ways[]. */
 static void
 good(size_t k, uint32_t step, int way)
 {
@@ -145,7 +146,7 @@ spread(size_t k)
 	return sqrt(s / (double)k);
 }
 
-/* Make what one bad device sends beside k honest devices. */
+/* Set y to what the nth of all devices, a bad one, sends at a step beside k honest ones. */
 static void
 bad(float *y, const char *attack, size_t k, uint32_t nth, uint32_t step)
 {
@@ -183,7 +184,7 @@ bad(float *y, const char *attack, size_t k, uint32_t nth, uint32_t step)
 	}
 }
 
-/* Average random pairs of devices; with an odd number the last one stays single. */
+/* Replace x[k] by averages of random pairs and return their number; of odd k one is single. */
 static size_t
 pairs(const float **x, size_t k, uint32_t step)
 {
@@ -204,7 +205,8 @@ pairs(const float **x, size_t k, uint32_t step)
 	return n;
 }
 
-/* Sketch the center y and each x[i], which center_judge compares with earlier steps. */
+/* From the second step on, sketch the center y and each x[i] for center_judge, which compares
+ * them with earlier steps. */
 static int
 look_back(const float *y, const float **x, size_t k, struct err *e)
 {
@@ -223,8 +225,8 @@ look_back(const float *y, const float **x, size_t k, struct err *e)
 	return 0;
 }
 
-/* Set y to the aggregate of x[k] by a rule, as ace-aggregate makes it. On entry y
- * is the aggregate of the previous step. */
+/* Set y to the aggregate of x[k] by a rule, as ace-aggregate makes it. On entry y is the
+ * aggregate of the previous step.  back: remember earlier steps, as center.h does. */
 static int
 rule(float *y, const struct robust_rule *q, int back, const float **x, size_t k,
     struct err *e)
@@ -307,8 +309,8 @@ rules[RULES] = {
 	{ "center", ROBUST_CENTER, 0, 0, 1 }, { "tolerate", ROBUST_CENTER, 3, 0, 1 },
 	{ "alone", ROBUST_CENTER, 3, 0, 0 }, { "pairs", ROBUST_CENTER, 3, 1, 0 } };
 
-/* Run a rule for all steps.  The rule knows f, except with pairs, which leave fewer than
- * 2f + 1 shards: there f is 0.  (With any f the radius is a median.) */
+/* Run rules[which] for all steps with k devices, f of them bad.  The rule knows f, except with
+ * pairs, which may leave fewer than 2f + 1 shards: there f is 0. */
 static void
 cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 {

@@ -3,7 +3,7 @@
  *
  *   gauss    normal, standard deviation 10^-3
  *   layered  73 layers with scales from 10^-5 to 10^-2, N(0,1) exp(0.7 N(0,1)),
- *            every fifth layer 30 % exact zeros
+ *            every fifth layer about 30 % exact zeros
  *
  * With these tails, blocks of 32 in 8 and 4 bits have the errors published for ggml's
  * q8_0 and q4_0 on data of this description (6.7e-5, 1.6e-2).
@@ -38,7 +38,7 @@ now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Print whether `got' meets its goal: at most `want' if most is 1, else at least `want'. */
+/* Print a figure: its name, `got', and whether that is at most `want' (most 1) or at least. */
 static inline void
 goal(const char *what, double got, int most, double want, const char *peer)
 {

@@ -1,6 +1,6 @@
 /*
- * Changes to a valid stream for mkgolden; most break one rule, some break none.  Most take a
- * number; a comment or a macro beside the function names its fields, highest bits first.
+ * Changes to a valid stream for mkgolden; most break one rule, some break none.  Each takes a
+ * number. A comment or a macro names its fields, if it has several, highest bits first.
  */
 #ifndef ACE_BREAKS_H
 #define ACE_BREAKS_H
@@ -46,7 +46,7 @@ key(struct forge *s, unsigned long at)
 	s->f[at].head[32] ^= 0x55;
 }
 
-/* Make the kind unknown and corrupt the key: the message must say corrupt, not unsupported. */
+/* Corrupt kind and key: the message must say corrupt (the key), not unsupported (the kind). */
 static inline void
 key_first(struct forge *s, unsigned long kind)
 {
@@ -254,7 +254,7 @@ reason(struct forge *s, unsigned long arg)
 	(void)forge_insert(s, SHRD, FRAME_RCPT, b, sizeof(b));
 }
 
-/* Insert two annotations of the only group. */
+/* Insert two annotations of this frame type for the only group. */
 static inline void
 again(struct forge *s, unsigned long type)
 {

@@ -5,21 +5,21 @@
  *                or that start it
  * ACE_CLIP=N     each read and write of descriptors 0 and 1 moves at most N bytes
  *                (0: 1 to 7 in turn), as slow pipes and sockets do
- * ACE_KILL=N     end the process as kill -9 does at the start of the N-th call that
- *                changes something (write, fsync, rename, ...)
- * ACE_STOP=N     stop the process as SIGSTOP does at the start of the N-th call that
- *                changes or looks at a file; N `exchange': at the exchange of two names
+ * ACE_KILL=N     end the process as kill -9 does at the start of the N-th call of
+ *                CLIP_CHANGES (write, open, close, fsync, rename, ...)
+ * ACE_STOP=N     stop the process as SIGSTOP does at the start of the N-th call of
+ *                CLIP_CHANGES or CLIP_STAT; N `exchange': at the exchange of two names
  * ACE_NOLINK=1   the file system has no hard links
  * ACE_NOFILTER=1 the kernel has no seccomp
  * ACE_SPLICE=W   W a number: tee and splice fail from the W-th call on; W eintr or
- *                eagain: every second call fails; W kill: the first call kills
- * ACE_FASTER=N   the clock runs N times as fast, and waits take 1/N of the time
- * ACE_FASTER=0   the clock stands still, except that a poll returns immediately and
- *                advances the clock by its timeout
- * ACE_LATER=FILE the clock stands still until FILE is not empty; then the clock and
- *                the time of day advance by twelve days
- * ACE_MEANWHILE=FILE  create FILE, as another process might, before a folder is read
- * ACE_READS=FILE append a line for each read and sync of a file: read N PATH
+ *                eagain: every second call fails; W kill: the first call ends the process
+ * ACE_FASTER=N   the monotonic clock runs N times as fast, and a poll waits 1/N of its timeout
+ * ACE_FASTER=0   the monotonic clock stands still, but a poll for which nothing is ready
+ *                returns immediately and advances the clock by its timeout
+ * ACE_LATER=FILE the monotonic clock stands still until FILE is not empty; then it and the
+ *                time of day are 10^6 seconds later
+ * ACE_MEANWHILE=FILE  create FILE, as another process might, when a folder is opened
+ * ACE_READS=FILE append a line for each read and fsync: read N PATH, fsync 0 PATH
  * CLIP_PAGE=FILE a struct clip that says which call fails or kills
  * CLIP_LOG=FILE  record all changes in order (struct clip_rec)
  */
@@ -55,7 +55,7 @@ static struct clip *page;
 static long alone, stop;	/* ACE_KILL, ACE_STOP: calls left; -1: at an exchange */
 static long faster = -1;	/* ACE_FASTER; -1: not set */
 static struct timespec since;	/* the monotonic clock when the program started */
-static long long waited;	/* milliseconds of all polls, if ACE_FASTER is 0 */
+static long long waited;	/* if ACE_FASTER is 0: ms of the polls with nothing ready */
 static int log_fd = -1, reads_fd = -1, later_fd = -1;
 
 __attribute__((constructor)) static void
@@ -200,7 +200,7 @@ clip(int fd, size_t n)
 	return n > max ? max : n;
 }
 
-/* Append a line to the file of ACE_READS. */
+/* Append the line `what n PATH' to the file of ACE_READS, if it is set. */
 static void
 told(const char *what, int fd, long n)
 {

@@ -1,6 +1,6 @@
 /*
- * The interface between a test and clip.so in the programs that it starts: one
- * page, shared by all of them. Calls are counted over all processes.
+ * The interface between a test and clip.so in the programs that it starts: a page that all of
+ * them share, with one count of the calls of all processes, and a log of their changes.
  */
 #ifndef TESTS_CLIP_H
 #define TESTS_CLIP_H
@@ -25,12 +25,12 @@ struct clip {
 				   CLIP_FAIL_ON: to all later ones, too */
 	int64_t left;		/* at first N for the N-th call; counts down */
 	int32_t error;		/* errno of calls that fail */
-	uint32_t fired;		/* number of calls that clip.so failed or killed */
+	uint32_t fired;		/* number of calls that failed or killed by `action' */
 	char what[24];		/* name of the last such call */
 };
 
-/* One change of the file system in the file of CLIP_LOG. npath, nother and ndata
- * bytes follow it. */
+/* An entry of the file of CLIP_LOG is a struct clip_rec and then npath, nother and ndata bytes:
+ * a path, the other path of two, and the data written. */
 enum clip_op {
 	CLIP_OP_CREATE = 1, CLIP_OP_WRITE, CLIP_OP_SYNC, CLIP_OP_SYNCDIR,
 	CLIP_OP_RENAME, CLIP_OP_LINK, CLIP_OP_UNLINK, CLIP_OP_MKDIR,

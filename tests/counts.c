@@ -141,8 +141,8 @@ cuts(struct job *j)
 	must(dynacomm_best(&layers, cut, &k, &e));
 }
 
-/* Set x to sums of four uniform numbers, in blocks of 4,096 whose scales differ. The
- * arithmetic gives the same values with every mathematical library. */
+/* Fill x, stat, weight, dense and layers.  x has sums of four uniform numbers, in blocks of
+ * 4,096 with four scales in turn. The values are the same with every mathematical library. */
 static void
 make(void)
 {

@@ -110,7 +110,7 @@ node_put(struct node *d, uint64_t at, const unsigned char *p, size_t n)
 	memcpy(d->p + at, p, n);
 }
 
-/* Build the tree as it was before the program ran, from `template'. */
+/* Set `begin' to the files and folders of S, D and S2 in the directory `template'. */
 static void
 load(void)
 {
@@ -381,7 +381,8 @@ store(const struct tree *t)
 
 enum { ALL, DROP, TORN, NONE, NO_DATA, NO_NAMES };
 
-/* Build the tree after a power cut before op k; how: what is lost; j: the op for DROP, TORN. */
+/* Make the directory `crash' as a power cut before op k leaves it; how: what is lost; j: the op
+ * for DROP, TORN. */
 static void
 build(size_t k, int how, size_t j)
 {

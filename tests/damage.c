@@ -1,9 +1,9 @@
 /*
- * Try every damage to a small file in every program: the file is cut at each byte, each
- * bit is flipped, bytes are inserted and deleted, frames are dropped, doubled, swapped or
- * taken from another stream, and noise is written over it.  Each program
- * must end with status 3, a message that begins with one of five words, an output that
- * no reader accepts, and its state unchanged.
+ * Damage small streams, and give them to the programs of progs[]: a stream is cut at each byte,
+ * each bit is flipped, bytes are inserted and deleted, frames are dropped, doubled, swapped or
+ * taken from another stream, and noise is written over it.  The program must end with status 3,
+ * a message that begins with one of five words (`truncated' after a cut), an output that no
+ * reader accepts, and its state unchanged.
  *
  * The programs' own main functions are called thousands of times per second, with
  * memory for standard input and output.
@@ -34,9 +34,8 @@ enum { MAX = 1 << 16, ARGS = 12 };
 struct prog {
 	const char *name;
 	const char *arg[6];	/* ends with a NULL */
-	enum { PLAIN, STATE, SPOOL } with;	/* -S DIR, --spool DIR; with
-						   these, nothing after the
-						   shard is damaged */
+	enum { PLAIN, STATE, SPOOL } with;	/* none, -S DIR, --spool DIR; TAIL is
+						   damaged with PLAIN only */
 	int receipts;		/* 1: the input is receipts */
 	unsigned long every;	/* only every N-th damage; 0: all */
 };
@@ -111,7 +110,7 @@ memory(const char *name)
 	return fd;
 }
 
-/* Give the bytes as standard input: a file that can seek, or a pipe. */
+/* Give the bytes as standard input: a pipe if pipe_it is 1, else a file that can seek. */
 static void
 input(const unsigned char *p, size_t n, int pipe_it)
 {
@@ -271,7 +270,7 @@ struct trial {
 	const unsigned char *good;
 	size_t ngood;
 	const char *dir;
-	uint64_t before;	/* dir_sum before the trials */
+	uint64_t before;	/* dir_sum before the next trial */
 	unsigned long tried, failed, every, turn;
 };
 
@@ -358,7 +357,7 @@ bytes(struct trial *t, unsigned char *b, size_t end)
 	}
 }
 
-/* Drop, double, swap and replace frames without changing their headers. */
+/* Drop, double and swap frames, and take frames from `other', without changing their headers. */
 static void
 frames(struct trial *t, unsigned char *b, const unsigned char *other,
     size_t nother, size_t end)
@@ -426,7 +425,7 @@ load(const char *name, unsigned char *b, size_t cap)
 	return n;
 }
 
-/* Make the same stream with another step, to take frames from. */
+/* Return the stream p[n] with another step and stream id; *len: its bytes. The caller frees it. */
 static unsigned char *
 at_step(const unsigned char *p, size_t n, uint64_t step, size_t *len)
 {
@@ -443,7 +442,7 @@ at_step(const unsigned char *p, size_t n, uint64_t step, size_t *len)
 	return q;
 }
 
-/* Make the receipt for a shard of that step. */
+/* Return a stream of *len bytes with a receipt for that step. The caller frees it. */
 static unsigned char *
 receipt_of(uint64_t step, size_t *len)
 {

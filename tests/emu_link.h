@@ -3,7 +3,7 @@
  * queue.  The average returns one latency after the last message was sent; the
  * return path has no rate limit.  Rate and latency may change: "200 10 30 5 300 30" is
  * 200 Mbit/s and 10 ms for 30 s, then 5 Mbit/s and 300 ms for 30 s, repeated from the
- * beginning.  The last duration may be missing.
+ * beginning.  If the last duration is missing, the last phase does not end.
  *
  *   start_0 = 0      done_t = start_t + compute
  *   sent_t,k = max(done_t, sent_t-1,k) + bits_t,k / rate

@@ -3,16 +3,16 @@
  * examples/deco.sh.
  *
  *   emulate fixed SHARE DELAY RATE SEED    train with a fixed plan; print
- * 	share delay rate seed steps bits contraction (the steps to the target,
- * 	or 0; bits and contraction are means per message, bits scaled by SIZE)
+ * 	share delay rate seed steps bits contraction fixed (the steps to the
+ * 	target, or 0; bits and contraction are means per message, bits scaled to SIZE)
  *   emulate ahead SHARE DELAY RATE SEED    the same, but each device applies its
  * 	own update immediately and the average corrects it later; with share 1
  * 	this is DGA (Zhu et al., NeurIPS 2021)
  *   emulate time LINK                      read the lines that these print; print each
- * 	with the seconds that it takes over LINK
+ * 	with the seconds that its steps take over LINK
  *   emulate deco|deco-ahead LINK SEED DELAY RATE...    train with the plans that
  * 	ace-policy makes for what the network does; rates are given by delay and
- * 	interpolated; print seconds steps changes delay share
+ * 	interpolated; print seconds steps changes delay share.  deco-ahead: as ahead
  *   emulate pace LINK COMPUTE BITS DELAY STEPS    print the seconds per step when
  * 	each step takes COMPUTE seconds and sends BITS
  */
@@ -32,13 +32,13 @@
 /* The cost of one step of delay when each device applies its own update
  * immediately: the value from the sweep of examples/deco.sh for dense gradients. */
 #define AHEAD_KD 0.07
-#define SMOOTH 0.8		/* weight of earlier losses, one every EVERY steps */
+#define SMOOTH 0.8		/* weight of the previous smoothed loss, every EVERY steps */
 enum { EVERY = 5 };
 
 struct device {
 	float grad[VALUES], acc[VALUES];	/* acc: gradient plus residual */
-	double keep;		/* share of the values that are coded */
-	double bits, energy, lost;	/* bits sent; sums of squares: acc, coding error */
+	double keep;		/* share of the values to code next; 0: not known yet */
+	double bits, energy, lost;	/* last step: bits; sums of squares: acc, coding error */
 };
 
 struct run {
@@ -46,11 +46,11 @@ struct run {
 	struct device d[DEVICES];
 	float w[VALUES], *queue[STEPS];	/* w: the common model; queue: averages by step */
 	int ahead;			/* 1: devices apply their own updates immediately */
-	float own[DEVICES][VALUES];	/* if ahead: each device's model */
-	float *kept[STEPS];		/* if ahead: each device's updates, times the rate */
+	float own[DEVICES][VALUES];	/* each device's model, if ahead */
+	float *kept[STEPS];		/* the devices' messages times the rate, until applied */
 	uint64_t seed;
 	size_t step, applied;
-	double smooth, before, at;	/* smoothed loss, now and before; steps to the target */
+	double smooth, before, at;	/* smoothed loss, the one before; steps to TARGET or 0 */
 	double bits, alpha;		/* the devices' means, summed over the steps */
 };
 
@@ -102,7 +102,8 @@ code(struct run *r, struct device *d, size_t k, double share, float *dec)
 	buf_release(&b);
 }
 
-/* Add one device's message, dec, to mean; its residual stays in acc. */
+/* Compute device k's gradient, code it with the residual, and add its share of the mean.  dec
+ * becomes the decoded message; the new residual stays in acc. */
 static void
 speak(struct run *r, size_t k, double share, float *dec, float *mean)
 {
@@ -128,8 +129,9 @@ speak(struct run *r, size_t k, double share, float *dec, float *mean)
 	r->alpha += (d->energy > 0 ? 1 - d->lost / d->energy : 1) / (double)DEVICES;
 }
 
-/* Measure the loss every EVERY steps. If it is below TARGET, set r->at to the step at which it
- * fell below, interpolated between two measurements; if it diverges, set r->step to STEPS. */
+/* Measure the loss every EVERY steps. If the smoothed loss is below TARGET, set r->at to the
+ * step at which it fell below, interpolated between two measurements; if it diverges, set
+ * r->step to STEPS. */
 static void
 judge(struct run *r, const float *w)
 {
@@ -249,7 +251,7 @@ fixed(char **v, int ahead)
 	end(r);
 }
 
-/* Return the seconds of this many steps, the last one in part. */
+/* Return the seconds of this many steps, the last one in part; bits: per device and step. */
 static double
 seconds(const struct link *line, size_t delay, double steps, double bits)
 {
@@ -292,7 +294,7 @@ times(char **v)
 	}
 }
 
-/* Make what ace-meter and ace-compress would have measured in the previous step. */
+/* Make what ace-meter and ace-compress might have measured in the previous step. */
 static struct replan_sample
 measured(const struct run *r, const struct link *l)
 {

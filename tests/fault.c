@@ -1,8 +1,8 @@
 /*
- * Make every system call fail that can fail.  For each program, with and without a
- * state: each read, write, open, fsync, rename, link, close, flock, malloc and some
- * more fails, alone or with all later ones, with each of its errors.  Allocations of
- * libraries fail, too; refuse.c tests those of our own code.  Each time
+ * Make system calls fail.  For each case of fault_cases.h: each read, write, open, fsync,
+ * rename, link, close, flock, malloc and some more fails with each error of faults[], alone
+ * and, except EINTR and EAGAIN, with all later ones.  Allocations of libraries fail, too; in
+ * refuse.c only those of our own code do.  Each time, unless the case is `loose',
  *
  *   - the program ends, with 0 or a documented status, and gives the reason if not 0
  *   - with 0 its output and its state are those of a run without the failure
@@ -11,7 +11,8 @@
  *
  *   fault [-e EVERY] [-v] [NAME]
  *
- * -e: only every EVERY-th failure.  NAME: only cases whose names begin with NAME.
+ * -e: only every EVERY-th failure.  -v: print the log after a wrong result.  NAME: only cases
+ * whose names begin with NAME.
  */
 #include "fault_cases.h"
 #include "tree.h"
@@ -224,7 +225,7 @@ one(struct fault_run *f, const char *what, int64_t nth, int error, int action)
 	fresh();
 }
 
-/* Return the number of calls of this kind that the program makes. */
+/* Return the number of calls of this kind that the program makes, or -1 if it fails. */
 static int64_t
 count(const struct fault_case *c, enum clip_call call)
 {

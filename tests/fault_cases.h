@@ -1,6 +1,6 @@
 /*
- * Successful calls of all programs, for two tests that make system calls fail: fault starts
- * the programs as processes, and refuse runs them in its own process.
+ * Successful calls of programs, for two tests that make system calls fail: fault starts the
+ * programs as processes, and refuse runs them in its own process.
  */
 #ifndef TESTS_FAULT_CASES_H
 #define TESTS_FAULT_CASES_H
@@ -10,7 +10,7 @@ struct fault_case {
 	int loose;	/* the bits below */
 };
 enum {
-	FUZZY = 1,	/* output and state differ from run to run: measurements */
+	FUZZY = 1,	/* output or state differs from run to run: measurements, times */
 	LEARNS = 2,	/* a second run has another output and state */
 	COMMITS = 4,	/* there are several commits, with states in between */
 	ENDLESS = 8,	/* after a complete run, a second one waits for input or is

@@ -1,7 +1,7 @@
 /*
- * Split a stream into frames, change some, and join them with every checksum, count and
- * offset correct, except those that the test keeps wrong.  So a reader that refuses the
- * result refuses it because of the change.
+ * Split a stream into frames, change some, and join them with correct checksums, digests,
+ * lengths, offsets and numbers of frames, except those that the test keeps wrong.  So a reader
+ * that refuses the result refuses it because of the change.
  *
  * For tests only: errors are assertions.
  */
@@ -24,13 +24,13 @@ enum { FORGE_MAX = 64 };
 enum {
 	KEEP_SEQ = 1, KEEP_ID = 2, KEEP_OFFSET = 4, KEEP_KEY = 8,
 	KEEP_PAYLOAD_HASH = 16, KEEP_HEAD_HASH = 32, KEEP_LENGTHS = 64,
-	KEEP_BODY = 128	/* the sums in HEAD, SHRD, SEND, TAIL */
+	KEEP_BODY = 128	/* the schema's id in HEAD and SHRD, the sums in SEND and TAIL */
 };
 
 struct forge_frame {
 	unsigned char head[64];
 	unsigned char *p;	/* payload; packed only if head has FRAME_LZ4 */
-	size_t n, raw;		/* bytes of the payload; raw: raw_len with FRAME_LZ4 */
+	size_t n, raw;		/* bytes of p; raw: bytes when unpacked (raw_len) */
 	unsigned char pad;	/* byte that the padding consists of */
 	unsigned keep;
 };
@@ -59,7 +59,7 @@ forge_payload(struct forge_frame *f, const void *p, size_t n)
 	f->n = f->raw = n;
 }
 
-/* Split a valid stream of at most FORGE_MAX frames. */
+/* Split a valid stream of at most FORGE_MAX frames, and unpack their payloads. */
 static inline void
 forge_open(struct forge *s, const unsigned char *b, size_t n)
 {
@@ -176,7 +176,7 @@ forge_ids(struct forge *s)
 	}
 }
 
-/* Compute the counts and digests of SEND; see ace-stream(5). */
+/* Compute the number of DATA frames and the digest in SEND; see ace-stream(5). */
 static inline void
 forge_send(struct forge *s, size_t at)
 {
@@ -244,8 +244,7 @@ forge_head(struct forge_frame *f, uint32_t seq, uint64_t offset)
 		bytes_set64(f->head + 56, hash_64(f->head, 56));
 }
 
-/* Return the bytes of the joined stream, whose first frame is HEAD. The caller frees
- * them. */
+/* Return the bytes of the joined stream, and set *n to their number. The caller frees them. */
 static inline unsigned char *
 forge_seal(struct forge *s, size_t *n)
 {

@@ -3,7 +3,7 @@
  * command CMD, and of PEER, a command that moves the same bytes, such as cat.
  *
  * The two run in turn, so that other load slows both, and the fastest of TRIES (default 3)
- * counts.  hop prints one line: WHAT; of CMD the time in ms, the CPU time and the GB/s of
+ * counts.  hop prints one line: WHAT; of CMD the time and the CPU time in ms, and the GB/s of
  * BYTES; the time of PEER in ms; PEER's time divided by CMD's; of CMD the peak memory in
  * MiB of the largest process and the result: the number of bytes on standard output, which
  * hop reads, the exit status, and the line that the command of -w makes of these bytes.
@@ -11,7 +11,7 @@
  * A command that does less when it runs again would look faster than it is.  So the
  * command of -p runs before each try of CMD and prepares it (a new state, a new step); its
  * time is not counted.  It is an error if two tries have different results, or if a later
- * try takes less than half of the first try's time, by the clock or in user CPU time.
+ * try of CMD takes less than half of the first try's time, by the clock or in user CPU time.
  * System CPU time is left out: on a virtual machine, pages that the host must allocate
  * cost several times as much as others.
  */
@@ -201,7 +201,7 @@ run(const struct hop *h, const char *cmd, int ours, struct took *t)
 		say(h, &t->out);
 }
 
-/* Return 1 if try t took less than half of the first try's time. */
+/* Return 1 if try t took less than half of the first try's time, and that was not too short. */
 static int
 sooner(const struct took *first, const struct took *t)
 {
@@ -211,8 +211,8 @@ sooner(const struct took *first, const struct took *t)
 	    (first->user > LEAST_CPU && 2 * t->user < first->user);
 }
 
-/* Exit unless try k did the same work as the first try. Do not check the times of PEER,
- * which cannot make CMD look faster. */
+/* Exit unless try k did the same work as the first try. ours 0: the try is of PEER, whose times
+ * are not checked, since they cannot make CMD look faster. */
 static void
 compare(const char *what, const char *cmd, const struct took *first,
     const struct took *t, int ours, int k)
@@ -238,7 +238,7 @@ compare(const char *what, const char *cmd, const struct took *first,
 	die(what, why);
 }
 
-/* Keep in best the shortest time and the largest memory. */
+/* Keep in best the try with the shortest time, and the largest memory of tries 0 to k. */
 static void
 better(struct took *best, const struct took *t, int k)
 {

@@ -3,7 +3,7 @@
  * program ends, it makes every attempt and prints one line each on standard error:
  * "intruder: WHAT yes" or "no".
  *
- *   ACE_INTRUDER_READ   a file to read
+ *   ACE_INTRUDER_READ   a file to read, and of which to change mode, times and attributes
  *   ACE_INTRUDER_WRITE  a file to make
  *   ACE_INTRUDER_CHANGE a file to open for writing and to truncate
  *   ACE_INTRUDER_FOLDER a folder to make
@@ -30,7 +30,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static int inside;	/* 1: attempts have begun; processes started by them make none */
+static int inside;	/* not 0: attempts have begun; processes started by them make none */
 
 static void
 says(const char *what, int done)
@@ -122,8 +122,8 @@ signals(void)
 	return kill(getppid(), 0) == 0;
 }
 
-/* Try the processor's older ways to call the kernel, which number the calls
- * differently. Any result but EPERM means that they are open. */
+/* Try the processor's other ways to call the kernel, which number the calls differently. Any
+ * result but EPERM or, for the first way, a fault means that they are open. */
 #ifdef __x86_64__
 static sigjmp_buf no_such_way;
 

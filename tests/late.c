@@ -40,7 +40,7 @@ struct late {
 	/* the stream */
 	unsigned char head[FRAME_HEAD_SIZE];
 	size_t have;
-	uint64_t left;		/* bytes left of the frame's payload */
+	uint64_t left;		/* bytes of payload and padding still to come */
 	size_t frame;		/* bytes of this DATA frame; 0: not a DATA frame */
 	double from;
 };

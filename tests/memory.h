@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/io.h"
 
-/* Read from a copy of p[n]. */
+/* Open an io that reads a copy of p[n]. Return 0 or the error of io_open_fd. */
 static inline int
 memory_open(struct io **io, const void *p, size_t n, struct err *e)
 {
@@ -27,8 +27,8 @@ memory_open(struct io **io, const void *p, size_t n, struct err *e)
 	return r;
 }
 
-/* Write to memory.  The io's name ends with a second descriptor of this memory, from which
- * learned_of reads. */
+/* Open an io that writes to memory.  Its name ends with a second descriptor of this memory, from
+ * which learned_of reads. */
 static inline int
 memory_create(struct io **io, struct err *e)
 {

@@ -11,7 +11,7 @@
  *   -t   a tensor and its shape; without -t, three small tensors
  *   -n   one tensor "w" of TOTAL values instead (k, M, G are binary here)
  *   -k   gauss; layered: scales and zeros differ by group; columns: scales differ
- *        by column, and change slowly; zeros; ramp: i + step;
+ *        by column, and by 2 between blocks of 8 rows; zeros; ramp: i + step;
  *        fast: gaussian values repeated every 65521, for gigabytes;
  *        nan, inf: gauss with a bad value at -i (default 3)
  *   -c   a codec as for ace-compress -c, default f32; none: values are not sent
@@ -23,7 +23,7 @@
  *   -P   a policy before the data: lines KEY=VALUE; one frame per -P
  *   -K   a key of each shard: KEY=VALUE
  *   -a   an unknown annotation in each shard, of another type per -a; -p a provenance line
- *   -A   an unknown annotation between shards, and one before the first
+ *   -A   an unknown annotation before each shard, outside it
  *   -H   a field of the head: kind, flags, samples, contributors, incarnation or base
  *        (the model version) = a number; a field of the shard's end: dropped
  *   -M   names of contributors, separated by commas, before the data; one frame per -M

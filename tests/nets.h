@@ -24,7 +24,7 @@ struct net {
 };
 
 /* Add a convolution with `window' weights per pair of channels, from c to d channels,
- * with side x side outputs. Extra parameters per channel: 1 a bias, 2 batch norm. */
+ * with side x side outputs. extra: parameters per output channel, 1: bias; 2: batch norm. */
 static inline void
 net_conv(struct net *x, int window, int c, int d, int side, int extra)
 {
@@ -143,7 +143,7 @@ net_resnet152(struct net *x)
 	net_conv(x, 49, 3, 64, 112, 2);
 	for (i = 0; i < 4; i++, w *= 2, side /= 2)
 		for (j = 0; j < blocks[i]; j++, c = 4 * w) {
-			/* the first block of a stage halves the side in its 3 x 3 */
+			/* the first block of stages 2 to 4 halves the side in its 3 x 3 */
 			net_conv(x, 1, c, w, i > 0 && j == 0 ? 2 * side : side,
 			    2);
 			net_conv(x, 9, w, w, side, 2);

@@ -1,6 +1,6 @@
 /*
  * nonblock CMD...: run CMD with O_NONBLOCK pipes as standard input and output, copy our own
- * input and output through them at most 997 bytes at a time, and return CMD's exit status.
+ * input and output through them in pieces of at most 997 bytes, and return CMD's exit status.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@ set_nonblock(int fd)
 	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* Copy one small piece from a to b. Return 0 at the end of a or if b fails, -1 if a fails. */
+/* Copy a small piece from a to b. Return its bytes; 0: a has ended or b failed; -1: a failed. */
 static ssize_t
 piece(int a, int b)
 {

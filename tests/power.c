@@ -1,8 +1,8 @@
 /*
  * Simulate power cuts.  clip.so records the changes that a program makes on disk.  After each
- * change the test builds every tree that a file system may leave: with all changes that were
- * not synced; without one of them, or with a write half done; without all of them; with names
- * but without data, and the reverse (as ALICE does, Pillai et al., OSDI 2014).  In each tree
+ * change the test builds trees that a file system may leave: with all changes that were not
+ * synced; without one of them, or with a write half done; without all of them; with names but
+ * without data, and the reverse (as ALICE does, Pillai et al., OSDI 2014).  In each tree
  *
  *   - the values balance (report/conserve.h), also after the sent shards have arrived
  *   - after running everything once more, the values balance, too
@@ -11,7 +11,7 @@
  * tree that the killed program left, durable or not, and the power fails after that program
  * has answered.
  *
- *   power [-e EVERY] [SCENE]
+ *   power [-e EVERY] [SCENE]     EVERY: check only every EVERY-th tree
  */
 #include "base/err.h"
 #include "crash.h"
@@ -179,8 +179,8 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D --publish sum", PUBLISHED, ALWAYS }
 };
 
-/* Check the balance of the tree in crash. left 0: the program has sent nothing yet, so files
- * may be missing. */
+/* Check the balance of the tree in crash. Return what is wrong, after `when', or NULL.
+ * left 0: the state or the spool may be missing. */
 static const char *
 balance(const struct scene *s, const char *when, int left)
 {
@@ -272,8 +272,8 @@ again_from(const char *log)
 	shell("rm -rf work; cp -r template work; : >'%s'", log);
 }
 
-/* Run one program in the directory, killed at its n-th change (0: not killed), and record its
- * changes. */
+/* Run one program in work, killed at its n-th change (0: not killed); append its changes to the
+ * log. Return its status. */
 static int
 play(const char *command, const char *log, int64_t n)
 {

@@ -50,7 +50,7 @@ proc_must(int good, const char *what)
 	exit(99);
 }
 
-/* Make the directory proc_dir, in memory if possible, and the page of clip.h in it. */
+/* Make the directory proc_dir in TORTURE_DIR, /dev/shm or /tmp, with the page of clip.h. */
 static inline void
 proc_begin(const char *name)
 {
@@ -144,8 +144,8 @@ proc_exec(char **word, int in, int out, const char *log)
 
 /*
  * proc_start("ace-a ARGS < FILE | ace-b ARGS > FILE"): start a pipeline and return its
- * number.  Blanks separate words; `< FILE' may come earlier.  Standard error goes to
- * `log'.
+ * number.  Blanks separate words; `< FILE' may come earlier.  Without a FILE, input and output
+ * are /dev/null.  Standard error goes to proc_dir/log.
  */
 static inline int __attribute__((format(printf, 1, 2)))
 proc_start(const char *fmt, ...)

@@ -1,7 +1,8 @@
 /*
- * Make every allocation and every system call of our code fail, one after the other, in
- * each program's own main function, which is called in this process.  That allows
- * thousands of calls per second; tests/fault starts a process for each.  Each time
+ * Make every allocation and most system calls of our code fail, one after the other, in each
+ * program's own main function, which is called in this process.  That allows thousands of
+ * calls per second; tests/fault starts a process for each.  Each time, unless the case is
+ * `loose',
  *
  *   - the program ends with a documented status and gives the reason: 4 without memory
  *   - with 0 its output is that of a run without the failure
@@ -14,7 +15,7 @@
  * Calls that libraries make for themselves do not fail: the linker redirects only the
  * calls of our objects (--wrap, in the Makefile).
  *
- *   refuse [-v] [NAME]      NAME: only cases whose names begin with NAME
+ *   refuse [-v] [NAME]      -v: print each result; NAME: only cases whose names begin with NAME
  *
  * ACE_DAMAGE=N makes each place in the code fail once, and otherwise every N-th call.
  */
@@ -61,7 +62,7 @@ enum { REFUSE_DEEP = 7, REFUSE_CALLS = 1 << 16, REFUSE_PLACES = 1 << 16 };
 /* Which call must fail; shared with the child process in which ace-recv reads. */
 static struct asked {
 	enum refuse_kind kind, now;	/* now: kind, while a program runs */
-	long at, n;		/* the at-th call fails; n were made */
+	long at, n;		/* the at-th call fails (0: none); n were made */
 	pid_t who;		/* process whose call failed */
 	uint64_t by[REFUSE_CALLS];	/* place of each call, while calls are counted */
 } *asked;
@@ -81,7 +82,7 @@ refuse_place(void)
 	return hash_64(at + 2, (size_t)(n > 2 ? n - 2 : 0) * sizeof(*at));
 }
 
-/* Return 1 when no call has failed at this place yet. */
+/* Add a place to places[]. Return 1 if it is new, so no call has failed there yet. */
 static int
 refuse_new_place(uint64_t place)
 {
@@ -335,7 +336,7 @@ open_files(void)
 struct refuse_run {
 	const struct fault_case *c;
 	uint64_t out;		/* hash of the output without refusals */
-	int whole;		/* 1: there was output */
+	int whole;		/* 1: that run had output */
 	struct tree was, will;
 	unsigned long tried, clean, tolerated, bad;
 };
@@ -415,7 +416,7 @@ one(struct refuse_run *f, enum refuse_kind kind, long at)
 		    said, strchr(said, '\n') != NULL ? "" : "\n");
 }
 
-/* Return the number of calls of this kind that the program makes. */
+/* Return the number of calls of this kind that the program makes; their places: asked->by. */
 static long
 count(const struct fault_case *c, enum refuse_kind kind)
 {

@@ -1,14 +1,14 @@
 /*
  * Kill programs anywhere: three devices send their steps through whole pipelines to one
  * spool, and an aggregator closes the steps.  All programs are killed at random places, at
- * system calls and by the clock.  After every kill, and after all commands have run once
- * more:
+ * system calls and by the clock.  After every few kills the commands that did not finish run
+ * again, until all have:
  *
- *   - the values of every device balance to the bit (report/conserve.h)
+ *   - the values of every device balance to the bit after each run (report/conserve.h)
  *   - every aggregate is the sum of the shards in its manifest, each once, and what was
  *     accepted for a skipped step is in a later one
  *   - nothing hangs
- *   - the leftovers of killed processes are gone after the next whole step
+ *   - the leftovers of killed processes are gone after a last round without kills
  *
  *   torture [-n KILLS] [-s SEED] [-v]
  *
@@ -43,7 +43,8 @@ start_one_step(struct device *v, int d)
 	    WINDOW, v->code, sync[choose(4) == 0], proc_dir, mail);
 }
 
-/* Send several steps in one stream, beginning with the state's current step. */
+/* Send several steps in one stream, beginning with the residual's step if that is below
+ * v->upto, else with v->next. */
 static void
 start_stream(struct device *v, int d)
 {
@@ -143,7 +144,7 @@ killer_next(struct killer *k)
 	proc_page->action = CLIP_KILL;
 }
 
-/* Kill one to three processes. */
+/* Kill at most three processes, and plan the next kill. */
 static void
 killer_strike(struct killer *k)
 {

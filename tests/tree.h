@@ -23,7 +23,7 @@ struct tree {
 	size_t half;	/* number of unfinished files, NAME.new-XXXXXX */
 };
 
-/* Add all files below dir, except hidden files, locks, hints and unfinished files. */
+/* Add all files below dir, except hidden and unfinished files, locks and hints. */
 static inline void
 tree_add(struct tree *t, const char *dir)
 {
@@ -87,7 +87,7 @@ tree_has(const struct tree *t, const struct tree_file *f)
 	return g != NULL && g->sum == f->sum;
 }
 
-/* Return 1 when all files of `will' are there, and no others except files of `was'. */
+/* Return 1 when all files of `will' are in `now', and no others except files of `was'. */
 static inline int
 tree_done(const struct tree *now, const struct tree *was,
     const struct tree *will)
@@ -103,7 +103,8 @@ tree_done(const struct tree *now, const struct tree *was,
 	return 1;
 }
 
-/* Return 1 when each file is the old or the new one, and no file that both have is missing. */
+/* Return 1 when each file of `now' is in `was' or `will' with the same bytes, and no name that
+ * both have is missing. */
 static inline int
 tree_between(const struct tree *now, const struct tree *was,
     const struct tree *will)

@@ -31,9 +31,9 @@ struct device {
 	float h[N];		/* the receiver's history */
 	uint64_t next;		/* first step that is not yet sent */
 	uint64_t upto;		/* this round: steps next .. upto - 1 */
-	int away;		/* rounds for which the device is unreachable */
+	int away;		/* rounds left in which the device is unreachable, if > 0 */
 	int todo, line;		/* 1: this round's shards are not sent yet; its pipeline's number */
-	unsigned mail;		/* files that start_away began */
+	unsigned mail;		/* number of files that start_away began */
 };
 
 struct world {
@@ -159,7 +159,7 @@ absorbed(int d, uint64_t *step)
 	return have;
 }
 
-/* Return 1 if device d may have one more shard without a receipt. */
+/* Return 1 if after the next shard, without a receipt, device d can send another. */
 static int
 roomy(int d)
 {
@@ -426,7 +426,7 @@ check_sum(const char *dir, uint64_t step)
 	sums++;
 }
 
-/* Check that each shard accepted up to the last closed step is in exactly one average. */
+/* Check each average, and that each shard of the steps up to the last closed one is in one. */
 static void
 check_sums(void)
 {

@@ -305,8 +305,8 @@ closing_since(const struct closing *r, struct closing_watch *w, struct err *e)
 	return 0;
 }
 
-/* Return 1 if this step is over, else 0.  The deadline runs from the time at which the
- * step has a quorum.  If it ran from the first shard, a fast device would leave the
+/* Return 1 if the step of w is over, else 0.  The deadline runs from the time at which the
+ * step got its quorum.  If it ran from the first shard, a fast device would leave the
  * others less time. */
 static int
 closing_ripe(const struct closing *r, struct closing_watch *w, struct err *e)

@@ -47,7 +47,7 @@ int closing_open(struct closing **out, const struct closing_opts *o,
 void closing_free(struct closing *r);
 
 /* closing_made(r, n, e): set *n to the number of steps of this run that are done, by this
- * process or another: those for which closing_done returned 0. */
+ * process or another: those that have a file in DIR/done. */
 int closing_made(const struct closing *r, uint64_t *n, struct err *e);
 
 /* closing_next(r, step, paths, e): wait for the next step that is over, and close it:
@@ -66,10 +66,10 @@ int closing_next(struct closing *r, uint64_t *step, const struct array_names **p
 int closing_exclude(struct closing *r, size_t i, size_t count,
     enum receipt_verdict verdict, const char *why, struct err *e);
 /* closing_done(r, e): record that the step's average was written, or that no shard is
- * left for one.  With `published', first wait until the average is in the spool.  Then
- * remove the directories of the steps that `keep' does not keep, except those with a shard in
- * this step's manifest.  All manifests stay, so that a shard in one of them gets the same
- * verdict when it is sent again, however late that is. */
+ * left for one.  With `published', first wait until the average, if any, is in the spool.
+ * Then remove the directories of the steps that `keep' does not keep, and that are before each
+ * shard in this step's manifest.  All manifests stay, so that a shard in one of them gets the
+ * same verdict when it is sent again, however late that is. */
 int closing_done(struct closing *r, struct err *e);
 
 #endif

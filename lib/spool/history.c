@@ -130,7 +130,7 @@ history_drop(struct history *m)
 	*m = (struct history)HISTORY_INIT;
 }
 
-/* The history of DIR/STEP/DEVICE.aceg is DIR/device/DEVICE.history. */
+/* The history of DIR/STEP/DEVICE.aceg is DIR/device/DEVICE.history/history.STEP. */
 int
 history_open(struct dense *d, const char *path, const struct shard *sh,
     const struct schema *sc, struct err *e)

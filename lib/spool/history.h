@@ -32,13 +32,14 @@ int history_begin(struct history *m, const struct spool *s,
     struct err *e);
 /* history_upto(m, sc, g, x, e): reconstruct the groups before g that were not sent; x has
  * room for the values of any group.  history_group(m, g, sent, x, n, e): reconstruct the
- * next group from its decoded values x[n], in place; they are zeros if sent is 0. */
+ * next group from its decoded values x[n], in place; they are zeros if sent is 0.  These
+ * functions and the next two do nothing if the shard is not a difference. */
 int history_upto(struct history *m, const struct schema *sc, uint32_t g,
     float *x, struct err *e);
 int history_group(struct history *m, uint32_t g, int sent, float *x, size_t n,
     struct err *e);
-/* history_end(m, s, sc, x, e): end after the last group.  The file is then on disk under
- * a temporary name. */
+/* history_end(m, s, sc, x, e): end after the last group; x as above.  The file then has a
+ * temporary name, and its bytes are durable if s->sync is IO_SYNC_FULL. */
 int history_end(struct history *m, const struct spool *s,
     const struct schema *sc, float *x, struct err *e);
 /* history_keep(m, s, sh, last, e): give the file its name, and remove old histories.  Call it

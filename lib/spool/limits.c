@@ -175,7 +175,8 @@ limits_values(const struct kern *k, const struct schema_tensor *t,
 		(void)limits_because(r, &e);
 }
 
-/* If the limit is one contributor, refuse a list that names any other device. */
+/* If the limit is one contributor, refuse a list of contributors unless it names the sender
+ * alone. */
 static int
 limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
     struct err *e)

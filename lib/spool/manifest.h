@@ -12,7 +12,7 @@
  *		was found when the step was closed
  *
  * The last receipt is of a shard of the step itself.  The version in each receipt is the
- * last step whose average was made when this step was closed.
+ * last step whose average was made when this step was closed, or 0 if there was none.
  *
  * Once the average is made the manifest gets a second name, DIR/done/STEP.  This link
  * is durable at the latest before the next manifest replaces the first name.  If a power

@@ -22,8 +22,10 @@ int roster_read(struct array_names *t, const struct spool *s, struct err *e);
 int roster_missing(struct array_names *out, const struct spool *s,
     struct array_names *here, const uint64_t *last, struct err *e);
 
-/* roster_change(s, device, joins, e): add the device to the list, or remove it.  If there
- * is no list, first make a list of the devices whose shards are in the spool. */
+/* roster_change(s, device, joins, e): add the device to the list if joins is 1, or remove it if
+ * 0.  If there is no list, first make a list of the devices whose shards are in the spool.
+ * -ERR_REFUSED: the device to remove is not in the list, or the list is full; -ERR_USAGE: the
+ * name to add cannot be in a list. */
 int roster_change(const struct spool *s, const char *device, int joins,
     struct err *e);
 

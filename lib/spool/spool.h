@@ -29,7 +29,8 @@
  * a full sync only.
  *
  * DEVICE is the name, in which every byte but [A-Za-z0-9_-] is written as %XX, as is the
- * first letter of the name "aggregate".  A name too long for a file ends with its hash.
+ * first letter of the name "aggregate".  A name too long for a file ends with its hash.  The
+ * empty name is written as %.
  *
  * A verdict is final, and on disk before the device gets the receipt.  Of the shards with
  * one name (device, step) at most one is accepted.  The file of an accepted shard never

@@ -29,7 +29,7 @@ void steps_release(struct steps *x);
  * steps_devices(l, s, step, e): append the names of the devices that sent these shards,
  * except names that are empty or too long for a file name.
  * steps_shards(l, s, step, have, e): append a receipt per shard to l.  Take it from `have',
- * if that is not NULL (a sorted list) and has it, else read the file.  For a damaged file
+ * a sorted list or NULL, if it is accepted there, else read the file.  For a damaged file
  * the receipt has the verdict `late' and the reason, and no run and digest. */
 int steps_files(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e);

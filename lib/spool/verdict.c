@@ -110,8 +110,8 @@ verdict_known(const struct verdict *x, struct err *e)
 
 /* Set the verdict of a late shard to `invalid' if its device is new and does not know the
  * common model: the device never had a shard in an open step of the run, and was not sent
- * the averages (spool/join.h).  A device goes on after a late shard and adds its values to the
- * next shard; `invalid' stops the device, so that values of another model do not reach the
+ * the averages up to this step (spool/join.h).  A device goes on after a late shard and adds its
+ * values to the next; `invalid' stops the device, so that values of another model do not reach the
  * average.  A shard at most one step before the last closed step stays late. */
 static int
 verdict_stranger(const struct verdict *x, struct err *e)

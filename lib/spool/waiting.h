@@ -34,16 +34,16 @@ void waiting_add(struct waiting_names *c, const char *name);
 /* waiting_begin(w): begin a wait.  w may be NULL here and in waiting_due: then there
  * are no messages. */
 void waiting_begin(struct waiting *w);
-/* waiting_due(w): return 1 if a message is due: after WAITING_SILENT seconds (for an event
- * WAITING_EVENT), and when a signal has asked for it. */
+/* waiting_due(w): return 1 if a message is due: once in a wait, after WAITING_SILENT seconds
+ * (for an event WAITING_EVENT), and when a signal has asked for it. */
 int waiting_due(struct waiting *w);
 /* waiting_say(w, round, missing, fmt, ...): print what is waited for or, with --events, write
  * it as an event.  round: the step; missing: names of devices after ": ", or "". */
 void waiting_say(const struct waiting *w, uint64_t round, const char *missing,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* waiting_step(s, step, n, want): print through s->wait that n of `want' shards of this step
- * have come.  n = 0: print that no shard of a later step has come; step UINT64_MAX: that no
- * shard at all has come. */
+ * have come; with a list of devices, of those listed.  n = 0: print that no shard of a later
+ * step has come; step UINT64_MAX: that no shard at all has come. */
 void waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want);
 
 /* waiting_device(s, step): print through s->wait that the average of this step has not come.

@@ -31,7 +31,8 @@ forged_random(uint64_t *state)
 	return (uint32_t)(*state >> 33);
 }
 
-/* Take one stream apart, without unpacking. Return -1 if it is not a stream. */
+/* Take one stream apart, without unpacking. Return -1 if it is not one stream of fewer than
+ * FORGE_MAX frames. The caller frees s in any case. */
 static int
 forged_open(struct forge *s, const uint8_t *p, size_t n)
 {

@@ -1,7 +1,7 @@
 /*
- * libFuzzer: treat any bytes as input of a device to a receiver with a new spool, then
- * aggregate the spool.  All accepted shards must be aggregated: no contribution may be
- * excluded, and the step must have an average.
+ * libFuzzer: treat any bytes as input of a device to a receiver with a new spool.  If a shard
+ * is accepted, aggregate one step.  The step must have an average, from which no contribution
+ * is excluded.
  */
 #include <fcntl.h>
 #include <ftw.h>

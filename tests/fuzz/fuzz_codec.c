@@ -1,9 +1,9 @@
 /*
  * libFuzzer: byte 0 is a codec, byte 1 its parameter, bytes 2-3 the number of values, byte 4
- * the row length less one.  Decode the rest as a body, then encode it as values.  Coded
- * values must decode to finite values within the bound.  Every kernel table of this machine
- * must give the same bits and bytes.  If the upper half of byte 0 is 1, also try codec
- * exact.
+ * the row length less one.  Decode the rest as a body, then encode it as values.  Their code
+ * must not exceed codec_bound, and must decode to finite values.  Every kernel table of this
+ * machine must give the same bits and bytes.  If the upper half of byte 0 is 1, also try codec
+ * exact with old values.
  */
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ number(uint8_t b)
 	return (b & 0x0f) == CODEC_ESCAPE ? CODEC_TCQ : b & 0x0f;
 }
 
-/* Try only four plans, from plan `from' on: all plans with each input would be slow. */
+/* Code and decode x[n] by at most four plans, plan `from' and the next; all would be slow. */
 static void
 there_and_back(const struct codec_ctx *ctx, size_t from, const float *x, size_t n,
     float *y)
@@ -76,7 +76,7 @@ there_and_back(const struct codec_ctx *ctx, size_t from, const float *x, size_t 
 	buf_release(&b);
 }
 
-/* Use this kernel table from here on. Return 0 if the machine does not support it. */
+/* Use this kernel table from here on; NULL: the default. Return 0 if the machine lacks it. */
 static int
 use(const char *table)
 {

@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-/* Read all entries of an archive. */
+/* Read the entries of an archive, about 1 MiB at most. */
 static void
 archive(const char *path)
 {

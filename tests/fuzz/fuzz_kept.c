@@ -1,7 +1,7 @@
 /*
- * libFuzzer: read any bytes as one of the files that programs read beside a stream: a ledger,
- * numbers, a link, a table, a plan as text, a key ring, or the files of a state.  The first
- * byte selects the file.
+ * libFuzzer: read any bytes as one of the files that programs read beside a stream: a
+ * manifest, a shard or a number of a spool, a table, a plan as text, a key ring, or a file of a
+ * state.  The first byte selects the file.
  */
 #include <ftw.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ gone(void)
 	(void)nftw(statedir_dir, take_away, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Write p[n] as a file of a state, selected by `which', and read it. */
+/* Write p[n] as a file of a state, names[which], and read it. */
 static void
 kept(int which, const uint8_t *p, size_t n, struct err *e)
 {

@@ -1,6 +1,7 @@
 /*
- * libFuzzer: read and change any bytes as a device's residual with its pending shards, or as
- * a run's list of devices.  The first byte selects which.  The changed file must be valid.
+ * libFuzzer: read any bytes as a device's residual with its pending shards, or read and change
+ * them as a run's list of devices.  The first byte selects which.  The changed list must be
+ * valid.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -22,7 +23,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-enum { GROUPS = 64 };		/* groups that are checked */
+enum { GROUPS = 64 };		/* groups of a pending shard that are read */
 
 static const struct writer_opts made = { "fuzz", NULL, 0 };
 

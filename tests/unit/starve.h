@@ -1,6 +1,6 @@
 /*
- * Run work in a child in which the n-th allocation and all later ones fail, for each n
- * until none fails.
+ * Run work in a child in which all allocations after the first n fail, for n = 0, 1, ... until
+ * none fails.
  */
 #ifndef STARVE_H
 #define STARVE_H

@@ -8,7 +8,7 @@ static struct statedir state = STATE_INIT;
 static struct err e = ERR_INIT;
 static struct shard sh;
 
-/* Return the number under a key of the memory; -1 if there is none. */
+/* Return the number under a key of the memory; -1 if there is none or it cannot be read. */
 static double
 said(const char *key)
 {

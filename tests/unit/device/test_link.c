@@ -192,9 +192,9 @@ send(struct sim *s, double bytes, double rest)
 	return took;
 }
 
-/* Send shards as large as the estimated rate allows within the deadline.  The link falls
- * from 200 to 5 Mbit/s.  The first of the next three shards was planned before the fall;
- * the other two must be in time. */
+/* After 40 shards the link falls from 200 to 5 Mbit/s.  Each of the next three shards is as
+ * large as the estimated rate allows within the deadline.  The first of them was planned
+ * before the fall; the other two must be in time. */
 TEST(falls)
 {
 	static const double deadline[] = { 0.4, 1, 3, 10 };

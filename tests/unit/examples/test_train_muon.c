@@ -6,12 +6,12 @@
 
 enum { R = 3, C = 4 };
 
-/* Orthonormal rows, times 3, 1 and 0.5. */
+/* Orthonormal rows; m has each of them times its scale. */
 static const float rows[R][C] = { { 0.5f, 0.5f, 0.5f, 0.5f },
     { 0.5f, -0.5f, 0.5f, -0.5f }, { 0.5f, 0.5f, -0.5f, -0.5f } };
 static const float scale[R] = { 3, 1, 0.5f };
 
-/* Return the largest difference to (1 - share) m + share |m| dir. */
+/* Return how far muon_turn is from (1 - share) m + share scale dir; tall 1: transposed. */
 static double
 turned(int tall, float share)
 {

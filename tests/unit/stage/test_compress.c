@@ -59,7 +59,7 @@ stand(struct reader **r)
 		continue;
 }
 
-/* Plan every second group as q8, 2 KiB each: two of three fit. */
+/* Plan every second group as q8, 2 KiB each, with a budget in which two of these three fit. */
 static void
 plan_fixed(struct codec_plan *plan, struct note_terms *terms)
 {
