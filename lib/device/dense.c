@@ -21,8 +21,8 @@ dense_stamp(struct dense *d, struct io *io, struct err *e)
 	if (k < 0)
 		return k;
 	if (got != sizeof(tail) || bytes_le32(tail + 4) != FRAME_TAIL)
-		return err_set(e, ERR_DATA, "truncated: '%s' does not end with "
-		    "the last frame of a stream", io_name(io));
+		return err_set(e, ERR_DATA, "corrupt: the file does not end with the last "
+		    "frame of a stream");
 	shard_hex(tail + FRAME_HEAD_SIZE + 16, d->stamp);
 	return 0;
 }
@@ -33,27 +33,26 @@ dense_first(struct dense *d, enum shard_kind kind, struct err *e)
 	int k = reader_to_shard(d->r, e);
 
 	if (k == 0 || (k > 0 && reader_shard(d->r)->kind != (uint32_t)kind))
-		k = err_set(e, ERR_DATA, "corrupt: the kind of the first shard is %s, "
-		    "expected %s", k == 0 ? "unknown (there is no shard)" :
-		    shard_kind_name(reader_shard(d->r)->kind), shard_kind_name(kind));
-	if (k < 0)
-		return reader_blame(d->r, k, e);
-	return values_begin(&d->v, d->r, e);
+		k = err_set(e, ERR_DATA, "corrupt: the file begins with %s, expected a shard of "
+		    "kind %s", k == 0 ? "no shard" : shard_kind_name(
+		    reader_shard(d->r)->kind), shard_kind_name(kind));
+	return k < 0 ? k : values_begin(&d->v, d->r, e);
 }
 
 int
 dense_open(struct dense *d, const struct statedir *s, const char *name,
-    enum shard_kind kind, struct err *e)
+    enum shard_kind kind, const char *remedy, struct err *e)
 {
 	char path[STATE_PATH];
-	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL };
+	struct reader_opts o = { .max_elements = SCHEMA_MAX_TOTAL, .remedy = remedy };
 	struct io *io = NULL;
-	int k;
+	int k = io_open_kept(&io, statedir_path(s, name, path), e);
+	const int there = k > 0;
 
 	memset(d, 0, sizeof(*d));
 	d->v = (struct values)VALUES_INIT;
 	memcpy(d->stamp, "none", 5);
-	if ((k = io_open_kept(&io, statedir_path(s, name, path), e)) > 0) {
+	if (there) {
 		io_sparse(io);	/* frames are read in place, or skipped */
 		if ((k = dense_stamp(d, io, e)) < 0)
 			io_free(io);
@@ -62,7 +61,9 @@ dense_open(struct dense *d, const struct statedir *s, const char *name,
 	}
 	if (k < 0)
 		dense_close(d);
-	return k;
+	if (k == -ERR_DATA && remedy != NULL && e != NULL && e->file[0] == '\0')
+		(void)err_after(e, k, "%s", remedy);
+	return k == -ERR_DATA && there ? err_file(e, k, path) : k;
 }
 
 int
@@ -108,9 +109,9 @@ dense_group(struct dense *d, uint32_t g, const float **x, struct err *e)
 		if (k < 0)
 			return reader_blame(d->r, k, e);
 		if (k == 0)
-			return err_set(e, ERR_DATA, "corrupt: group %lu, in tensor '%.160s', is "
-			    "absent from '%s'", (unsigned long)g,
-			    schema_name(reader_schema(d->r), g), reader_name(d->r));
+			return reader_blame(d->r, reader_place(d->r, err_set(e, ERR_DATA,
+			    "corrupt: group %lu, in tensor '%.160s', is absent",
+			    (unsigned long)g, schema_name(reader_schema(d->r), g)), e), e);
 	} while (d->v.group < g);
 	if (d->v.sent)
 		*x = d->v.x;

@@ -27,10 +27,11 @@ struct dense {
 };
 
 /* Open the file as it is now; later commits do not change what is read. The reader stands
- * at the first shard. -ERR_DATA: the file is truncated, or this shard is not of the given kind.
- * If the file is absent, return 0 with d->r NULL and the stamp "none". */
+ * at the first shard. -ERR_DATA: the file is damaged, or this shard is not of the given kind.
+ * End messages about damage, then and later, with `remedy', unless it is NULL. If the file is
+ * absent, return 0 with d->r NULL and the stamp "none". */
 int dense_open(struct dense *d, const struct statedir *s, const char *name,
-    enum shard_kind kind, struct err *e);
+    enum shard_kind kind, const char *remedy, struct err *e);
 
 /* Check that d, unless its file is absent, has the run and device of shard sh and the model
  * sc. Return -ERR_DATA "mismatch: ..." if not. */

@@ -123,8 +123,8 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 	unsigned long long step = sh->step, old = q->step;
 
 	if (f->o.window != 0 && sh->kind > SHARD_MEAN)
-		return err_set(e, ERR_DATA, "mismatch: the shard of '%s' has kind %s, "
-		    "expected gradient, delta, sum or mean", shard_device(sh),
+		return err_set(e, ERR_DATA, "mismatch: step %llu of '%s' has kind %s, "
+		    "expected gradient, delta, sum or mean", step, shard_device(sh),
 		    shard_kind_name(sh->kind));
 	if (q->d.r == NULL)
 		return 0;
@@ -132,7 +132,7 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 		return err_set(e, ERR_REFUSED, "step %llu of '%s' is not after step "
 		    "%llu, the last one in the state: the trainer is older than its "
 		    "state, or shards are out of order (restore the newer checkpoint or "
-		    "spool, or begin with an empty state and a new name)", step,
+		    "spool, or take an empty state and a new device name)", step,
 		    shard_device(sh), old);
 	if (sh->step > q->step + 1 && !f->o.gap && !shard_is_abreast(sh))
 		return err_set(e, ERR_REFUSED, "steps are missing between %llu and "
@@ -180,8 +180,8 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 	if (stamp == NULL)
 		return 0;
 	if (f->o.kind == FEEDBACK_EF && f->o.gamma < 1)
-		return err_set(e, ERR_USAGE, "the residual was added by ace-expand "
-		    "-S: set its factor with --gamma there, not with "
+		return err_set(e, ERR_USAGE, "the residual was added before coding: set its "
+		    "factor with --gamma (of ace-expand or ace-step), not with "
 		    "--error-feedback ef:%g", f->o.gamma);
 	if (strcmp(stamp, f->old.d.stamp) != 0)
 		return err_set(e, ERR_REFUSED, "step %llu of '%s' was compensated "
@@ -231,9 +231,9 @@ feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
 		if (pending_count(&f->pending) < window)
 			return 0;
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
-	return r < 0 ? r : err_set(e, ERR_REFUSED, "state '%s' has shards without a "
-	    "receipt after a wait of %g s (%zu in all): pass their receipts to ace-ack, or "
-	    "run ace-compress --resend", f->state.dir, f->o.wait, pending_count(&f->pending));
+	return r < 0 ? r : err_set(e, ERR_REFUSED, "shards without a receipt in state '%s' after "
+	    "a wait of %g s: %zu, the most allowed: pass their receipts to ace-ack, or run "
+	    "ace-compress --resend", f->state.dir, f->o.wait, pending_count(&f->pending));
 }
 
 /* Open the rejected shards, whose values are added back to the next target. */
@@ -269,8 +269,8 @@ feedback_history(struct feedback *f, struct err *e)
 
 	if (p != NULL && p->fate == PENDING_REJECTED) {
 		if ((r = dense_open(&f->back[f->nback++], &f->state, f->old_name,
-		    SHARD_HISTORY, e)) < 0)
-			return r == -ERR_DATA ? err_after(e, r, RESIDUAL_ANEW) : r;
+		    SHARD_HISTORY, RESIDUAL_ANEW, e)) < 0)
+			return r;
 		f->old_name[0] = '\0';
 		/* When in doubt begin with zeros: if the receiver has another history, no
 		 * later shard corrects the error. */
@@ -279,12 +279,11 @@ feedback_history(struct feedback *f, struct err *e)
 		(void)snprintf(f->old_name, sizeof(f->old_name), "history.%.20s",
 		    before);
 	}
-	r = dense_open(&f->history.h, &f->state, f->old_name, SHARD_HISTORY, e);
-	if (r == -ERR_DATA)
-		return err_after(e, r, RESIDUAL_ANEW);
+	r = dense_open(&f->history.h, &f->state, f->old_name, SHARD_HISTORY,
+	    RESIDUAL_ANEW, e);
 	if (r == 0 && f->history.h.r == NULL)
-		r = err_set(e, ERR_DATA, "mismatch: file '%s' is absent from state "
-		    "'%s': restore the whole state from one copy", f->old_name, f->state.dir);
+		r = err_set(e, ERR_DATA, "mismatch: file '%s' is absent from state '%s': restore "
+		    "the whole state from one copy" RESIDUAL_ANEW, f->old_name, f->state.dir);
 	return r;
 }
 
@@ -394,9 +393,9 @@ feedback_refused(const struct feedback *f, struct err *e)
 
 	if (p == NULL || !p->invalid || f->o.kind == FEEDBACK_EF)
 		return p != NULL && p->invalid;
-	return err_set(e, ERR_REFUSED, "step %llu was refused as invalid, and the same bytes "
-	    "would be refused again: send the next step, which adds its values",
-	    (unsigned long long)f->old.step);
+	return err_set(e, ERR_REFUSED, "step %llu of '%s' was refused as invalid, and the same "
+	    "bytes would be refused again: send the next step, which adds its values",
+	    (unsigned long long)f->old.step, shard_device(reader_shard(f->old.d.r)));
 }
 
 int
@@ -617,8 +616,9 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e
 	if (r > 0)
 		r = filter_copy(q.d.r, w, e);
 	else if (r == 0)
-		r = err_set(e, ERR_REFUSED, "step %llu has its receipt, or was not "
-		    "sent from this state: it cannot be resent", (unsigned long long)step);
+		r = err_set(e, ERR_REFUSED, "'%s/residual' lacks the coded shard of its step, "
+		    "%llu: restore the whole state from one copy" RESIDUAL_ANEW, f->state.dir,
+		    (unsigned long long)step);
 	residual_close(&q);
 	return r;
 }

@@ -9,6 +9,7 @@
 #include "sync/compensate.h"
 
 #define CACHE_FILE "history."	/* a step follows */
+#define CACHE_REMOVE ": remove the file"
 
 /* The receiver keeps its last reconstruction h and the previous one. A shard names the h
  * to which it is a difference, so that a lost or repeated shard is detected and not
@@ -118,7 +119,8 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 	    strlen(name) >= CACHE_NAME ||
 	    name[stem + strspn(name + stem, "0123456789")] != '\0')
 		return 0;
-	if ((k = dense_open(h, &c->state, name, SHARD_HISTORY, e)) < 0 ||
+	if ((k = dense_open(h, &c->state, name, SHARD_HISTORY, c->lent ? CACHE_REMOVE :
+	    CACHE_REMOVE ", and run ace-ack --restart on the device", e)) < 0 ||
 	    (k = dense_check(h, c->of, c->model, e)) < 0)
 		return k;
 	if (h->r != NULL && strcmp(h->stamp, c->want) == 0) {

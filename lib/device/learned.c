@@ -45,8 +45,8 @@ learned_list(const struct learned *h, const char *key, double *v, size_t n, stru
 			break;
 	}
 	return i == n && *p == '\0' ? 1 : err_set(e, ERR_DATA, "corrupt: key %s in "
-	    "file '%s' is '%.60s', expected %zu numbers: remove that file", key,
-	    h->file, text_get(&h->kv, key), n);
+	    "file '%s/%s' is '%.60s', expected %zu number%s: remove that file", key,
+	    h->dir, h->file, text_get(&h->kv, key), n, n == 1 ? "" : "s");
 }
 
 void
@@ -106,9 +106,8 @@ learned_need(const struct learned *h, const char *name, size_t n,
     const float **x, struct err *e)
 {
 	return (*x = learned_row(h, name, n)) != NULL ? 0 : err_set(e, ERR_DATA,
-	    "mismatch: row '%s' of %zu numbers is absent from '%s' of the state: it is "
-	    "of another model or release of ace: remove that file to begin anew",
-	    name, n, h->file);
+	    "mismatch: row '%s' of %zu number%s is absent from '%s/%s': remove that file, to "
+	    "begin anew", name, n, n == 1 ? "" : "s", h->dir, h->file);
 }
 
 /* ---- one memory, read ---- */
@@ -144,7 +143,7 @@ learned_read(struct learned *h, struct reader *r, struct err *e)
 
 	if (sh->kind != SHARD_HISTORY)
 		return err_set(e, ERR_DATA, "corrupt: the shard has kind %s, expected history: "
-		    "remove the file", shard_kind_name(sh->kind));
+		    "remove that file", shard_kind_name(sh->kind));
 	h->step = sh->step;
 	memcpy(h->run, sh->run, SHARD_ID);
 	memcpy(h->device, sh->device, SHARD_ID);
@@ -166,7 +165,7 @@ learned_both(struct learned h[2], const struct statedir *s, const char *name,
 	if ((k = reader_kept(&r, statedir_path(s, name, path), NULL, e)) > 0)
 		while ((k = reader_to_shard(r, e)) > 0 &&
 		    (k = n < 2 ? learned_read(&h[n++], r, e) : err_set(e, ERR_DATA,
-		    "corrupt: the file has more than two shards: remove it")) >= 0)
+		    "corrupt: the file has more than two shards: remove that file")) >= 0)
 			continue;
 	if (k < 0) {
 		learned_release(&h[0]);
@@ -180,6 +179,7 @@ learned_both(struct learned h[2], const struct statedir *s, const char *name,
 	}
 	if (k == -ERR_DATA)
 		k = err_file(e, k, path);
+	h[0].dir = h[1].dir = s->dir;
 	h[0].file = h[1].file = name;
 	reader_free(r);
 	return k < 0 ? k : n;

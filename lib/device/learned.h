@@ -31,9 +31,9 @@ struct learned {
 	/* identity of the shard after which the memory was saved */
 	unsigned char run[SHARD_ID], device[SHARD_ID];
 	uint64_t step;
-	const char *file;	/* name of the state's file from which this was read */
+	const char *dir, *file;	/* the state, and its file from which this was read */
 };
-#define LEARNED_INIT { TEXT_KV_INIT, NULL, 0, 0, { 0 }, { 0 }, 0, NULL }
+#define LEARNED_INIT { TEXT_KV_INIT, NULL, 0, 0, { 0 }, { 0 }, 0, NULL, NULL }
 
 /* Read the memory `name' into h. Return 1; 0, with h empty, if its file is absent or
  * truncated; or < 0 on an error. learned_release frees h. */

@@ -20,8 +20,8 @@ pending_scan(struct pending *p, const struct statedir *s, struct err *e)
 		} else if (k == READER_SEND && in) {
 			if (p->n == PENDING_MAX) {
 				k = err_set(e, ERR_DATA,
-				    "limit: more than %d shards in '%s' wait for "
-				    "receipts: pass these to ace-ack", PENDING_MAX, s->dir);
+				    "limit: '%s/residual' has more than %d shards without a "
+				    "receipt" RESIDUAL_ANEW, s->dir, PENDING_MAX);
 				break;
 			}
 			p->p[p->n].step = reader_shard(q.d.r)->step;
@@ -170,8 +170,8 @@ pending_values(struct dense *d, const struct statedir *s, uint64_t step, struct 
 		if (reader_shard(d->r)->step == step)
 			return values_begin(&d->v, d->r, e);
 	return k < 0 ? k : err_set(e, ERR_DATA, "mismatch: '%s/residual' lacks the shard "
-	    "of step %llu that was refused: restore the whole state from one copy, or "
-	    "begin a new one", s->dir, (unsigned long long)step);
+	    "of step %llu that was refused: restore the whole state from one copy" RESIDUAL_ANEW,
+	    s->dir, (unsigned long long)step);
 }
 
 /* ---- the shard that was coded last ---- */

@@ -15,10 +15,10 @@
 int
 residual_open(struct residual *q, const struct statedir *s, struct err *e)
 {
-	int k = dense_open(&q->d, s, RESIDUAL_FILE, SHARD_RESIDUAL, e);
+	int k = dense_open(&q->d, s, RESIDUAL_FILE, SHARD_RESIDUAL, RESIDUAL_ANEW, e);
 
 	q->step = k == 0 && q->d.r != NULL ? reader_shard(q->d.r)->step : 0;
-	return k == -ERR_DATA ? err_after(e, k, RESIDUAL_ANEW) : k;
+	return k;
 }
 
 int

@@ -276,6 +276,8 @@ reader_blame(const struct reader *r, int k, struct err *e)
 int
 reader_place(const struct reader *r, int k, struct err *e)
 {
+	if (k == -ERR_DATA && r->o.remedy != NULL && e != NULL && e->file[0] == '\0')
+		(void)reader_blame(r, err_after(e, k, "%s", r->o.remedy), e);
 	if (r->pos.at == AT_SHARD)
 		return err_shard(e, k, r->c.pos.n_shards,
 		    shard_device(&r->shard), r->shard.step, r->c.pos.offset);

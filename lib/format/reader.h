@@ -48,6 +48,8 @@ struct reader_opts {
 	int any_model;
 	/* limit on the unpacked table in bytes; 0: only SCHEMA_MAX_BYTES */
 	size_t max_table;
+	/* a remedy that, with the file, ends messages about damage; or NULL */
+	const char *remedy;
 };
 
 /* Open a stream. The reader owns io from now on, even on failure; reader_free frees it.

@@ -105,7 +105,7 @@ center_load(struct center *p, const struct shard *sh, const struct schema *sc,
 	int k, use = -1, r = 0;
 
 	for (k = 0; k < 2 && r == 0; k++) {
-		r = dense_open(&d[k], &p->dir, center_file[k], SHARD_HISTORY, e);
+		r = dense_open(&d[k], &p->dir, center_file[k], SHARD_HISTORY, NULL, e);
 		if (r < 0 || d[k].r == NULL)
 			continue;
 		step[k] = reader_shard(d[k].r)->step;

@@ -151,9 +151,8 @@ history_open(struct dense *d, const char *path, const struct shard *sh,
 	s.dir = dir;
 	(void)snprintf(name, sizeof(name), HISTORY_STEP,
 	    (unsigned long long)sh->step);
-	if ((k = dense_open(d, &s, name, SHARD_HISTORY, e)) == -ERR_DATA)
-		return err_after(e, k, ": restore it from a backup");
-	if (k < 0 || (k = dense_check(d, sh, sc, e)) < 0)
+	if ((k = dense_open(d, &s, name, SHARD_HISTORY, ": restore it from a backup", e)) < 0 ||
+	    (k = dense_check(d, sh, sc, e)) < 0)
 		return k;
 	return d->r != NULL ? 0 : err_set(e, ERR_DATA, "mismatch: the shard is a "
 	    "difference, but '%s' is absent from '%s': restore it from a backup", name, dir);

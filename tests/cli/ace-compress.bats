@@ -150,7 +150,7 @@ records() {
 	# a residual file that lacks its coded shard
 	mkshards -s 5 -H kind=4 >st/residual
 	mkshards -s 5 >again
-	refuses 5 'step 5 has its receipt, or was not sent from this state' ace-compress -S st -c q8 again
+	refuses 5 "'st/residual' lacks the coded shard of its step, 5: restore" ace-compress -S st -c q8 again
 	mv residual st/residual
 	exits 3 ace-expand out
 	exits 0 ace-compress -S st -c q8 --allow-gap g

@@ -102,7 +102,7 @@ contributors 16 relay1' ]
 		# the first shard is sent; the second one has to wait for its receipt
 		exits 5 timeout "$HANG" ace-compress -S $how \
 		    --error-feedback $how --window 1 --wait 200ms -c q8 in
-		says "shards without a receipt after a wait of 0.2 s .1 in all"
+		says "shards without a receipt in state '$how' after a wait of 0.2 s: 1, the most allowed"
 	done
 }
 

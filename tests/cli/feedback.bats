@@ -14,7 +14,7 @@ code() {
 waits() {
 	mkshards -s "$1" >in
 	exits 5 ace-compress -S st -c q8 --wait 0 "${@:3}" in
-	says "state 'st' has shards without a receipt after a wait of 0 s .$2 in all"
+	says "shards without a receipt in state 'st' after a wait of 0 s: $2, the most allowed"
 }
 
 # norm FILE: print the norm of the first shard's tensor

@@ -99,7 +99,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	code 3
 	answer sent3 5
 	says "step 3: invalid: .*a difference to history $new, but this receiver has history $old of step 1: the device begins a new one with step 4"
-	refuses 5 "step 3 was refused as invalid, .*: send the next step" ace-compress -S state --error-feedback cache:1 in3
+	refuses 5 "step 3 of 'edge1' was refused as invalid, .*: send the next step" ace-compress -S state --error-feedback cache:1 in3
 	[ ! -e spool/3/edge1.aceg ]
 	code 4
 	answer sent4
