@@ -25,7 +25,7 @@ enum err_kind {
 	ERR_CORRUPT, ERR_TRUNCATED, ERR_UNSUPPORTED, ERR_LIMIT, ERR_MISMATCH
 };
 
-enum { ERR_LINE = 768 };	/* size of a whole message */
+enum { ERR_LINE = 1200 };	/* size of a whole message */
 
 struct err {
 	int code;		/* ERR_x; ERR_OK: no error yet */
@@ -37,7 +37,7 @@ struct err {
 	uint64_t shard, step;	/* shard: number in the stream, from 1; 0: unknown */
 	char device[84];	/* device of that shard */
 	char file[152];		/* "": not known */
-	char text[400];		/* message without kind and place */
+	char text[800];		/* message without kind and place */
 };
 
 #define ERR_INIT { .code = ERR_OK }

@@ -26,19 +26,30 @@ num_u64(uint64_t *v, const char *s, uint64_t lo, uint64_t hi, const char *what,
 }
 
 int
+num_strtod(double *v, const char *s, double lo, double hi)
+{
+	char *end;
+	const double x = strtod(s, &end);
+
+	if (end == s || *end != '\0' || !isfinite(x) || x < lo || x > hi)
+		return -ERR_USAGE;
+	*v = x;
+	return 0;
+}
+
+/* strtod also reads blanks before a number, and hexadecimal digits. */
+static size_t
+num_decimal(const char *s)
+{
+	return strspn(s, "0123456789+-.eE");
+}
+
+int
 num_f64(double *v, const char *s, double lo, double hi, const char *what,
     struct err *e)
 {
-	char *end;
-	double x;
-
-	errno = 0;
-	x = strtod(s, &end);
-	if (end == s || *end != '\0' || !isfinite(x) || x < lo || x > hi)
-		return err_set(e, ERR_USAGE,
-		    "%s '%s' is not a number from %g to %g", what, s, lo, hi);
-	*v = x;
-	return 0;
+	return s[num_decimal(s)] == '\0' && num_strtod(v, s, lo, hi) == 0 ? 0 :
+	    err_set(e, ERR_USAGE, "%s '%s' is not a number from %g to %g", what, s, lo, hi);
 }
 
 struct num_unit {
@@ -51,12 +62,11 @@ num_unit(double *v, const char *s, const struct num_unit *u, const char *what,
     const char *want, struct err *e)
 {
 	char *end;
-	double x;
+	const double x = strtod(s, &end);
+	const int decimal = end != s && num_decimal(s) >= (size_t)(end - s);
 
-	errno = 0;
-	x = strtod(s, &end);
-	end += end != s && end[0] == ' ' && end[1] != '\0';
-	if (end != s && isfinite(x) && x >= 0 && s[1] != 'x' && s[1] != 'X')
+	end += decimal && end[0] == ' ' && end[1] != '\0';
+	if (decimal && isfinite(x) && x >= 0)
 		for (; u->name != NULL; u++)
 			if (strcmp(end, u->name) == 0 && isfinite(x * u->factor)) {
 				*v = x * u->factor;

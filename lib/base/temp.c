@@ -193,14 +193,16 @@ temp_create(char *path, mode_t mode, int exact, int *fd, struct err *e)
 int
 temp_open(const char *dir, int *fd, struct err *e)
 {
-	const char *in = dir != NULL ? dir : getenv("TMPDIR");
-	char *path = alloc_path(in != NULL && in[0] != '\0' ? in : "/tmp", "ace" TEMP_NAME, e);
-	int r = path != NULL ? temp_create(path, 0600, 0, fd, e) : -ERR_SYS;
+	const char *set = getenv("TMPDIR"), *in = dir != NULL ? dir :
+	    set != NULL && set[0] != '\0' ? set : "/tmp";
+	char *path = alloc_path(in, "ace" TEMP_NAME, e);
+	int r = path != NULL ? temp_create(path, 0600, 0, fd, NULL) : -ERR_SYS;
 
 	if (r == 0)
 		temp_remove(path);
-	else if (path != NULL && dir == NULL)
-		r = err_after(e, r, " (TMPDIR sets the folder of temporary files)");
+	else if (path != NULL)
+		r = err_after(e, err_sys(e, "no file can be made in '%s'", in), "%s", dir != NULL ?
+		    "" : ": TMPDIR names the folder of temporary files (default /tmp)");
 	alloc_free(path);
 	return r;
 }

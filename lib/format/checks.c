@@ -40,7 +40,7 @@ checks_difference(const struct shard *s, struct err *e)
 		    "PREDICTED, key predict and key history: expected all or none");
 	if (how == NULL || strcmp(how, SHARD_PREDICT_PATCH) == 0 ||
 	    (strncmp(how, "cache:", 6) == 0 &&
-	    num_f64(&rho, how + 6, 0, 1, "", NULL) == 0))
+	    num_strtod(&rho, how + 6, 0, 1) == 0))
 		return checks_stamp(s, SHARD_KEY_HISTORY, e);
 	return err_set(e, ERR_DATA, "corrupt: key %s: '%.40s' is neither "
 	    SHARD_PREDICT_PATCH " nor cache:R with R from 0 to 1",
@@ -121,17 +121,6 @@ checks_times(const struct reader *r, struct err *e)
 	return k;
 }
 
-static int
-checks_policy(const struct reader *r, struct err *e)
-{
-	const struct chain_frame *f = reader_frame(r);
-	struct text_kv kv = TEXT_KV_INIT;
-	int k = keys_read(&kv, f->raw, f->raw_len, e);
-
-	text_release(&kv);
-	return k;
-}
-
 int
 checks_sign(const unsigned char *p, size_t n, struct err *e)
 {
@@ -192,7 +181,7 @@ checks_one(struct checks *c, const struct reader *r, struct err *e)
 	case FRAME_TIME:
 		return checks_times(r, e);
 	case FRAME_POLI:
-		return checks_policy(r, e);
+		return keys_read(&c->policy, f->raw, f->raw_len, e);
 	case FRAME_MODL:
 		return checks_model(c, r, e);
 	case FRAME_SIGN:

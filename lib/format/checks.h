@@ -13,12 +13,13 @@
 struct err;
 struct reader;
 
-/* State of the checks of one shard; starts as zeros. */
+/* State of the checks of one shard; starts as zeros. Release `policy' after the shard. */
 struct checks {
 	uint64_t names;			/* number of contributors' names */
 	char last[SHARD_NAME + 1];	/* the last name so far */
 	int sign;			/* 1: a signature was seen, which must be last */
 	int model;			/* 1: the hashes of a patch were seen */
+	struct text_kv policy;		/* the keys of all its policies */
 };
 
 /* Check SHRD. The message of -ERR_DATA does not give the position. */

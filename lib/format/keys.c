@@ -69,7 +69,7 @@ keys_one(const char *key, const char *s, const char *whose, struct err *e)
 	uint64_t u;
 	double x;
 	int r = k->type == KEYS_LIST ? keys_list(s, k->hi) :
-	    k->type == KEYS_REAL ? num_f64(&x, s, k->lo, k->hi, "", NULL) :
+	    k->type == KEYS_REAL ? num_strtod(&x, s, k->lo, k->hi) :
 	    num_u64(&u, s, (uint64_t)k->lo, (uint64_t)k->hi, "", NULL);
 
 	if (r == 0)

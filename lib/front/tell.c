@@ -567,7 +567,7 @@ watch_event(struct tell *t, const json_t *ev)
 		t->missing[0] = '\0';
 	}
 	if (text != NULL && (fails || strcmp(name, event_name(EVENT_ENDS)) == 0))
-		(void)snprintf(t->held[t->nheld++ % WATCH_ROUNDS].text, TELL_LINE, "%s%s",
+		(void)snprintf(t->held[t->nheld++ % WATCH_ROUNDS].text, ERR_LINE, "%s%s",
 		    fails ? "failed: " : "", text);
 	tell_event(t, ev);
 }

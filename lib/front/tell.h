@@ -46,7 +46,7 @@ struct tell {
 	size_t nerrors;
 	const char *kind;	/* kind of the failure's cause, set by tell_cause */
 	/* lines of programs, held back until it is known whether a program failed */
-	struct tell_line { double at; char text[TELL_LINE]; } held[TELL_HELD];
+	struct tell_line { double at; char text[ERR_LINE + 32]; } held[TELL_HELD];
 	size_t nheld;
 };
 

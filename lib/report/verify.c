@@ -95,7 +95,8 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 			continue;
 		}
 		memset(&v.sums, 0, sizeof(v.sums));
-		memset(&v.checks, 0, sizeof(v.checks));
+		text_release(&v.checks.policy);
+		v.checks = (struct checks){ 0 };
 		v.sumabs = 0;
 		if ((k = checks_shard(reader_shard(r), e)) < 0)
 			k = k == -ERR_DATA ? reader_place(r, k, e) : k;
@@ -106,6 +107,7 @@ verify_shards(struct report *p, struct reader *r, struct err *e)
 	}
 	progress_bar_end(&v.bar);
 	walk_release(&w);
+	text_release(&v.checks.policy);
 	/* report damage rather than a wrong sum */
 	return k < 0 || no == 0 ? k : err_move(e, &sums);
 }

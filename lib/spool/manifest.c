@@ -42,15 +42,15 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 /* Fail because the newest manifest, at path, is damaged (absent 0) or missing (absent 1);
  * return 0 if it is missing and no step is done.  The message says how to continue after the
  * newest manifest that can be read.  Later steps are then closed again, with the same shards.
- */
+ * A command that is too long for a message, or needs quotes, is on the page.  */
 static int
 manifest_remedy(const struct spool *s, const char *path, int absent, struct err *e)
 {
 	struct steps done = STEPS_INIT;
 	struct receipt_list l = { .n = 0 };
 	struct err unread = ERR_INIT;
-	char name[48], from[SPOOL_PATH];
-	size_t i, bad;
+	char name[48], from[SPOOL_PATH], how[sizeof(unread.text)];
+	size_t i, bad, n;
 	int k = steps_list(&done, s, STEPS_DONE, 0, absent ? e : &unread);
 
 	if (k == 0 && absent && done.n != 0)
@@ -62,12 +62,16 @@ manifest_remedy(const struct spool *s, const char *path, int absent, struct err 
 	for (i = done.n; k == 0 && i-- > 0; err_clear(&unread)) {
 		spool_path(s, NULL, manifest_name(done.step[i], name), from);
 		k = manifest_read(&l, from, &unread) > 0;
-		if (k != 0)
-			(void)err_after(e, 0, "; to go on after step %llu, type: ln -f '%s' "
-			    "'%s'", (unsigned long long)done.step[i], from, path);
-		for (bad = i + 1; k != 0 && bad < done.n; bad++)
-			(void)err_after(e, 0, " && rm '%s/" STEPS_DONE "/%llu'",
-			    s->state.dir, (unsigned long long)done.step[bad]);
+		n = (size_t)snprintf(how, sizeof(how), "type: (cd '%s' && ln -f %s "
+		    MANIFEST_CLOSED, s->state.dir, name);
+		for (bad = i + 1; bad < done.n && n < sizeof(how); bad++)
+			n += (size_t)snprintf(how + n, sizeof(how) - n, " && rm %s",
+			    manifest_name(done.step[bad], name));
+		if (k != 0 && e != NULL)
+			(void)err_after(e, 0, "; to go on after step %llu, %s",
+			    (unsigned long long)done.step[i], n + strlen(e->text) + 64 <
+			    sizeof(how) && strchr(s->state.dir, '\'') == NULL ?
+			    strcat(how, ")") : "see closed in ace-recv(1)");
 		receipt_list_release(&l);
 	}
 	if (k == 0)

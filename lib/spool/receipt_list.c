@@ -81,7 +81,7 @@ receipt_list_read(struct receipt_list *l, const char *path, struct err *e)
 	reader_free(r);
 	if (k == -ERR_DATA && e != NULL) {
 		e->kind = ERR_CORRUPT;
-		(void)err_before(e, k, "'%.200s': ", path);
+		(void)err_before(e, k, "'%s': ", path);
 	}
 	return k < 0 ? k : there;
 }

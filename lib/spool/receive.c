@@ -99,16 +99,13 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 /* Write the shard's frames to w.  Once the shard is refused in r, only read the rest, for
  * the digest.  w may be NULL if r is a refusal already. */
 static int
-receive_data(struct receive *x, struct writer *w, struct receipt *r,
+receive_frames(struct receive *x, struct writer *w, struct checks *c, struct receipt *r,
     struct err *e)
 {
 	const struct chain_frame *f;
-	struct checks c = { 0 };
 	uint64_t bytes = 0;
 	int k;
 
-	if ((k = values_begin(&x->v, x->in, e)) < 0)
-		return k;
 	while ((k = reader_next(x->in, e)) > 0 && k != READER_SEND) {
 		f = reader_frame(x->in);
 		bytes += FRAME_HEAD_SIZE + f->wire_len +
@@ -120,18 +117,30 @@ receive_data(struct receive *x, struct writer *w, struct receipt *r,
 			return err_set(e, ERR_DATA, "limit: the shard is larger than "
 			    "%d times %llu bytes (limits: shard)", LIMITS_BEYOND,
 			    (unsigned long long)x->o->limits.shard);
-		if (k == READER_DATA && c.sign)
+		if (k == READER_DATA && c->sign)
 			limits_refuse(r, "corrupt: a frame follows the signature");
 		if (r->verdict != RECEIPT_ACCEPTED)
 			continue;
 		if ((k == READER_DATA && (k = receive_check_data(x, r, e)) < 0) ||
 		    (k == READER_NOTE &&
-		    (k = limits_note(&x->o->limits, &c, x->in, r, e)) < 0) ||
+		    (k = limits_note(&x->o->limits, c, x->in, r, e)) < 0) ||
 		    (r->verdict == RECEIPT_ACCEPTED &&
 		    (k = writer_pass(w, x->in, e)) < 0))
 			return k;
 	}
 	return k < 0 ? k : 0;
+}
+
+static int
+receive_data(struct receive *x, struct writer *w, struct receipt *r, struct err *e)
+{
+	struct checks c = { 0 };
+	int k = values_begin(&x->v, x->in, e);
+
+	if (k == 0)
+		k = receive_frames(x, w, &c, r, e);
+	text_release(&c.policy);
+	return k;
 }
 
 /* Tell the answering process about a shard or, if asks is 1, about a question; r NULL:
@@ -350,7 +359,7 @@ receive_hand(struct receive_answers *o, const struct receive_said *a,
 	if (path[0] != '\0' && (k = steps_add(&o->given, step, e)) == 0) {
 		if ((k = filter_copy_file(path, o->in, o->out, e)) == -ERR_DATA) {
 			e->kind = ERR_CORRUPT;
-			(void)err_before(e, k, "the average '%.200s' cannot be read, but a "
+			(void)err_before(e, k, "the average '%s' cannot be read, but a "
 			    "device needs it: restore it from a backup: ", path);
 		}
 	} else if (path[0] == '\0' && k == 0 && !a->asks) {
@@ -433,7 +442,7 @@ receive_published(const struct shard *sh, const char *path,
 
 	if (r <= 0 || memcmp(had.digest, digest, SHARD_DIGEST) == 0)
 		return err_file(e, r, path);
-	return err_set(e, ERR_REFUSED, "step %llu already has a different average, '%.200s', "
+	return err_set(e, ERR_REFUSED, "step %llu already has a different average, '%s', "
 	    "which stays: let only one ace-aggregate publish to a spool",
 	    (unsigned long long)sh->step, path);
 }

@@ -204,7 +204,7 @@ spool_run(const struct spool *s, struct reader **r, struct err *e)
 	if (k != -ERR_DATA)
 		return k;
 	e->kind = ERR_CORRUPT;
-	return err_before(e, k, "'%.200s' (remove it: the next shard makes it anew): ",
+	return err_before(e, k, "'%s' (remove it: the next shard makes it anew): ",
 	    path);
 }
 

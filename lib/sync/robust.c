@@ -24,8 +24,7 @@ robust_devices(size_t *v, const char *s)
 static int
 robust_number(double *v, const char *s, double lo)
 {
-	return s != NULL && s[0] >= '0' && s[0] <= '9' &&
-	    num_f64(v, s, lo, DBL_MAX, "X", NULL) == 0;
+	return s != NULL && num_f64(v, s, lo, DBL_MAX, "X", NULL) == 0;
 }
 
 /* Parse a word of a rule, which is cut up.  Return 1 for a limit, 2 for a way to combine
