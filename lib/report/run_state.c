@@ -111,30 +111,45 @@ run_state_step(struct run_state_device *d, uint64_t step)
 	d->any = 1;
 }
 
-/* Note the receipts in a step's manifest.  Do not count the verdict in a receipt of an earlier
- * step whose directory exists, since the files in that directory are counted. */
+/* Return the number of steps in x below `end'. */
+static size_t
+run_state_before(const struct steps *x, uint64_t end)
+{
+	size_t lo = 0, hi = x->n, mid;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (x->step[mid] < end)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Note the receipts in the manifest of this step.  A shard that waits for the next average has
+ * a receipt in the next manifest, too, and is counted there once that exists.  The receipt of a
+ * step that is not in `all' answers none of the steps there. */
 static int
-run_state_count(struct run_state *s, const struct spool *in, uint64_t step,
+run_state_count(struct run_state *s, const struct steps *all, uint64_t step,
     const struct receipt_list *l, struct err *e)
 {
 	struct run_state_device *d;
+	const struct receipt *r;
 	size_t i;
-	int k;
 
 	for (i = 0; i < l->n; i++) {
-		if ((d = run_state_device(s, l->line[i].r.device, e)) == NULL)
+		r = &l->line[i].r;
+		if ((d = run_state_device(s, r->device, e)) == NULL)
 			return -ERR_SYS;
-		run_state_step(d, l->line[i].r.step);
-		d->answered++;
-		if (l->line[i].r.step == step)
+		run_state_step(d, r->step);
+		if (r->step == step)
 			d->counted = step + 1;
-		if (l->line[i].r.step != step) {
-			if ((k = spool_has(in, &l->line[i].r.step, "", e)) < 0)
-				return k;
-			if (k > 0)
-				continue;
-		}
-		d->verdict[l->line[i].r.verdict]++;
+		if (r->verdict == RECEIPT_DUPLICATE && step != s->run.closed)
+			continue;
+		d->answered += run_state_before(all, r->step + 1) -
+		    run_state_before(all, r->step);
+		d->verdict[receipt_is_accepted(r) ? RECEIPT_ACCEPTED : r->verdict]++;
 	}
 	return 0;
 }
@@ -146,6 +161,7 @@ struct run_state_dir {
 	uint64_t step;
 	int current;		/* 1: it has no average, and no earlier step is current */
 	int closed;		/* 1: the step has a manifest of its own */
+	int over;		/* 1: a manifest has the step's accepted shards */
 	struct receipt_list l;	/* that manifest */
 	size_t shards;		/* number of shards in the directory */
 	double oldest;		/* arrival of the first of them, Unix seconds; 0: none */
@@ -168,7 +184,7 @@ run_state_shard(struct run_state_dir *x, const char *name,
 	run_state_step(d, x->step);
 	d->here |= x->current;
 	d->disk += (uint64_t)st->st_blocks * 512;
-	if (!x->closed)
+	if (!x->over)
 		d->verdict[RECEIPT_ACCEPTED]++;
 	x->shards++;
 	if (!(x->oldest > 0) || at < x->oldest)
@@ -218,16 +234,18 @@ run_state_each_shard(void *arg, const char *path, const char *name, struct err *
 /* Read a step: its shards, its receipts and, if it has one, its manifest. If it is the
  * current step, set s->now and s->step. */
 static int
-run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struct err *e)
+run_state_look(struct run_state *s, const struct spool *in, const struct steps *all,
+    uint64_t step, struct err *e)
 {
 	struct run_state_dir x = { .s = s, .step = step };
 	char dir[SPOOL_PATH];
 	int k = manifest_of(in, step, &x.l, e);
 
+	x.over = k > 0;
 	x.closed = k > 0 && x.l.line[x.l.n - 1].r.step == step;
 	x.current = s->now == STATUS_IDLE && (!s->run.has_last || step > s->run.last);
 	if (x.closed)
-		k = run_state_count(s, in, step, &x.l, e);
+		k = run_state_count(s, all, step, &x.l, e);
 	if (k >= 0 && (k = spool_there(spool_path(in, &step, "", dir), e)) > 0)
 		k = scan(dir, 0, run_state_each_shard, &x, e);
 	if (k >= 0 && x.current && (x.closed || x.shards != 0)) {
@@ -241,22 +259,6 @@ run_state_look(struct run_state *s, const struct spool *in, uint64_t step, struc
 
 /* ---- all steps ---- */
 
-/* Return the number of steps in x below `end'. */
-static size_t
-run_state_before(const struct steps *x, uint64_t end)
-{
-	size_t lo = 0, hi = x->n, mid;
-
-	while (lo < hi) {
-		mid = (lo + hi) / 2;
-		if (x->step[mid] < end)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static int
 run_state_all(struct run_state *s, const struct spool *in, struct err *e)
 {
@@ -269,7 +271,7 @@ run_state_all(struct run_state *s, const struct spool *in, struct err *e)
 	if (k == 0)
 		k = steps_list(&all, in, STEPS_DONE, 0, e);
 	for (i = 0; i < all.n && k >= 0; i++)
-		k = run_state_look(s, in, all.step[i], e);
+		k = run_state_look(s, in, &all, all.step[i], e);
 	for (i = 0; i < s->n && k >= 0 && s->run.any; i++) {
 		d = s->d[i];
 		closed = !d->any || d->first > s->run.closed ? 0 : run_state_before(&all,
