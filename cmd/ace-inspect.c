@@ -199,7 +199,7 @@ begin(struct opts *o, struct err *e)
 	p->cli = o->f->cli;
 	p->verbose = o->f->cli->verbose;
 	p->quiet = o->f->cli->quiet;
-	p->width = cli_columns(STDOUT_FILENO, NULL);
+	p->s.columns = cli_columns(STDOUT_FILENO, NULL);
 	p->pick = pick_given(&o->pick) ? &o->pick : NULL;
 	p->s.form = (enum render_form[]){ RENDER_TEXT, RENDER_JSON,
 	    RENDER_TSV }[o->form];

@@ -2,6 +2,8 @@
  * ace-status: show the progress of a run from a spool or a device's state (devices,
  * steps, missing shards, admission results).
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,45 +59,29 @@ line(const struct status *x, const char *fmt, ...)
 
 /* ---- rows, in each form ---- */
 
-/* Begin a table whose first column has names of up to `wide' characters.  A name that does
- * not fit into 80 columns gets a line of its own. */
+/* Write the number of receipts per verdict, where duplicates count as accepted.  Neither a
+ * spool nor a state keeps receipts with the verdicts equivocation and fenced. */
 static void
-head(struct status *x, const struct render_field *t, int wide)
-{
-	x->s.wide[0] = wide;
-	if (x->s.in != TEXT)
-		return;
-	render_fit(&x->s, t, 0, 80);
-	render_head(&x->s, t);
-}
-
-/* Write the number of receipts per verdict, with `duplicate' as `accepted'.  Neither a spool
- * nor a state keeps receipts with the verdicts equivocation and fenced. */
-static void
-put_verdicts(struct render *x, const char *name, const void *at)
+put_verdicts(struct render *x, const struct render_field *f, const void *at)
 {
 	const uint64_t *v = at;
-	uint64_t n;
 	unsigned i;
 
-	if (x->in == JSON)
-		json_out_open(&x->json, name, '{');
+	render_open(x, f->name, '{');
 	for (i = RECEIPT_ACCEPTED; i <= RECEIPT_INVALID; i++) {
 		if (i == RECEIPT_DUPLICATE)
 			continue;
-		n = v[i] + (i == RECEIPT_ACCEPTED ? v[RECEIPT_DUPLICATE] : 0);
 		x->label[RENDER_VERDICT] = receipt_verdict_name(i);
 		if (x->in == JSON)
-			json_out_u64(&x->json, x->label[RENDER_VERDICT], n);
+			json_out_u64(&x->json, x->label[RENDER_VERDICT], v[i]);
 		else if (x->in == TEXT)
-			(void)fprintf(x->f, "%s %s %llu", i == 0 ? name : ",",
-			    x->label[RENDER_VERDICT], (unsigned long long)n);
+			(void)fprintf(x->f, "%s %s %llu", i == 0 ? f->head : ",",
+			    x->label[RENDER_VERDICT], (unsigned long long)v[i]);
 		else
-			render_sample(x, name, (double)n);
+			render_sample(x, f, (double)v[i]);
 	}
 	x->label[RENDER_VERDICT] = NULL;
-	if (x->in == JSON)
-		json_out_close(&x->json);
+	render_close(x);
 }
 
 /* A field: name, type, member of ROW, the forms that have it, bits that the row must
@@ -212,20 +198,20 @@ run_say(struct status *x, const struct run_state *r)
 	char name[SHARD_NAME + 16], id[33];
 	const struct run_state_device *d;
 	size_t i;
-	int wide = 6, n;
+	int n;
 
 	if (s->in == TEXT)
 		run_text(x, r);
 	s->label[RENDER_RUN] = r->name;
 	if (s->in != TEXT)
 		render_row(s, run_fields, r, r->have);
-	if (s->in == JSON)
-		json_out_open(&s->json, "devices", '[');
+	render_open(s, "devices", '[');
+	s->wide[0] = (int)sizeof("device") - 1;
 	for (i = 0; i < r->n; i++)
-		if ((n = render_chars(r->d[i]->name)) > wide)
-			wide = n;
+		if ((n = render_chars(r->d[i]->name)) > s->wide[0])
+			s->wide[0] = n;
 	if (r->n != 0)
-		head(x, device_fields, wide);
+		render_head(s, device_fields);
 	for (i = 0; i < r->n; i++) {
 		d = r->d[i];
 		/* long names are known only by their beginning, which two devices may
@@ -239,8 +225,7 @@ run_say(struct status *x, const struct run_state *r)
 		render_item(s, device_fields, d, d->have);
 	}
 	s->label[RENDER_RUN] = s->label[RENDER_DEVICE] = NULL;
-	if (s->in == JSON)
-		json_out_close(&s->json);
+	render_close(s);
 }
 
 /* ---- a spool ---- */
@@ -293,7 +278,8 @@ static const struct render_field state_fields[] = {
 	FIELD("verdict", NAME, answer, JSON, 0),
 	FIELD("time", F64, time, METRICS, TIME,
 	    METRIC("ace_state_timestamp_seconds", "When it was coded.")),
-	FIELD("verdicts", CALL, verdict, DATA, MANAGED, .put = put_verdicts,
+	FIELD("verdicts", CALL, verdict, ALL, MANAGED, .put = put_verdicts,
+	    .head = "receipts ",
 	    METRIC("ace_state_receipts", "Verdicts of the last 64 receipts.")),
 	FIELD("contraction", F64, kept, METRICS, CODE,
 	    METRIC("ace_state_contraction_ratio", "Share of the squared norm of "
@@ -373,7 +359,8 @@ state_read(struct state *v, const struct statedir *s, struct err *e)
 		v->have |= k > 0 ? number[i].have : 0;
 	}
 	for (i = 0; i < v->q.n; i++) {
-		v->verdict[v->q.r[i].verdict]++;
+		v->verdict[receipt_is_accepted(&v->q.r[i]) ? RECEIPT_ACCEPTED :
+		    v->q.r[i].verdict]++;
 		if ((v->have & ANY) && v->q.r[i].step == v->step)
 			v->answer = receipt_verdict_name(v->q.r[i].verdict);
 	}
@@ -405,7 +392,7 @@ state_text(struct status *x, const struct state *v)
 	else
 		line(x, "link      not measured (ace-meter)");
 	if (v->q.managed) {
-		put_verdicts(&x->s, "receipts ", v->verdict);
+		render_row(&x->s, state_fields, v, v->have);
 		line(x, "; of the last %zu", v->q.n);
 	}
 	if (v->growing >= (double)CONTRACTION_PATIENCE)
@@ -440,20 +427,8 @@ status_state(struct status *x, struct err *e)
 
 /* ---- kinds of directories ---- */
 
-enum status_kind { STATUS_NOTHING, STATUS_SPOOL, STATUS_STATE, STATUS_OTHER };
+enum status_kind { STATUS_NOTHING, STATUS_SPOOL, STATUS_STATE, STATUS_OTHER, STATUS_CLOUD };
 static const char *const kinds[] = { "spool", "spool", "state" };
-
-/* Return 1 if DIR/NAME exists; regular: only if it is a regular file. */
-static int
-there(const char *dir, const char *name, int regular)
-{
-	struct stat st;
-	char path[4096];
-
-	return snprintf(path, sizeof(path), "%s/%s", dir, name) <
-	    (int)sizeof(path) && (regular ? lstat(path, &st) == 0 &&
-	    S_ISREG(st.st_mode) : access(path, F_OK) == 0);
-}
 
 static int
 status_each_name(void *kind, const char *path, const char *name, struct err *e)
@@ -466,36 +441,40 @@ status_each_name(void *kind, const char *path, const char *name, struct err *e)
 static int
 status_kind(const char *dir, enum status_kind *kind, struct err *e)
 {
-	static const char *const state[] = { "residual", "receipts", "link",
-	    "feedback", "score", "code", "plan", "policy", "ack-lock",
-	    "lock" };
+	/* if several are there, the last one counts */
+	static const struct { const char *name; enum status_kind kind; } file[] = {
+		{ "residual", STATUS_STATE }, { "receipts", STATUS_STATE },
+		{ "link", STATUS_STATE }, { "feedback", STATUS_STATE },
+		{ "score", STATUS_STATE }, { "code", STATUS_STATE },
+		{ "plan", STATUS_STATE }, { "policy", STATUS_STATE },
+		{ "ack-lock", STATUS_STATE }, { "lock", STATUS_STATE },
+		{ ".clients", STATUS_SPOOL },	/* ace-recv makes this first */
+		{ "limits", STATUS_SPOOL },	/* ace-cloud makes this first */
+		{ "schema.aceg", STATUS_SPOOL }, { "spool/limits", STATUS_CLOUD }
+	};
+	const int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 	size_t i;
 	int k;
 
-	if (stat(dir, &st) < 0)
-		return err_sys(e, "'%s'", dir);
-	if (!S_ISDIR(st.st_mode))
-		return err_set(e, ERR_DATA, "mismatch: '%s' is not a directory: give "
+	if (fd < 0)
+		return errno != ENOTDIR ? err_sys(e, "'%s'", dir) :
+		    err_set(e, ERR_DATA, "mismatch: '%s' is not a directory: give "
 		    "that of a spool or a state (ace-inspect reads files)", dir);
-	if (there(dir, "spool/limits", 1))
-		return err_set(e, ERR_DATA, "mismatch: '%.120s' is the folder of a cloud, give "
-		    "'%.120s/spool' (ace watch shows its rounds)", dir, dir);
 	*kind = STATUS_NOTHING;
-	for (i = 0; i < sizeof(state) / sizeof(state[0]); i++)
-		if (there(dir, state[i], 1))
-			*kind = STATUS_STATE;
-	if (there(dir, ".clients", 0) ||	/* ace-recv makes this first */
-	    there(dir, "limits", 1) ||		/* ace-cloud makes this first */
-	    there(dir, "schema.aceg", 0))
-		*kind = STATUS_SPOOL;
-	else if (*kind == STATUS_NOTHING &&
+	for (i = 0; i < sizeof(file) / sizeof(file[0]); i++)
+		if (fstatat(fd, file[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			*kind = file[i].kind;
+	(void)close(fd);
+	if (*kind == STATUS_NOTHING &&
 	    (k = scan(dir, 0, status_each_name, kind, e)) < 0)
 		return k;
-	if (*kind == STATUS_OTHER)
-		return err_set(e, ERR_DATA, "mismatch: '%s' is not a spool "
-		    "(ace-recv --spool) and not a device's state", dir);
-	return 0;
+	if (*kind == STATUS_CLOUD)
+		return err_set(e, ERR_DATA, "mismatch: '%.120s' is the folder of a cloud, give "
+		    "'%.120s/spool' (ace watch shows its rounds)", dir, dir);
+	return *kind != STATUS_OTHER ? 0 : err_set(e, ERR_DATA, "mismatch: '%s' is not a "
+	    "spool (ace-recv --spool) and not a device's state", dir);
 }
 
 static int
@@ -539,9 +518,6 @@ measure(struct status *x, size_t n, char **dir, struct err *e)
 	size_t i, j;
 
 	x->s.e = e;
-	render_families(&x->s, run_fields);
-	render_families(&x->s, device_fields);
-	render_families(&x->s, state_fields);
 	for (i = 0; i < n; i++)
 		for (j = 0; j < i; j++)
 			if (strcmp(dir[i], dir[j]) == 0)

@@ -154,18 +154,15 @@ changes_tensors(const struct changes *c, struct report *p, const struct schema *
 	struct row x;
 	size_t i;
 
-	if (p->s.form == RENDER_JSON)
-		json_out_open(&p->s.json, "tensors", '[');
-	else
-		render_head(&p->s, changes_fields);
+	render_open(&p->s, "tensors", '[');
+	render_head(&p->s, changes_fields);
 	for (i = 0; i < sc->n; i++) {
 		if (!pick_tensor(p->glob, sc->t[i].name) || c->sent[i].groups == 0)
 			continue;
 		x = changes_row(c, sc, i);
 		changes_line(p, &x, counted, 0);
 	}
-	if (p->s.form == RENDER_JSON)
-		json_out_close(&p->s.json);
+	render_close(&p->s);
 }
 
 /* Print a line per type, and one for all types. */
@@ -188,13 +185,11 @@ changes_types(const struct changes *c, struct report *p, const struct schema *sc
 		changes_add(&type[sc->t[i].dtype], &x);
 		changes_add(&all, &x);
 	}
-	if (json)
-		json_out_open(&p->s.json, "dtypes", '[');
+	render_open(&p->s, "dtypes", '[');
 	for (i = 0; i < SCHEMA_NDTYPE; i++)
 		if (type[i].dtype != NULL)
 			changes_line(p, &type[i], counted, 0);
-	if (json)
-		json_out_close(&p->s.json);
+	render_close(&p->s);
 	changes_line(p, &all, counted, 1);
 }
 
@@ -216,6 +211,5 @@ changes_put(const struct changes *c, struct report *p, const struct schema *sc)
 	changes_models(c, p);
 	changes_tensors(c, p, sc, counted);
 	changes_types(c, p, sc, counted);
-	if (p->s.form == RENDER_JSON)
-		json_out_close(&p->s.json);
+	render_close(&p->s);
 }

@@ -34,8 +34,7 @@ list_provenance(struct report *p, const struct reader *r)
 	const int json = p->s.form == RENDER_JSON;
 	char line[1200];
 
-	if (json)
-		json_out_open(&p->s.json, "provenance", '[');
+	render_open(&p->s, "provenance", '[');
 	for (; (nl = strchr(s, '\n')) != NULL; s = nl + 1) {
 		(void)snprintf(line, sizeof(line), "%.*s", (int)(nl - s), s);
 		if (json)
@@ -43,8 +42,7 @@ list_provenance(struct report *p, const struct reader *r)
 		else
 			(void)fprintf(p->s.f, "%-13s %s\n", "provenance", line);
 	}
-	if (json)
-		json_out_close(&p->s.json);
+	render_close(&p->s);
 }
 
 static void
@@ -153,8 +151,7 @@ list_notes(const struct list *l)
 	char name[16];
 	size_t i;
 
-	if (p->s.form == RENDER_JSON)
-		json_out_open(&p->s.json, "annotations", '[');
+	render_open(&p->s, "annotations", '[');
 	for (i = 0; i < l->notes; i++) {
 		if (p->s.form == RENDER_JSON) {
 			json_out_open(&p->s.json, NULL, '{');

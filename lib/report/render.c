@@ -83,14 +83,6 @@ render_get(const struct render_field *f, const void *row, char hex[33])
 
 /* ---- metrics ---- */
 
-void
-render_families(struct render *x, const struct render_field *t)
-{
-	for (; t->name != NULL; t++)
-		if ((t->in & x->in) != 0 && t->family != NULL)
-			x->family[x->families++] = t;
-}
-
 /* Append s to a sample; quoted: as the value of a label.  In a label that is not clean text
  * each byte that is not printable ASCII becomes a question mark, since one invalid byte would
  * make Prometheus reject the whole file. */
@@ -108,7 +100,7 @@ render_put(struct render *x, struct buf *to, const char *s, int quoted)
 }
 
 void
-render_sample(struct render *x, const char *family, double v)
+render_sample(struct render *x, const struct render_field *f, double v)
 {
 	static const char *const key[RENDER_LABELS] = { "{directory=\"",
 		",run=\"", ",device=\"", ",verdict=\"" };
@@ -116,10 +108,12 @@ render_sample(struct render *x, const char *family, double v)
 	struct buf *to;
 	size_t i;
 
-	for (i = 0; strcmp(x->family[i]->family, family) != 0; i++)
+	for (i = 0; i < x->families && x->family[i] != f; i++)
 		;
+	if (i == x->families)
+		x->family[x->families++] = f;
 	to = &x->sample[i];
-	render_put(x, to, family, 0);
+	render_put(x, to, f->family, 0);
 	for (i = 0; i < RENDER_LABELS; i++) {
 		if (x->label[i] == NULL)
 			continue;
@@ -192,13 +186,12 @@ render_member(struct render *x, const struct render_field *f, const void *row)
 	struct json_out *j = &x->json;
 
 	if (f->type == RENDER_CALL) {
-		f->put(x, x->form == RENDER_METRICS ? f->family : f->name,
-		    (const char *)row + f->at);
+		f->put(x, f, (const char *)row + f->at);
 		return;
 	}
 	if (x->form == RENDER_METRICS) {
 		if (f->family != NULL)
-			render_sample(x, f->family, render_real(f, v));
+			render_sample(x, f, render_real(f, v));
 		return;
 	}
 	switch (f->type) {
@@ -231,7 +224,7 @@ render_cell(struct render *x, const struct render_field *f, const void *row, int
 	int n = 0;
 
 	if (f->type == RENDER_CALL) {
-		f->put(x, NULL, (const char *)row + f->at);
+		f->put(x, f, (const char *)row + f->at);
 		return 0;
 	}
 	if (f->type != RENDER_NAME && f->type != RENDER_CHARS && f->type != RENDER_ID)
@@ -248,6 +241,12 @@ render_cell(struct render *x, const struct render_field *f, const void *row, int
 /* ---- tables ---- */
 
 static int
+render_is_table(const struct render *x)
+{
+	return x->form == RENDER_TEXT || x->form == RENDER_TSV;
+}
+
+static int
 render_shows(const struct render *x, const struct render_field *f)
 {
 	return (f->in & x->in) != 0;
@@ -262,8 +261,9 @@ render_wide(const struct render *x, const struct render_field *f)
 	    -x->wide[-f->width - RENDER_WIDE];
 }
 
-void
-render_fit(struct render *x, const struct render_field *f, int column, int width)
+/* Narrow the first column so that a line fits into the terminal. */
+static void
+render_fit(struct render *x, const struct render_field *f)
 {
 	int all = 0, head, wide;
 
@@ -275,9 +275,9 @@ render_fit(struct render *x, const struct render_field *f, int column, int width
 		all += (all == 0 ? 0 : f->gap != 0 ? f->gap : 2) +
 		    (wide > head ? wide : head);
 	}
-	if (all > width)
-		x->wide[column] = x->wide[column] > all - width ?
-		    x->wide[column] - (all - width) : 1;
+	all -= x->columns > 0 ? x->columns : 80;
+	if (all > 0)
+		x->wide[0] = x->wide[0] > all ? x->wide[0] - all : 1;
 }
 
 /* Print a line of a table; row NULL: the head. Left-aligned text is padded only if
@@ -320,6 +320,10 @@ render_line(struct render *x, const struct render_field *f, const void *row,
 void
 render_head(struct render *x, const struct render_field *t)
 {
+	if (!render_is_table(x))
+		return;
+	if (x->form == RENDER_TEXT)
+		render_fit(x, t);
 	render_line(x, t, NULL, 0);
 	(void)fputc('\n', x->f);
 }
@@ -328,7 +332,7 @@ void
 render_row(struct render *x, const struct render_field *t, const void *row,
     unsigned have)
 {
-	if (x->form == RENDER_TEXT || x->form == RENDER_TSV) {
+	if (render_is_table(x)) {
 		render_line(x, t, row, have);
 		return;
 	}
@@ -338,15 +342,27 @@ render_row(struct render *x, const struct render_field *t, const void *row,
 }
 
 void
+render_open(struct render *x, const char *key, char bracket)
+{
+	if (x->form == RENDER_JSON)
+		json_out_open(&x->json, key, bracket);
+}
+
+void
+render_close(struct render *x)
+{
+	if (x->form == RENDER_JSON)
+		json_out_close(&x->json);
+}
+
+void
 render_item(struct render *x, const struct render_field *t, const void *row,
     unsigned have)
 {
-	if (x->form == RENDER_JSON)
-		json_out_open(&x->json, NULL, '{');
+	render_open(x, NULL, '{');
 	render_row(x, t, row, have);
-	if (x->form == RENDER_JSON)
-		json_out_close(&x->json);
-	else if (x->form != RENDER_METRICS)
+	render_close(x);
+	if (render_is_table(x))
 		(void)fputc('\n', x->f);
 }
 

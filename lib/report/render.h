@@ -50,8 +50,8 @@ struct render_field {
 	int width;		/* width of a text column; < 0: left-aligned */
 	int gap;		/* blanks before the column; 0: two */
 	const char *text;	/* format of a floating-point number; NULL: "%.9g" */
-	/* for RENDER_CALL; name: the field's in JSON, its family's in metrics, else NULL */
-	void (*put)(struct render *x, const char *name, const void *at);
+	/* for RENDER_CALL; f: this field */
+	void (*put)(struct render *x, const struct render_field *f, const void *at);
 	const char *family, *help;	/* name and description as a metric */
 };
 
@@ -65,22 +65,21 @@ struct render {
 	enum render_form form;
 	unsigned in;		/* print the fields that have one of these bits */
 	int wide[4];		/* widths of columns, see RENDER_WIDE */
+	int columns;		/* width of the terminal; 0: 80 */
 	struct json_out json;
 
 	/* RENDER_METRICS */
 	const char *label[RENDER_LABELS];	/* labels of the next samples; NULL: none */
-	const struct render_field *family[RENDER_FAMILIES];	/* [families] */
+	const struct render_field *family[RENDER_FAMILIES];	/* [families]: by first sample */
 	struct buf sample[RENDER_FAMILIES];	/* text of each family's samples */
 	size_t families;
 	int failed;		/* first error of a sample, 0: none */
 	struct err *e;
 };
 
-/* Narrow the first column, whose width is x->wide[column], so that a line fits into
- * `width'.  A longer name then has a line of its own. */
-void render_fit(struct render *x, const struct render_field *t, int column, int width);
-
-/* render_head: print the column heads as a line. render_row: print a row, without
+/* render_head: print the column heads as a line; in text, first narrow x->wide[0], the width
+ * of the first column, so that a line fits into the terminal: then a longer name has a line of
+ * its own.  In JSON and metrics do nothing.  render_row: print a row, without
  * the line's end and, in JSON, without opening an object. render_item: print a row as a
  * line or, in JSON, as an object of an array. render_lines: print a row as "key value"
  * lines. have: bits for the data that the row has (see `need'). */
@@ -92,12 +91,14 @@ void render_item(struct render *x, const struct render_field *t, const void *row
 void render_lines(struct render *x, const struct render_field *t,
     const void *row, unsigned have);
 
-/* render_families: add the families of a table's fields in x->in, in the order of printing.
- * render_sample: add the sample v of a family that was added, with the labels of x.
+/* In JSON, open an object or an array (json_out_open), or close it. */
+void render_open(struct render *x, const char *key, char bracket);
+void render_close(struct render *x);
+
+/* render_sample: add the sample v to the family of f, with the labels of x.
  * render_metrics: print all families that have samples, and release the samples.  If memory
  * ran out for a sample, print nothing and return that error. */
-void render_families(struct render *x, const struct render_field *t);
-void render_sample(struct render *x, const char *family, double v);
+void render_sample(struct render *x, const struct render_field *f, double v);
 int render_metrics(struct render *x);
 
 /* Print a name. If it is not clean text (text_clean), each byte that is not printable ASCII

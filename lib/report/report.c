@@ -228,8 +228,6 @@ void
 report_head(struct report *p, unsigned in)
 {
 	p->s.in = in;
-	if (p->s.form == RENDER_TEXT && (in & REPORT_NAMED) != 0)
-		render_fit(&p->s, report_fields, REPORT_WNAME, p->width > 0 ? p->width : 80);
 	render_head(&p->s, report_fields);
 }
 
@@ -289,19 +287,18 @@ report_codec(unsigned c, char buf[16])
 	return buf;
 }
 
-/* Print each codec of the tally with its number in n, largest first: as an object `key', or
+/* Print each codec of the tally with its number in n, largest first: as an object, or
  * as text with `between' before the number.  Text omits the number `all', and is "-" if
  * nothing was sent. */
 static void
-report_codecs(struct render *x, const char *key, const struct tally *y,
+report_codecs(struct render *x, const struct render_field *f, const struct tally *y,
     const uint64_t n[CODEC_MAX], uint64_t all, const char *between)
 {
 	char name[16], done[CODEC_MAX] = { 0 };
 	const char *sep = "";
 	unsigned c, best;
 
-	if (x->form == RENDER_JSON)
-		json_out_open(&x->json, key, '{');
+	render_open(x, f->name, '{');
 	for (;; sep = ",") {
 		best = CODEC_MAX;
 		for (c = 0; c < CODEC_MAX; c++)
@@ -319,9 +316,8 @@ report_codecs(struct render *x, const char *key, const struct tally *y,
 			(void)fprintf(x->f, "%s%s%s%llu", sep, report_codec(best, name),
 			    between, (unsigned long long)n[best]);
 	}
-	if (x->form == RENDER_JSON)
-		json_out_close(&x->json);
-	else if (*sep == '\0')
+	render_close(x);
+	if (x->form != RENDER_JSON && *sep == '\0')
 		(void)fputc('-', x->f);
 }
 
@@ -338,14 +334,13 @@ static const struct {
 enum { NFLAGS = sizeof(report_flags) / sizeof(report_flags[0]) };
 
 static void
-report_put_flags(struct render *x, const char *key, const void *row)
+report_put_flags(struct render *x, const struct render_field *f, const void *row)
 {
 	const uint32_t flags = ((const struct report_row *)row)->shard.flags;
 	const char *sep = "";
 	unsigned i;
 
-	if (x->form == RENDER_JSON)
-		json_out_open(&x->json, key, '[');
+	render_open(x, f->name, '[');
 	for (i = 0; i < NFLAGS; i++) {
 		if ((flags & report_flags[i].flag) == 0)
 			continue;
@@ -355,19 +350,18 @@ report_put_flags(struct render *x, const char *key, const void *row)
 			(void)fprintf(x->f, "%s%s", sep, report_flags[i].name);
 		sep = ", ";
 	}
-	if (x->form == RENDER_JSON)
-		json_out_close(&x->json);
-	else if (*sep == '\0')
+	render_close(x);
+	if (x->form != RENDER_JSON && *sep == '\0')
 		(void)fputc('-', x->f);
 }
 
 static void
-report_put_shape(struct render *x, const char *key, const void *row)
+report_put_shape(struct render *x, const struct render_field *f, const void *row)
 {
 	const struct schema_tensor *t = ((const struct report_row *)row)->tensor;
 	unsigned d;
 
-	json_out_open(&x->json, key, '[');
+	json_out_open(&x->json, f->name, '[');
 	for (d = 0; d < t->ndim; d++)
 		json_out_u64(&x->json, NULL, t->dim[d]);
 	json_out_close(&x->json);
@@ -375,20 +369,20 @@ report_put_shape(struct render *x, const char *key, const void *row)
 
 /* Print codecs and their numbers of groups: "f32", "topk:5,q8:3". */
 static void
-report_put_codecs(struct render *x, const char *key, const void *row)
+report_put_codecs(struct render *x, const struct render_field *f, const void *row)
 {
 	const struct tally *y = &((const struct report_row *)row)->tally;
 
-	report_codecs(x, key, y, y->codec, y->sent_groups, ":");
+	report_codecs(x, f, y, y->codec, y->sent_groups, ":");
 }
 
 /* Print codecs and the bytes of their bodies: "ecq 1200,f32 64". */
 static void
-report_put_coded(struct render *x, const char *key, const void *row)
+report_put_coded(struct render *x, const struct render_field *f, const void *row)
 {
 	const struct tally *y = &((const struct report_row *)row)->tally;
 
-	report_codecs(x, key, y, y->coded, UINT64_MAX, x->form == RENDER_TSV ? ":" : " ");
+	report_codecs(x, f, y, y->coded, UINT64_MAX, x->form == RENDER_TSV ? ":" : " ");
 }
 
 /* ---- all fields ---- */

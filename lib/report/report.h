@@ -26,7 +26,6 @@ struct report {
 	const struct pick *pick;	/* which shards to report; NULL: all */
 	int picked, named;	/* 1: a shard was selected; a tensor matched */
 	int verbose, quiet;
-	int width;		/* width of the terminal; 0: 80 */
 	double tolerance;	/* an NMSE up to this is not a difference */
 	uint64_t shard;		/* number of the current shard, from 1 */
 	/* 1: something was printed: the next part needs a blank line before it */
