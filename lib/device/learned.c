@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +42,11 @@ learned_list(const struct learned *h, const char *key, double *v, size_t n, stru
 		return 0;
 	for (i = 0; i < n; i++, p = end) {
 		v[i] = strtod(p, &end);
-		if (end == p)
+		if (end == p || !isfinite(v[i]))
 			break;
 	}
 	return i == n && *p == '\0' ? 1 : err_set(e, ERR_DATA, "corrupt: key %s in "
-	    "file '%s/%s' is '%.60s', expected %zu number%s: remove that file", key,
+	    "'%s/%s' is '%.60s', expected %zu finite number%s: remove that file", key,
 	    h->dir, h->file, text_get(&h->kv, key), n, n == 1 ? "" : "s");
 }
 

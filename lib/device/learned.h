@@ -70,7 +70,7 @@ int learned_number(const struct statedir *s, const char *file, const char *key,
 
 /* learned_put_list: store numbers exactly, as the text of a key. learned_list: read them
  * into v[n] and return 1; 0 without such a key; -ERR_DATA "corrupt: ..." unless it has n
- * numbers. */
+ * finite numbers. */
 int learned_put_list(struct learned *h, const char *key, const double *v,
     size_t n, struct err *e);
 int learned_list(const struct learned *h, const char *key, double *v,

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "format/values.h"
 #include "format/writer.h"
+#include "kern/kern.h"
 #include "pipe/program.h"
 #include "stage/stage.h"
 
@@ -121,6 +122,16 @@ stage_read(const struct stage_data *d, size_t i, const struct reader *in,
 	v->n = d->nx;
 	v->stat = *d->stat;
 	return 0;
+}
+
+int
+stage_finite(const struct stage_data *d, size_t i, const struct reader *in,
+    float *buf, size_t cap, struct stage_seen *v, struct err *e)
+{
+	const int r = stage_read(d, i, in, buf, cap, v, e);
+
+	return r < 0 || v->stat.nonfinite == 0 ? r : values_refuse(in, d->rec[i].group,
+	    kern_first_nonfinite(v->x, v->n), e);
 }
 
 /* Set *all to the lines of in's provenance, followed by `lines' if not NULL. */

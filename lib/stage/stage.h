@@ -110,13 +110,15 @@ int stage_values(struct stage *s, uint32_t g, const float *x, size_t n,
     const struct kern_stat *stat, int cut, struct err *e);
 
 /* Set v to the values of record i, in place or decoded into buf f32[cap], with their
- * statistics. */
+ * statistics.  stage_finite: refuse values that are not finite. */
 struct stage_seen {
 	const float *x;		/* f32[n] */
 	size_t n;
 	struct kern_stat stat;
 };
 int stage_read(const struct stage_data *d, size_t i, const struct reader *in,
+    float *buf, size_t cap, struct stage_seen *v, struct err *e);
+int stage_finite(const struct stage_data *d, size_t i, const struct reader *in,
     float *buf, size_t cap, struct stage_seen *v, struct err *e);
 
 /*

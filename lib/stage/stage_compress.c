@@ -355,12 +355,8 @@ stage_compress_data(struct stage *s, const struct stage_data *d, struct err *e)
 	if (x->again)
 		return 0;
 	for (i = 0; i < d->n; i++) {
-		if ((r = stage_read(d, i, x->sh.in, x->v, x->cap, &v, e)) < 0)
-			return r;
-		if (v.stat.nonfinite != 0)
-			return values_refuse(x->sh.in, d->rec[i].group,
-			    kern_first_nonfinite(v.x, v.n), e);
-		if ((r = stage_compress_upto(x, d->rec[i].group, &v, e)) < 0)
+		if ((r = stage_finite(d, i, x->sh.in, x->v, x->cap, &v, e)) < 0 ||
+		    (r = stage_compress_upto(x, d->rec[i].group, &v, e)) < 0)
 			return r;
 	}
 	if ((r = stage_compress_flush(x, e)) < 0)

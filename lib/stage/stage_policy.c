@@ -12,8 +12,6 @@
 #include "format/keys.h"
 #include "format/shard.h"
 #include "format/text.h"
-#include "format/values.h"
-#include "kern/kern.h"
 #include "stage/stage.h"
 #include "stage/stage_policy.h"
 #include "sync/deco.h"
@@ -29,7 +27,7 @@
  * point, such as KEYS_INTERVAL_OF and a device's name. */
 enum policy_when { ALWAYS, INTERVAL, DECO, CUTS };
 enum { RATIO, BUDGET, BANDWIDTH, DELAY, LATENCY, COMPUTE, KC, DIVERGENCE, STEPS,
-	FORCE, NUMBERS };
+	FORCE, LAYERS, KEYS };
 static const struct policy_key {
 	const char *name;
 	enum policy_when when;
@@ -45,7 +43,7 @@ static const struct policy_key {
 	[DIVERGENCE] = { KEYS_DIVERGENCE, INTERVAL, 0 },
 	[STEPS] = { KEYS_INTERVAL, INTERVAL, 1 },
 	[FORCE] = { KEYS_FORCE, INTERVAL, 1 },
-	[NUMBERS] = { KEYS_CUTS, CUTS, 0 }
+	[LAYERS] = { KEYS_CUTS, CUTS, 0 }
 };
 
 struct stage_policy {
@@ -59,7 +57,7 @@ struct stage_policy {
 	uint64_t asked;			/* interval that a diverging device asks for, or 0 */
 	float *x;			/* f32[cap]: scratch for one group */
 	size_t cap;
-	double key[NUMBERS];		/* the decided numbers; NAN: undecided */
+	double key[KEYS];		/* the decided numbers; NAN: undecided, or not a number */
 	struct buf note;
 };
 
@@ -351,7 +349,6 @@ policy_load(struct stage_policy *p, struct err *e)
 {
 	struct learned h = LEARNED_INIT;
 	struct replan *t = &p->o.stale.plan;
-	const char *bad;
 	int r;
 
 	if (p->o.dir == NULL || p->loaded)
@@ -361,11 +358,9 @@ policy_load(struct stage_policy *p, struct err *e)
 	    (r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e)) >= 0 &&
 	    (r = learned_list(&h, POLICY_RATE, &p->o.rate, 1, e)) >= 0 && p->o.stale.on)
 		r = learned_list(&h, POLICY_DECO_STATE, (double *)t, REPLAN_NUMBERS, e);
-	bad = replan_check(t) < 0 ? POLICY_DECO_STATE :
-	    !isfinite(p->o.rate) ? POLICY_RATE : NULL;
-	if (r >= 0 && bad != NULL)
-		r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is out of range: "
-		    "remove that file", bad, p->o.dir, h.file);
+	if (r >= 0 && replan_check(t) < 0)
+		r = err_set(e, ERR_DATA, "corrupt: key " POLICY_DECO_STATE " in '%s/%s' is out "
+		    "of range: remove that file", p->o.dir, h.file);
 	learned_release(&h);
 	return r;
 }
@@ -426,7 +421,7 @@ policy_said(struct stage_policy *p, const double *rate, struct err *e)
 	struct text_kv kv = TEXT_KV_INIT;
 	int i, r = rate != NULL ? policy_cuts(p, *rate, &kv, e) : 0;
 
-	for (i = 0; i < NUMBERS && r == 0; i++) {
+	for (i = 0; i < KEYS && r == 0; i++) {
 		if (!isnan(p->key[i]))
 			r = text_setf(&kv, policy_key[i].name, e,
 			    policy_key[i].whole ? "%.0f" : "%.9g", p->key[i]);
@@ -481,10 +476,7 @@ stage_policy_data(struct stage *st, const struct stage_data *d, struct err *e)
 	if (r == 0 && n > 0)
 		r = alloc_grow(&p->x, &p->cap, p->sh.schema->group_size, sizeof(*p->x), e);
 	for (i = 0; i < n && r == 0; i++)
-		if ((r = stage_read(d, i, p->sh.in, p->x, p->cap, &v, e)) == 0 &&
-		    v.stat.nonfinite != 0)
-			r = values_refuse(p->sh.in, d->rec[i].group,
-			    kern_first_nonfinite(v.x, v.n), e);
+		r = stage_finite(d, i, p->sh.in, p->x, p->cap, &v, e);
 	return r < 0 ? r : stage_data(st->next, d, e);
 }
 
@@ -509,12 +501,12 @@ policy_decides(const struct stage_policy *p, const char *key)
 	const int on[] = { 1, p->o.interval.target > 0, p->o.stale.on,
 	    p->o.cuts.dt >= 0 };
 	const size_t n = strcspn(key, ".");
-	int i = 0;
+	int i, yes = 0;
 
-	while (i <= NUMBERS && !(on[policy_key[i].when] && strlen(policy_key[i].name) == n &&
-	    strncmp(key, policy_key[i].name, n) == 0))
-		i++;
-	return i <= NUMBERS;
+	for (i = 0; i < KEYS; i++)
+		yes |= on[policy_key[i].when] && strlen(policy_key[i].name) == n &&
+		    strncmp(key, policy_key[i].name, n) == 0;
+	return yes;
 }
 
 /* Pass on an older policy without the keys that are decided here.  The interval for which a
@@ -584,7 +576,7 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	struct stage_policy *p = (struct stage_policy *)s;
 	int i;
 
-	for (i = 0; i < NUMBERS; i++)
+	for (i = 0; i < KEYS; i++)
 		p->key[i] = NAN;
 	p->state = (struct statedir)STATE_INIT;
 	p->o = *(struct stage_policy_opts *)opts;

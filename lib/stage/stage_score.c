@@ -393,15 +393,11 @@ stage_score_observe(struct stage_score *x, const struct stage_data *d, size_t i,
     struct stat_group *s, struct err *e)
 {
 	struct stage_seen v;
-	size_t bad;
-	int r;
+	const int r = stage_finite(d, i, x->sh.in, x->x, x->cap, &v, e);
 
-	if ((r = stage_read(d, i, x->sh.in, x->x, x->cap, &v, e)) < 0)
+	if (r < 0)
 		return r;
-	if (v.stat.nonfinite == 0)
-		stat_group_from(v.x, v.n, &v.stat, s);
-	else if ((bad = stat_group_of(v.x, v.n, s)) != 0)
-		return values_refuse(x->sh.in, d->rec[i].group, bad - 1, e);
+	stat_group_from(v.x, v.n, &v.stat, s);
 	score_observe(x->score, d->rec[i].group, s);
 	return 0;
 }
