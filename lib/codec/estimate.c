@@ -242,4 +242,6 @@ estimate_coding(const struct estimate *m, const struct codec_plan *plan,
 		*bytes = (int64_t)codec_size(plan, &m->ctx, (size_t)m->n);
 	if (c->estimate != NULL)
 		c->estimate(plan, m, bytes, error);
+	if (*bytes < 0)
+		*bytes = (int64_t)codec_bound(plan, (size_t)m->n);
 }

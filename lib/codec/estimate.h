@@ -36,7 +36,7 @@ void estimate_init(struct estimate *m, const struct stat_group *s,
 /*
  * Estimate what coding a group will cost.
  *
- * bytes    size of the body, or -1 if it cannot be estimated
+ * bytes    size of the body, or an upper bound if it cannot be estimated
  * error    sum of squared differences, or -1 if it cannot be estimated;
  *          infinite if the codec cannot hold the values (overflow of f16)
  */

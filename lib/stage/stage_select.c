@@ -287,12 +287,6 @@ stage_select_stat(struct stage_select *x, const struct stage_data *d, size_t i,
 	    e);
 }
 
-static uint64_t
-stage_select_whole(double v)
-{
-	return v < 9e18 ? (uint64_t)v : (uint64_t)9e18;
-}
-
 static int
 stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 {
@@ -321,7 +315,7 @@ stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
 		*bytes = b->bytes;
 		return 0;
 	case STAGE_SELECT_BY_BITS:
-		*bytes = stage_select_whole(b->bits * (double)s->schema->total / 8);
+		*bytes = (uint64_t)(b->bits * (double)s->schema->total / 8);
 		return 0;
 	default:
 		return stage_select_policy(s, bytes, e);
@@ -416,18 +410,6 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 
 /* ---- a list of codecs without a free step: the knapsack ---- */
 
-/* Return the bytes of group g's body: exact if the codec's size is fixed, else an
- * estimate or an upper bound.  Set *error to the squared error, < 0 if unknown. */
-static size_t
-stage_select_body(const struct stage_select *x, uint32_t g,
-    const struct estimate *m, const struct codec_plan *p, double *error)
-{
-	int64_t body;
-
-	estimate_coding(m, p, &body, error);
-	return body >= 0 ? (size_t)body : codec_bound(p, x->survey.stat[g].n);
-}
-
 /* Set level[n][m]: for each group the bytes and weighted error if it is not sent, and with
  * each codec.  floor 1: only dense codecs, if one is usable, for norms and biases. */
 static void
@@ -438,6 +420,7 @@ stage_select_choices(struct stage_select *x, int floor, struct select_level *lev
 	struct codec_ctx ctx;
 	struct estimate m;
 	double error, weight;
+	int64_t body;
 	uint32_t g;
 	size_t i, can;
 
@@ -448,9 +431,9 @@ stage_select_choices(struct stage_select *x, int floor, struct select_level *lev
 		row[0] = (struct select_level){ 0, weight * (double)s[g].sumsq };
 		for (can = 0, i = 1; i < x->m; i++) {
 			l = &row[i];
+			estimate_coding(&m, &x->level[i], &body, &error);
 			l->bytes = (int64_t)size_cost(x->level[i].codec,
-			    stage_select_body(x, g, &m, &x->level[i], &error),
-			    codec_param(&x->level[i]) < 0);
+			    (size_t)body, codec_param(&x->level[i]) < 0);
 			if (!(error >= 0) || s[g].nonzero == 0)
 				l->bytes = -1;
 			l->dist = weight * error;
@@ -470,6 +453,7 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 	struct codec_ctx ctx;
 	struct estimate m;
 	double error;
+	int64_t body;
 	uint32_t g;
 	int param;
 
@@ -478,10 +462,10 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 			continue;
 		stage_select_ctx(x, g, &ctx);
 		estimate_init(&m, &x->survey.stat[g], &ctx);
+		estimate_coding(&m, &x->plan[g], &body, &error);
 		param = codec_param(&x->plan[g]);
 		size_record(&z, g, x->plan[g].codec, param < 0 ?
-		    (uint8_t)~z.param : (uint8_t)param,
-		    stage_select_body(x, g, &m, &x->plan[g], &error));
+		    (uint8_t)~z.param : (uint8_t)param, (size_t)body);
 	}
 	return size_send(&z) + x->survey.notes;
 }

@@ -50,9 +50,7 @@ allot_estimate(const struct allot_work *w, size_t g, const struct estimate *m,
 
 	*dist = HUGE_VAL;
 	estimate_coding(m, p, &body, &error);
-	if (p->codec != CODEC_NONE && codec_fixed(p) == 0 && body < 0)
-		body = (int64_t)codec_bound(p, (size_t)m->n);
-	if (body < 0 || error < 0 || !(error < HUGE_VAL))
+	if (error < 0 || !(error < HUGE_VAL))
 		return HUGE_VAL;
 	*dist = w->weight[g] * error;
 	return (double)w->a->cost(p->codec, (size_t)body, 1);

@@ -134,7 +134,8 @@ rate_control_guess(struct rate_control *r)
 /* ---- all groups together ---- */
 
 /* Set r->sent to the estimated bytes of all groups at t = r->all, from the slopes of coded and
- * the weights of uncoded groups.  Set r->e to its slope, and r->now to the bytes of the codes. */
+ * the weights of uncoded groups.  Set r->e to its slope, r->now to the bytes of the codes, and
+ * r->fresh and r->left to the number of uncoded groups and the sum of their weights. */
 static void
 rate_control_sums(struct rate_control *r)
 {
@@ -142,7 +143,8 @@ rate_control_sums(struct rate_control *r)
 	const struct rate_control_group *g;
 	size_t j;
 
-	r->now = r->sent = 0;
+	r->now = r->sent = r->left = 0;
+	r->fresh = 0;
 	for (j = 0; j < r->k; j++) {
 		g = &r->g[r->order[j]];
 		e = rate_control_steep(g->weight, g->n);
@@ -150,6 +152,8 @@ rate_control_sums(struct rate_control *r)
 		if (!rate_control_coded(&g->code)) {
 			open += guess;
 			slopes += e * guess;
+			r->left += g->weight;
+			r->fresh++;
 			continue;
 		}
 		weight += guess;
@@ -210,23 +214,6 @@ rate_control_side(struct rate_control *r)
 	return r->within - r->over;
 }
 
-/* Return the number of uncoded groups, and set *weight to the sum of their weights. */
-static size_t
-rate_control_fresh(const struct rate_control *r, double *weight)
-{
-	const struct rate_control_group *g;
-	size_t j, n = 0;
-
-	for (*weight = 0, j = 0; j < r->k; j++) {
-		g = &r->g[r->order[j]];
-		if (!rate_control_coded(&g->code)) {
-			*weight += g->weight;
-			n++;
-		}
-	}
-	return n;
-}
-
 /* Return the t for the groups to code next at which the shard, with the other groups' codes
  * as they are, reaches the aim. */
 static double
@@ -257,8 +244,8 @@ static int
 rate_control_pass(struct rate_control *r)
 {
 	const struct rate_control_group *g;
-	double left, part = 0, t;
-	const size_t fresh = rate_control_fresh(r, &left);
+	const size_t fresh = r->fresh;
+	double part = 0, most, t;
 	size_t j;
 
 	if (fresh == 0 && r->rounds++ >= RATE_CONTROL_ROUNDS)
@@ -269,8 +256,8 @@ rate_control_pass(struct rate_control *r)
 	if (r->within - r->over < HUGE_VAL && !(r->all > r->over && r->all < r->within))
 		r->all = (r->over + r->within) / 2;
 	t = rate_control_beside(r);
-	left /= fresh == r->k ? 8 : 2;
-	for (j = 0; j < r->k && (fresh == 0 || part < left || r->many == 0); j++) {
+	most = r->left / (fresh == r->k ? 8 : 2);
+	for (j = 0; j < r->k && (fresh == 0 || part < most || r->many == 0); j++) {
 		g = &r->g[r->order[j]];
 		if (fresh == 0 ? !rate_control_pending(r, g) :
 		    rate_control_coded(&g->code))

@@ -73,6 +73,8 @@ struct rate_control {
 	double e;			/* -d log bytes / d t at `all' */
 	double band, slack;		/* band: bytes that may stay unused; slack: kept free */
 	double now, sent;		/* bytes of the k groups; now: as coded; sent: at `all' */
+	double left;			/* sum of the weights of the uncoded groups */
+	size_t fresh;			/* number of uncoded groups */
 	double over, within;		/* largest t found over the budget; smallest within it */
 	int rounds, whole;		/* rounds so far; times that all were coded again */
 	int even;			/* 1: all groups were coded near `all' */
