@@ -58,7 +58,6 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
 	static off_t bytes;
 	static int scratch = -1;
 	struct stat st;
-	unsigned char digest[SHARD_DIGEST];
 	struct residual_new *n;
 	struct pending p = { .n = 0 };
 	struct residual old;
@@ -86,7 +85,7 @@ commit(const struct statedir *s, const struct schema *sc, uint64_t step,
 	}
 	must(residual_whole(n, &w, &e), "whole");
 	must(pending_copy(&p, &old, w, UINT64_MAX, &e), "copy");
-	must(residual_commit(n, IO_SYNC_FULL, digest, &e), "commit");
+	must(residual_commit(n, IO_SYNC_FULL, &e), "commit");
 	residual_free(n);
 	residual_close(&old);
 	shard_release(&sh);

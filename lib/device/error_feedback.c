@@ -33,7 +33,6 @@ struct feedback {
 	int scratch;			/* file in which the coded shard is made; or -1 */
 	struct feedback_history history;
 	char old_name[CACHE_NAME], new_name[CACHE_NAME];	/* history's files; "": none */
-	int scanned;			/* 1: pending has been read from the file */
 	struct pending pending;
 	struct dense back[PENDING_MAX];	/* values of rejected shards, to add back */
 	size_t nback;
@@ -202,34 +201,37 @@ feedback_keeps(const struct feedback *f, const struct residual *q)
 	    text_get(&reader_shard(q->d.r)->kv, FEEDBACK_KEY_KEEPS) != NULL);
 }
 
-/* Wait for receipts until the window of pending shards has room.  If the state has no file
- * of receipts and never had a window, do not wait: sent shards count as delivered. */
+/* Judge the pending shards beside residual q by the receipts.  If the state has no file of
+ * receipts and never had a window, sent shards count as delivered. */
 static int
-feedback_judge(struct feedback *f, const struct shard *sh, struct err *e)
+feedback_judge(struct feedback *f, const struct residual *q, struct err *e)
 {
-	struct receipts q;
+	struct receipts rc;
+	size_t i;
+	int r = f->pending.n != 0 ? receipts_load(&rc, &f->state, e) : 0;
+
+	if (r < 0 || f->pending.n == 0)
+		return r;
+	pending_judge(&f->pending, &rc, reader_shard(q->d.r));
+	for (i = 0; i < f->pending.n && !rc.managed && !feedback_keeps(f, q); i++)
+		f->pending.p[i].fate = PENDING_ACCEPTED;
+	return 0;
+}
+
+/* Wait for receipts until the window of pending shards has room. */
+static int
+feedback_wait(struct feedback *f, struct err *e)
+{
 	struct wait w = wait_begin(f->o.wait, f->o.piped ? STDOUT_FILENO : -1);
-	size_t i, window;
+	/* with cache, the next difference depends on which history the receiver has */
+	const size_t window = f->o.kind == FEEDBACK_CACHE ? 1 :
+	    f->o.window != 0 ? f->o.window : PENDING_MAX;
 	int r;
 
-	if (!f->scanned && (r = pending_scan(&f->pending, &f->state, e)) < 0)
-		return r;
-	f->scanned = 1;
 	do {
-		if ((r = receipts_load(&q, &f->state, e)) < 0)
+		if ((r = feedback_judge(f, &f->old, e)) < 0 ||
+		    pending_count(&f->pending) < window)
 			return r;
-		pending_judge(&f->pending, &q, sh);
-		if (!q.managed && !feedback_keeps(f, &f->old)) {
-			for (i = 0; i < f->pending.n; i++)
-				f->pending.p[i].fate = PENDING_ACCEPTED;
-			return 0;
-		}
-		window = f->o.window != 0 ? f->o.window : PENDING_MAX;
-		/* the next difference depends on which history the receiver has */
-		if (f->o.kind == FEEDBACK_CACHE)
-			window = 1;
-		if (pending_count(&f->pending) < window)
-			return 0;
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
 	return r < 0 ? r : err_set(e, ERR_REFUSED, "shards without a receipt in state '%s' after "
 	    "a wait of %g s: %zu, the most allowed: pass their receipts to ace-ack, or run "
@@ -243,7 +245,7 @@ feedback_take_back(struct feedback *f, struct err *e)
 	size_t i;
 	int r;
 
-	if (f->o.kind == FEEDBACK_CACHE)	/* feedback_history adds them back */
+	if (f->o.kind == FEEDBACK_CACHE)	/* feedback_history opens them */
 		return 0;
 	for (i = 0; i < f->pending.n; i++) {
 		if (f->pending.p[i].fate != PENDING_REJECTED)
@@ -255,64 +257,63 @@ feedback_take_back(struct feedback *f, struct err *e)
 	return 0;
 }
 
-/* Open the history that the receiver has: the history of the last step or, if the last shard
- * was rejected, of the step before. In that case the last history is the reconstruction of
- * the rejected shard, and its values are added back to the target. After an invalid shard
- * begin a new history, because the receiver may have lost its own. */
+/* Open the state's history f->old_name. */
 static int
-feedback_history(struct feedback *f, struct err *e)
+feedback_history_open(const struct feedback *f, struct dense *d, struct err *e)
 {
-	const struct shard *own = reader_shard(f->old.d.r);
-	const char *before = text_get(&own->kv, FEEDBACK_KEY_BEFORE);
+	int r = dense_open(d, &f->state, f->old_name, SHARD_HISTORY, RESIDUAL_ANEW, e);
+
+	return r < 0 || d->r != NULL ? r : err_set(e, ERR_DATA, "mismatch: file '%s' is "
+	    "absent from state '%s': restore the whole state from one copy" RESIDUAL_ANEW,
+	    f->old_name, f->state.dir);
+}
+
+/* With cache, open the history that the receiver has: the history of the last step or, if the
+ * last shard was rejected, of the step before.  In that case the last history is the
+ * reconstruction of the rejected shard, and its values are added back to the target.  After an
+ * invalid shard begin a new history, because the receiver may have lost its own. */
+static int
+feedback_history(struct feedback *f, uint64_t step, struct err *e)
+{
 	const struct pending_one *p = pending_find(&f->pending, f->old.step);
+	const char *before;
 	int r;
 
+	f->old_name[0] = f->new_name[0] = '\0';
+	if (f->o.kind != FEEDBACK_CACHE)
+		return 0;
+	(void)snprintf(f->new_name, CACHE_NAME, DENSE_HISTORY, (unsigned long long)step);
+	if (f->old.d.r == NULL)
+		return 0;
+	(void)snprintf(f->old_name, CACHE_NAME, DENSE_HISTORY, (unsigned long long)f->old.step);
 	if (p != NULL && p->fate == PENDING_REJECTED) {
-		if ((r = dense_open(&f->back[f->nback++], &f->state, f->old_name,
-		    SHARD_HISTORY, RESIDUAL_ANEW, e)) < 0)
+		if ((r = feedback_history_open(f, &f->back[f->nback++], e)) < 0)
 			return r;
+		before = text_get(&reader_shard(f->old.d.r)->kv, FEEDBACK_KEY_BEFORE);
 		f->old_name[0] = '\0';
 		/* When in doubt begin with zeros: if the receiver has another history, no
 		 * later shard corrects the error. */
 		if (before == NULL || p->invalid)
 			return 0;
-		(void)snprintf(f->old_name, sizeof(f->old_name), "history.%.20s",
-		    before);
+		(void)snprintf(f->old_name, CACHE_NAME, "history.%.20s", before);
 	}
-	r = dense_open(&f->history.h, &f->state, f->old_name, SHARD_HISTORY,
-	    RESIDUAL_ANEW, e);
-	if (r == 0 && f->history.h.r == NULL)
-		r = err_set(e, ERR_DATA, "mismatch: file '%s' is absent from state '%s': restore "
-		    "the whole state from one copy" RESIDUAL_ANEW, f->old_name, f->state.dir);
-	return r;
+	return feedback_history_open(f, &f->history.h, e);
 }
 
-/* Check the state's kind of feedback, and open its history, if it has one. */
+/* Check the state's kind of feedback. */
 static int
-feedback_same_kind(struct feedback *f, const struct shard *sh, struct err *e)
+feedback_same_kind(const struct feedback *f, struct err *e)
 {
 	const char *made;
 	char want[64];
 
-	f->old_name[0] = f->new_name[0] = '\0';
-	feedback_format(f, want);
-	if (f->old.d.r != NULL) {
-		made = text_get(&reader_shard(f->old.d.r)->kv, FEEDBACK_KEY_STATE);
-		if (made == NULL || strcmp(made, want) != 0)
-			return err_set(e, ERR_REFUSED, "state '%s' was made with "
-			    "feedback %s, not %s: keep that --error-feedback, or "
-			    "give another state directory", f->state.dir,
-			    made != NULL ? made : "unknown", want);
-	}
-	if (f->o.kind == FEEDBACK_EF)
-		return 0;
-	(void)snprintf(f->new_name, sizeof(f->new_name), DENSE_HISTORY,
-	    (unsigned long long)sh->step);
 	if (f->old.d.r == NULL)
 		return 0;
-	(void)snprintf(f->old_name, sizeof(f->old_name), DENSE_HISTORY,
-	    (unsigned long long)f->old.step);
-	return feedback_history(f, e);
+	made = text_get(&reader_shard(f->old.d.r)->kv, FEEDBACK_KEY_STATE);
+	feedback_format(f, want);
+	return made != NULL && strcmp(made, want) == 0 ? 0 : err_set(e, ERR_REFUSED,
+	    "state '%s' was made with feedback %s, not %s: keep that --error-feedback, or "
+	    "give another state directory", f->state.dir, made != NULL ? made : "unknown", want);
 }
 
 /* Set the incarnation to that of the residual, or to that of feedback_restart if there
@@ -410,15 +411,17 @@ feedback_begin(struct feedback *f, const struct shard *sh,
 	f->compensated = 0;
 	if ((r = residual_open(&f->old, &f->state, e)) < 0 ||
 	    (r = dense_check(&f->old.d, sh, sc, e)) < 0 ||
+	    (r = pending_scan(&f->pending, &f->state, e)) < 0 ||
 	    (r = feedback_steps(f, sh, e)) < 0)
 		return r;
-	if (r != 0 && (r = feedback_refused(f, e)) <= 0)
+	if (r != 0 && ((r = feedback_judge(f, &f->old, e)) < 0 ||
+	    (r = feedback_refused(f, e)) <= 0))
 		return r < 0 ? r : 1;
 	f->redo = r;
 	if ((!f->redo && ((r = feedback_answered(f, sh, e)) < 0 ||
 	    (r = feedback_stamp(f, sh, e)) < 0)) ||
-	    (r = feedback_judge(f, sh, e)) < 0 ||
-	    (r = feedback_same_kind(f, sh, e)) < 0 ||
+	    (r = feedback_wait(f, e)) < 0 || (r = feedback_same_kind(f, e)) < 0 ||
+	    (r = feedback_history(f, sh->step, e)) < 0 ||
 	    (r = feedback_take_back(f, e)) < 0)
 		return r;
 	/* do not verify the residual again if an earlier program added it */
@@ -444,18 +447,6 @@ feedback_last(struct feedback *f, uint32_t g, struct codec_last *c, struct err *
 {
 	return f->old.d.r == NULL ? 0 :
 	    pending_last_group(&f->last, &f->state, f->old.step, g, c, e);
-}
-
-int
-feedback_raw(const struct feedback *f)
-{
-	return f->o.raw;
-}
-
-unsigned
-feedback_growing(const struct feedback *f)
-{
-	return f->contract.growing;
 }
 
 int
@@ -528,42 +519,24 @@ feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
 	return residual_put(f->next, g, a, n, &c->error, e);
 }
 
-/* Keep the open shards in the list of pending shards, and append this step's shard. */
-static void
-feedback_renew(struct feedback *f, uint64_t step,
-    const unsigned char digest[SHARD_DIGEST])
-{
-	struct pending *p = &f->pending;
-	size_t i, n = 0;
-
-	for (i = 0; i < p->n; i++)
-		if (p->p[i].fate == PENDING_OPEN)
-			p->p[n++] = p->p[i];
-	p->p[n].step = step;
-	p->p[n].fate = PENDING_OPEN;
-	memcpy(p->p[n].digest, digest, SHARD_DIGEST);
-	p->n = n + 1;
-}
-
 int
 feedback_commit(struct feedback *f, const struct shard *sh, struct writer *w,
-    struct err *e)
+    unsigned *growing, struct err *e)
 {
-	unsigned char digest[SHARD_DIGEST];
 	struct writer *file;
 	int r;
 
 	/* save this first: once the step is committed, it is not coded again */
 	if ((r = contraction_save(&f->contract, &f->state, sh, e)) < 0)
 		return r;
+	*growing = f->contract.growing;
 	if (f->history.next != NULL && ((r = writer_send(f->history.next, NULL,
 	    e)) < 0 || (r = writer_end(f->history.next, f->o.sync, e)) < 0))
 		return r;
 	if ((r = residual_whole(f->next, &file, e)) < 0 ||
 	    (r = pending_copy(&f->pending, &f->old, file, UINT64_MAX,
-	    e)) < 0 || (r = residual_commit(f->next, f->o.sync, digest, e)) < 0)
+	    e)) < 0 || (r = residual_commit(f->next, f->o.sync, e)) < 0)
 		return r;
-	feedback_renew(f, sh->step, digest);
 	f->sent = 1;
 	f->state.settled = f->o.sync == IO_SYNC_FULL;
 	/* keep the previous history, which is needed if this step is rejected */
@@ -578,23 +551,15 @@ int
 feedback_resume(struct feedback *f, uint64_t before, struct writer *w, struct err *e)
 {
 	struct residual q;
-	struct receipts rc;
 	int r;
 
-	if ((r = residual_open(&q, &f->state, e)) < 0 || q.d.r == NULL ||
-	    (r = receipts_load(&rc, &f->state, e)) < 0 ||
-	    (!rc.managed && !feedback_keeps(f, &q)))
-		goto out;
-	if ((r = pending_scan(&f->pending, &f->state, e)) < 0)
-		goto out;
-	f->scanned = 1;
-	reader_skip_checks(q.d.r);
-	pending_judge(&f->pending, &rc, reader_shard(q.d.r));
-	if (pending_owed(&f->pending, before))
-		r = feedback_durable(f, &q, e);
-	if (r == 0)
+	if ((r = residual_open(&q, &f->state, e)) == 0 &&
+	    (r = pending_scan(&f->pending, &f->state, e)) == 0 &&
+	    (r = feedback_judge(f, &q, e)) == 0 && pending_owed(&f->pending, before) &&
+	    (r = feedback_durable(f, &q, e)) == 0) {
+		reader_skip_checks(q.d.r);
 		r = pending_copy(&f->pending, &q, w, before, e);
-out:
+	}
 	residual_close(&q);
 	return r;
 }
@@ -631,34 +596,20 @@ static int
 feedback_look(const struct statedir *s, struct feedback_lost *l,
     uint32_t *incarnation, struct err *e)
 {
-	const struct kern *kern = kern_get(e);
-	struct schema_span span;
-	struct kern_stat seen;
 	struct residual q;
-	const float *x;
-	double sum = 0;
-	uint32_t g;
+	size_t n = 0;
 	int r;
 
-	if (kern == NULL)
-		return -ERR_USAGE;
 	if ((r = residual_open(&q, s, e)) == 0 && q.d.r != NULL) {
 		l->what = LOST_RESIDUAL;
 		l->step = q.step;
 		*incarnation = reader_shard(q.d.r)->incarnation;
-	}
-	for (g = 0; r == 0 && q.d.r != NULL && g < reader_schema(q.d.r)->ngroups; g++)
-		if ((r = dense_group(&q.d, g, &x, e)) == 0 && x != NULL) {
-			schema_span(reader_schema(q.d.r), g, &span);
-			kern->stat(x, span.n, &seen);
-			sum += seen.sumsq;
-		}
-	while (r == 0 && (r = residual_pending(&q, e)) > 0) {
-		l->pending++;
-		r = 0;
+		while ((r = reader_blame(q.d.r, reader_next(q.d.r, e), e)) > 0)
+			if (r == READER_SEND && n++ == 0)
+				l->norm = sqrt(reader_end_of_shard(q.d.r)->sums.sumsq);
+		l->pending = n - (n > 0);
 	}
 	residual_close(&q);
-	l->norm = sqrt(sum);
 	if (r == -ERR_DATA) {
 		err_clear(e);
 		l->what = LOST_UNREADABLE;

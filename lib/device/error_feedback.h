@@ -32,7 +32,6 @@ struct feedback_opts {
 	double gamma;		/* gamma of equation (7), if the residual is added here */
 	double decay;		/* rho of sync/compensate.h */
 	int gap;		/* 1: accept a step although steps before it are missing */
-	int raw;		/* 1: keep unbiased codes unbiased (feedback_raw) */
 	/* limit on shards without a receipt; 0: if no earlier call had a limit, count sent
 	 * shards as delivered until the first receipt */
 	unsigned window;
@@ -76,14 +75,6 @@ int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
  * shard was rejected. */
 int feedback_plain(const struct feedback *f);
 
-/* feedback_raw: return 0 if unbiased codes are made contracting (codec_contracting), 1 if
- * they stay unbiased: then the residual grows without bound if a code's relative variance
- * is above 1.
- * feedback_growing: after feedback_commit, return the number of consecutive shards up to
- * this one that sent values but left a residual with a norm not below the target's. */
-int feedback_raw(const struct feedback *f);
-unsigned feedback_growing(const struct feedback *f);
-
 /* Set a f32[n] to the target of group g.  v f32[n]: the input's values; NULL: the group is
  * absent.  Nothing is added to exact types (schema_exact).  Return 1 if there is nothing to
  * code or keep.  Return 0 if the caller must code the group and then call feedback_settle.
@@ -110,9 +101,10 @@ int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
     struct feedback_code *c, struct err *e);
 
 /* Commit the step of shard sh to the state.  After that, write the rest of the coded shard
- * to w. */
+ * to w.  Set *growing to the number of consecutive shards up to this one that sent values but
+ * left a residual with a norm not below the target's. */
 int feedback_commit(struct feedback *f, const struct shard *sh, struct writer *w,
-    struct err *e);
+    unsigned *growing, struct err *e);
 /* Write the committed shard of the given step to w; -ERR_REFUSED if it is not pending. */
 int feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e);
 

@@ -1,14 +1,13 @@
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/num.h"
 #include "base/scan.h"
 #include "device/error_feedback.h"
 #include "sync/compensate.h"
 
-#define CACHE_FILE "history."	/* a step follows */
 #define CACHE_REMOVE ": remove the file"
 
 /* The receiver keeps its last reconstruction h and the previous one. A shard names the h
@@ -86,7 +85,6 @@ feedback_cache_how(float *rho, const struct shard *sh, const char **base,
     struct err *e)
 {
 	const char *how = text_get(&sh->kv, SHARD_KEY_PREDICT);
-	char *end;
 	double d;
 
 	*base = text_get(&sh->kv, SHARD_KEY_HISTORY);
@@ -96,8 +94,7 @@ feedback_cache_how(float *rho, const struct shard *sh, const char **base,
 	if (strncmp(how, "cache:", 6) != 0)
 		return err_set(e, ERR_DATA, "unsupported: the shard is a difference of form "
 		    "'%.40s', expected cache:R (ace-patch applies '" SHARD_PREDICT_PATCH "')", how);
-	d = strtod(how + 6, &end);
-	if (*end != '\0' || end == how + 6 || !(d >= 0 && d <= 1))
+	if (num_f64(&d, how + 6, 0, 1, "", NULL) < 0)
 		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_PREDICT " is '%.40s', "
 		    "expected cache:R with R from 0 to 1", how);
 	*rho = (float)d;
@@ -109,15 +106,13 @@ feedback_cache_how(float *rho, const struct shard *sh, const char **base,
 static int
 feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 {
-	const size_t stem = strlen(CACHE_FILE);
 	struct feedback_cache *c = arg;
 	struct dense *h = &c->y.h;
-	uint64_t step;
-	int k;
+	unsigned long long step;
+	int k, n = 0;
 
-	if (strncmp(name, CACHE_FILE, stem) != 0 || name[stem] == '\0' ||
-	    strlen(name) >= CACHE_NAME ||
-	    name[stem + strspn(name + stem, "0123456789")] != '\0')
+	if (sscanf(name, DENSE_HISTORY "%n", &step, &n) != 1 || name[n] != '\0' ||
+	    n >= CACHE_NAME)
 		return 0;
 	if ((k = dense_open(h, &c->state, name, SHARD_HISTORY, c->lent ? CACHE_REMOVE :
 	    CACHE_REMOVE ", and run ace-ack --restart on the device", e)) < 0 ||
@@ -127,7 +122,6 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 		(void)snprintf(c->was, sizeof(c->was), "%s", name);
 		return 1;
 	}
-	step = h->r != NULL ? reader_shard(h->r)->step : 0;
 	if (h->r != NULL && (c->stamp[0] == '\0' || step > c->newest)) {
 		c->newest = step;
 		memcpy(c->stamp, h->stamp, sizeof(c->stamp));
@@ -197,19 +191,17 @@ int
 feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e)
 {
 	struct writer *w = c->y.next;
-	int k = w != NULL ? writer_send(w, NULL, e) : 0;
+	int k = 0;
 
-	if (k == 0 && w != NULL)
+	/* Leave the file open until the next shard: until the caller renames a file in its io,
+	 * only the file's lock shows that it is not a leftover. */
+	if (w != NULL && (k = writer_send(w, NULL, e)) == 0)
 		k = c->lent ? writer_finish(w, e) : writer_end(w, sync, e);
-	if (k == 0 && w != NULL && !c->lent)
+	if (k < 0 || c->lent)
+		return k;
+	if (w != NULL)
 		statedir_prune(&c->state, c->is, c->was);
-	if (k == 0 && !c->lent && sync == IO_SYNC_FULL)
-		k = statedir_durable(&c->state, e);
-	/* Keep a file in the caller's io open, and so locked: until the caller renames the
-	 * file, only the lock shows that it is not a leftover. */
-	if (!c->lent)
-		feedback_history_close(&c->y);
-	return k;
+	return sync == IO_SYNC_FULL ? statedir_durable(&c->state, e) : 0;
 }
 
 const char *

@@ -203,13 +203,10 @@ residual_whole(struct residual_new *n, struct writer **w, struct err *e)
 }
 
 int
-residual_commit(struct residual_new *n, enum io_sync sync,
-    unsigned char digest[SHARD_DIGEST], struct err *e)
+residual_commit(struct residual_new *n, enum io_sync sync, struct err *e)
 {
-	int k;
+	int k = residual_copy(n, n->w, e);
 
-	memcpy(digest, writer_sent(n->c)->digest, SHARD_DIGEST);
-	k = residual_copy(n, n->w, e);
 	return k < 0 ? k : writer_end(n->w, sync, e);
 }
 

@@ -74,9 +74,8 @@ int residual_early(struct residual_new *n, struct writer *w, struct err *e);
  * file, for the shards that remain pending. */
 int residual_whole(struct residual_new *n, struct writer **w, struct err *e);
 /* After residual_whole, append the coded shard to the next file and rename it into place.
- * Set digest to the shard's digest.  The shard's end may be sent only after this call. */
-int residual_commit(struct residual_new *n, enum io_sync sync,
-    unsigned char digest[SHARD_DIGEST], struct err *e);
+ * The shard's end may be sent only after this call. */
+int residual_commit(struct residual_new *n, enum io_sync sync, struct err *e);
 /* Copy the coded shard, or the part that residual_early has not written, from the scratch
  * file to w.  Call it after residual_commit. */
 int residual_made(struct residual_new *n, struct writer *w, struct err *e);

@@ -55,6 +55,8 @@ int
 coding_open(struct coding *c, struct feedback *fb, struct pool *pool, struct err *e)
 {
 	const size_t threads = pool_size(pool);
+	/* two per thread, since groups take different times */
+	const size_t slots = threads == 1 ? 1 : 2 * threads;
 
 	*c = (struct coding){ .fb = fb, .pool = pool };
 	c->values = (struct scratch)SCRATCH_INIT(memlimit_of(CODING_VALUES));
@@ -64,24 +66,12 @@ coding_open(struct coding *c, struct feedback *fb, struct pool *pool, struct err
 		c->values.file = coding_ahead;
 		c->values.arg = c->bodies.arg = c;
 	}
-	/* two per thread, since groups take different times */
-	c->slots = threads == 1 ? 1 : 2 * threads;
-	c->slot = alloc_get(c->slots, sizeof(*c->slot), e);
-	c->before = alloc_get(c->slots, sizeof(*c->slot), e);
-	return c->slot != NULL && c->before != NULL ? 0 : -ERR_SYS;
-}
-
-static void
-coding_clear(struct coding *c)
-{
-	size_t i;
-
-	for (i = 0; c->slot != NULL && c->before != NULL && i < c->slots; i++) {
-		alloc_free(c->slot[i].room);
-		alloc_free(c->before[i].room);
-		c->slot[i].room = c->before[i].room = NULL;
-	}
-	c->most = 0;
+	if ((c->all = alloc_get(2 * slots, sizeof(*c->all), e)) == NULL)
+		return -ERR_SYS;
+	c->slots = slots;
+	c->slot = c->all;
+	c->before = c->all + slots;
+	return 0;
 }
 
 void
@@ -91,13 +81,10 @@ coding_close(struct coding *c)
 
 	if (c->pool != NULL)
 		(void)pool_end(c->pool, NULL);
-	coding_clear(c);
-	for (i = 0; c->slot != NULL && c->before != NULL && i < c->slots; i++) {
-		buf_release(&c->slot[i].code.body);
-		buf_release(&c->before[i].code.body);
-	}
-	alloc_free(c->slot);
-	alloc_free(c->before);
+	for (i = 0; i < 2 * c->slots; i++)
+		buf_release(&c->all[i].code.body);
+	alloc_free(c->all);
+	alloc_free(c->room);
 	scratch_release(&c->values);
 	scratch_release(&c->bodies);
 	alloc_free(c->g);
@@ -109,7 +96,7 @@ coding_begin(struct coding *c, const struct schema *sc,
     const struct shard *sh, struct err *e)
 {
 	const size_t n = sc->group_size;
-	size_t i, cap;
+	size_t i;
 	int r = coding_settled(c, e);
 
 	if (r < 0)
@@ -122,31 +109,20 @@ coding_begin(struct coding *c, const struct schema *sc,
 	coding_drop(c, c->n);
 	if (n <= c->most)
 		return 0;
-	coding_clear(c);
-	for (i = 0; i < c->slots; i++)
-		if ((r = alloc_grow(&c->slot[i].room, (cap = 0, &cap), 2 * n,
-		    sizeof(float), e)) < 0 || (r = alloc_grow(&c->before[i].room,
-		    (cap = 0, &cap), 2 * n, sizeof(float), e)) < 0)
-			return r;
+	alloc_free(c->room);
+	c->most = 0;
+	if ((c->room = alloc_raw(4 * c->slots * n, sizeof(*c->room), e)) == NULL)
+		return -ERR_SYS;
+	for (i = 0; i < 2 * c->slots; i++)
+		c->all[i].room = c->room + 2 * i * n;
 	c->most = n;
 	return 0;
 }
 
 /* ---- one group ---- */
 
-static int
-coding_zeros(const float *x, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n && x[i] == 0; i++)
-		continue;
-	return i == n;
-}
-
-/* Code the values x f32[n] of group g by plan p.  Return 1, with the decoded values in
- * y f32[n] unless y is NULL, or 0 if the group is not to be sent.  seen: the statistics
- * of x, or NULL. */
+/* Code the values x f32[n] of group g, whose statistics are `seen', by plan p.  Return 1, with
+ * the decoded values in y f32[n] unless y is NULL, or 0 if the group is not to be sent. */
 static int
 coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
     const float *x, size_t n, const struct kern_stat *seen, struct buf *body,
@@ -159,15 +135,14 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
 	int r = 0;
 
 	/* leave out a group of zeros: without cache, absent groups are read as zeros */
-	if (p->codec == CODEC_NONE || (seen != NULL ? seen->nonzero == 0 &&
-	    seen->nonfinite == 0 : coding_zeros(x, n)))
+	if (p->codec == CODEC_NONE || seen->nonzero + seen->nonfinite == 0)
 		return 0;
 	values_ctx(q->schema, q->shard, g, &ctx);
 	body->n = 0;
 	if (codec_after(p) && q->fb != NULL &&
 	    (r = feedback_last(q->fb, g, &last, e)) < 0)
 		return r;
-	if (q->fb != NULL && !feedback_raw(q->fb))
+	if (q->contracting)
 		plan = codec_contracting(p);
 	r = codec_encode_after(&plan, &ctx, r > 0 ? &last : NULL, x, n, seen, body,
 	    param, y, e);
@@ -189,6 +164,7 @@ coding_slot(struct coding *c)
 
 	w->acc = w->room;
 	w->code.dec = w->acc + c->most;
+	w->seen = w->made = 0;
 	return w;
 }
 
@@ -210,10 +186,10 @@ coding_one(void *arg, unsigned who, size_t i, struct err *e)
 		r = c->sent == 0 ? 0 : codec_again(&w->plan, &ctx, w->acc, &c->target,
 		    c->param, c->body.p, c->body.n, c->dec, w->n, e);
 	} else {
-		if (q->fb != NULL)
+		if (!w->seen)
 			kern->stat(w->acc, w->n, &c->target);
-		r = coding_encode(q, w->group, &w->plan, w->acc, w->n, q->fb != NULL ?
-		    &c->target : NULL, &c->body, &c->param, c->dec, e);
+		r = coding_encode(q, w->group, &w->plan, w->acc, w->n, &c->target,
+		    &c->body, &c->param, c->dec, e);
 		c->sent = r > 0;
 	}
 	if (r < 0)
@@ -272,16 +248,19 @@ coding_add(struct coding *c, struct err *e)
 
 /* ---- groups that wait ---- */
 
-/* Set *p to the n waiting values at `at', in place, or copy them to *p from the file. */
+/* Set *x to the values of waiting group w: in place or, from the file, in `room'.  Threads
+ * share q->values, so lock the pool. */
 static int
-coding_there(const struct coding *q, uint64_t at, float **p, size_t n, struct err *e)
+coding_values(const struct coding *q, const struct rate_control_group *w, float *room,
+    float **x, struct err *e)
 {
-	void *there = scratch_at(&q->values, at);
+	int r = 0;
 
-	if (there == NULL)
-		return scratch_get(&q->values, at, *p, n * sizeof(**p), e);
-	*p = there;
-	return 0;
+	pool_lock(q->pool);
+	if ((*x = scratch_at(&q->values, w->at)) == NULL)
+		r = scratch_get(&q->values, w->at, *x = room, w->n * sizeof(**x), e);
+	pool_unlock(q->pool);
+	return r;
 }
 
 int
@@ -291,31 +270,17 @@ coding_get(const struct coding *q, size_t i, struct coding_slot *w, struct err *
 
 	w->group = g->group;
 	w->n = g->n;
-	return coding_there(q, g->at, &w->acc, w->n, e);
+	w->code.target = g->seen;
+	w->seen = 1;
+	return coding_values(q, g, w->room, &w->acc, e);
 }
 
-/* Set *x to the values of waiting group i, in place or copied for thread `who'. */
-static int
-coding_values(const struct coding *q, size_t i, unsigned who, float **x,
-    struct err *e)
-{
-	int r;
-
-	*x = q->slot[who].room;
-	pool_lock(q->pool);
-	r = coding_there(q, q->g[i].at, x, q->g[i].n, e);
-	pool_unlock(q->pool);
-	return r;
-}
-
-/* Code group which[k] in one thread, coarser than its plan by the factor e^code.t.  All
- * threads share q->values and q->bodies, so lock the pool to use them. */
+/* Code group q->which[k] in one thread, coarser than its plan by the factor e^code.t. */
 static int
 coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 {
-	const struct coding_turned *t = arg;
-	struct coding *q = t->c;
-	struct rate_control_group *w = &q->g[t->which[k]];
+	struct coding *q = arg;
+	struct rate_control_group *w = &q->g[q->which[k]];
 	const struct codec_plan p = codec_turn(&w->plan, detmath_exp(w->code.t));
 	struct buf *body = &q->slot[who].code.body;
 	float *x;
@@ -324,7 +289,7 @@ coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 	w->code.len = 0;
 	if (p.codec == CODEC_NONE)
 		return 0;
-	if ((r = coding_values(q, t->which[k], who, &x, e)) < 0 ||
+	if ((r = coding_values(q, w, q->slot[who].room, &x, e)) < 0 ||
 	    (r = coding_encode(q, w->group, &p, x, w->n, &w->seen, body,
 	    &w->code.param, NULL, e)) <= 0)
 		return r;
@@ -377,9 +342,8 @@ coding_start(struct coding *q, struct err *e)
 	q->batch[1] = (struct coding_batch){ .n = 0 };
 	for (i = 0; i < q->batch[0].n; i++)
 		q->g[q->batch[0].which[i]].code.t = fmax(fmin(t, 1), -1);
-	q->turned = (struct coding_turned){ q, q->batch[0].which };
-	return pool_begin(q->pool, q->batch[0].n, q->batch[0].values, coding_turn,
-	    &q->turned, e);
+	q->which = q->batch[0].which;
+	return pool_begin(q->pool, q->batch[0].n, q->batch[0].values, coding_turn, q, e);
 }
 
 int
@@ -428,27 +392,16 @@ coding_plan(struct coding *q, size_t i, const struct codec_plan *p)
 		w->code.len = 0;
 }
 
-static int
-coding_more(struct coding *q, struct err *e)
-{
-	int r;
-
-	if (q->n < q->cap)
-		return 0;
-	/* q->g may move, and threads may be using it */
-	r = coding_wait(q, e);
-	return r < 0 ? r : alloc_grow(&q->g, &q->cap, q->n + 1, sizeof(*q->g), e);
-}
-
 int
-coding_next(struct coding *q, size_t n, float **a, struct err *e)
+coding_next(struct coding *q, struct coding_slot *w, struct err *e)
 {
-	const size_t each = sizeof(**a);
+	const size_t each = sizeof(*w->acc);
 	void *p;
 	int r;
 
-	/* call this first: it may wait for threads that use q->values */
-	if ((r = coding_more(q, e)) < 0)
+	/* q->g may move, and threads may be using it */
+	if (q->n == q->cap && ((r = coding_wait(q, e)) < 0 ||
+	    (r = alloc_grow(&q->g, &q->cap, q->n + 1, sizeof(*q->g), e)) < 0))
 		return r;
 	/* separate memory gains nothing if the residual's file has pages for the values */
 	if (q->n == 0)
@@ -457,38 +410,33 @@ coding_next(struct coding *q, size_t n, float **a, struct err *e)
 		    io_over(residual_io(feedback_next(q->fb))) ? 0 :
 		    memlimit_of(CODING_VALUES);
 	pool_lock(q->pool);
-	r = scratch_next(&q->values, each * n, each * q->open, &p, e);
+	r = scratch_next(&q->values, each * w->n, each * q->open, &p, e);
 	pool_unlock(q->pool);
 	if (r == 0 && p != NULL)
-		*a = p;
+		w->acc = p;
 	return r;
 }
 
 int
-coding_put(struct coding *q, uint32_t g, int absent, const float *a, size_t n,
-    const struct kern_stat *seen, struct err *e)
+coding_put(struct coding *q, struct coding_slot *w, int absent, struct err *e)
 {
-	struct rate_control_group *w;
+	struct rate_control_group *g = &q->g[q->n];
 	int r;
 
 	/* finish the slots, in whose rooms the other threads code early */
-	if ((q->filled + q->running != 0 && (r = coding_run(q, e)) < 0) ||
-	    (r = coding_more(q, e)) < 0)
+	if (q->filled + q->running != 0 && (r = coding_run(q, e)) < 0)
 		return r;
-	w = &q->g[q->n];
-	*w = (struct rate_control_group){ .group = g, .n = (uint32_t)n,
+	if (!w->seen)
+		kern_get(NULL)->stat(w->acc, w->n, &w->code.target);
+	*g = (struct rate_control_group){ .group = w->group, .n = (uint32_t)w->n,
 	    .absent = (uint8_t)absent, .plan = { CODEC_NONE, 0, 0 },
-	    .code = { .t = HUGE_VAL } };
-	if (seen != NULL)
-		w->seen = *seen;
-	else
-		kern_get(NULL)->stat(a, n, &w->seen);
+	    .seen = w->code.target, .code = { .t = HUGE_VAL } };
 	pool_lock(q->pool);
-	r = scratch_put(&q->values, a, n * sizeof(*a), &w->at, e);
+	r = scratch_put(&q->values, w->acc, w->n * sizeof(*w->acc), &g->at, e);
 	pool_unlock(q->pool);
 	if (r < 0)
 		return r;
-	q->open -= n < q->open ? n : q->open;
+	q->open -= w->n < q->open ? w->n : q->open;
 	q->n++;
 	return coding_early(q, e);
 }
@@ -512,7 +460,6 @@ coding_code(const struct coding *q, size_t i, struct coding_slot *w, struct err 
 	int r;
 
 	w->made = 1;
-	w->code.target = g->seen;
 	w->plan = g->plan;
 	w->code.body.n = 0;
 	w->code.sent = g->code.len != 0;
@@ -534,7 +481,6 @@ coding_code(const struct coding *q, size_t i, struct coding_slot *w, struct err 
 static int
 coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e)
 {
-	struct coding_turned t = { q, which };
 	size_t i, values = 0;
 	int after = 0;
 
@@ -542,8 +488,9 @@ coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e
 		after |= codec_after(&q->g[which[i]].plan);
 		values += q->g[which[i]].n;
 	}
+	q->which = which;
 	/* if a codec uses the previous shard, code the groups one after another */
-	return pool_run(q->pool, n, after ? 0 : values, coding_turn, &t, e);
+	return pool_run(q->pool, n, after ? 0 : values, coding_turn, q, e);
 }
 
 /* Return the bytes of the coded shard, without the padding of its last records. */

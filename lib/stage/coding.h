@@ -41,19 +41,21 @@ struct coding_slot {
 	size_t n;
 	float *acc;		/* f32[n]: values to code, in `room' or elsewhere */
 	struct codec_plan plan;	/* codec and parameter of the group */
-	int made;		/* 1: the code is made, but not yet decoded; with code.target */
+	int seen;		/* 1: code.target is set */
+	int made;		/* 1: so is the code, except for its decoded values */
 	struct feedback_code code;
 	float *room;		/* f32[2 * most]: acc, code.dec */
 };
 
 struct coding {
 	struct feedback *fb;		/* NULL: no error feedback */
+	int contracting;		/* 1: make unbiased codes contracting (codec_contracting) */
 	struct pool *pool;
 	const struct schema *schema;
 	const struct shard *shard;
 	/* slot: [slots], of which the first `filled' are filled in; before: [slots], of which the
-	 * first `running' are being coded.  The two change places. */
-	struct coding_slot *slot, *before;
+	 * first `running' are being coded.  The two are halves of `all', and change places. */
+	struct coding_slot *all, *slot, *before;
 	size_t slots, filled, running;
 	/* called for each group after it was coded, in the order of coding_add */
 	int (*settle)(void *arg, struct coding_slot *w, struct err *e);
@@ -69,18 +71,16 @@ struct coding {
 		uint32_t which[CODING_BATCH];
 		size_t n, values, bytes;	/* bytes: in the previous shard */
 	} batch[2];			/* [0] is being coded, [1] is next */
-	struct coding_turned {
-		struct coding *c;
-		const uint32_t *which;
-	} turned;			/* argument of the batch being coded */
+	const uint32_t *which;		/* groups that threads are coding */
+	float *room;			/* of all slots */
 	/* sums over groups coded early, weighted by age: bytes now and before; values */
 	double now, last, values_last;
 	uint64_t base;			/* bytes before the first record */
 	uint64_t open;			/* number of values that may still come */
 };
 
-/* The caller still owns fb and pool, and sets settle and arg.  fb NULL: no residual is kept.
- * Return 0 or -ERR_SYS. */
+/* The caller still owns fb and pool, and sets contracting, settle and arg.  fb NULL: no residual
+ * is kept.  Return 0 or -ERR_SYS. */
 int coding_open(struct coding *c, struct feedback *fb, struct pool *pool,
     struct err *e);
 void coding_close(struct coding *c);
@@ -101,16 +101,14 @@ int coding_run(struct coding *c, struct err *e);
 
 /* ---- groups that wait ---- */
 
-/* coding_next: *a points to room for the n values of the next group.  If possible, set it to
- * the place where the values will wait; otherwise coding_put copies the values to that place.
- * coding_put: let group g wait, with a f32[n] to code.  absent: the input does not have the
- * group.  seen: the statistics of a, or NULL.
+/* coding_next: the group of slot w, with w->n values, will wait.  If possible, set w->acc to
+ * the place where its values will wait; otherwise coding_put copies them to that place.
+ * coding_put: let the group of slot w wait.  absent: the input does not have the group.
  * coding_get: set acc of slot w to the values of the i-th waiting group, copied
  * into the slot's room or in place.  They are valid, and may be changed, until the
  * group is dropped. */
-int coding_next(struct coding *c, size_t n, float **a, struct err *e);
-int coding_put(struct coding *c, uint32_t g, int absent, const float *a, size_t n,
-    const struct kern_stat *seen, struct err *e);
+int coding_next(struct coding *c, struct coding_slot *w, struct err *e);
+int coding_put(struct coding *c, struct coding_slot *w, int absent, struct err *e);
 int coding_get(const struct coding *c, size_t i, struct coding_slot *w,
     struct err *e);
 /* coding_settled: wait for the groups that are being coded early.

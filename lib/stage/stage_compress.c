@@ -17,12 +17,13 @@
 #include "stage/stage_compress.h"
 
 /* Parse "ef", "cache:0.9" or "ef:0.9:raw".  The number is gamma for ef and rho for cache.
- * ":raw" is explained at feedback_raw. */
+ * ":raw" sets o->raw. */
 static int
 stage_compress_feedback(void *arg, const struct opt *row, const char *val,
     struct err *e)
 {
-	struct feedback_opts *fb = &((struct stage_compress_opts *)arg)->fb;
+	struct stage_compress_opts *o = arg;
+	struct feedback_opts *fb = &o->fb;
 	static const char raw[] = ":raw";
 	char word[48], *number;
 	size_t n = strlen(val);
@@ -33,8 +34,8 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 		return err_set(e, ERR_USAGE, "--error-feedback '%s': expected ef, "
 		    "ef:GAMMA, cache or cache:RHO", val);
 	memcpy(word, val, n + 1);
-	fb->raw = n >= sizeof(raw) && strcmp(word + n + 1 - sizeof(raw), raw) == 0;
-	if (fb->raw)
+	o->raw = n >= sizeof(raw) && strcmp(word + n + 1 - sizeof(raw), raw) == 0;
+	if (o->raw)
 		word[n + 1 - sizeof(raw)] = '\0';
 	if ((number = strchr(word, ':')) != NULL)
 		*number = '\0';
@@ -123,7 +124,6 @@ stage_compress_add(struct stage_compress *x, struct coding_slot *w,
     const struct codec_plan *p, struct err *e)
 {
 	w->plan = values_plan(x->sh.schema, w->group, *p);
-	w->made = 0;
 	return coding_add(&x->coding, e);
 }
 
@@ -218,8 +218,10 @@ stage_compress_group(struct stage_compress *x, uint32_t g,
 	int r, waits;
 
 	schema_span(x->sh.schema, g, &span);
+	w->group = g;
+	w->n = span.n;
 	waits = x->coding.n > 0 || !stage_compress_known(x, g);
-	if (waits && (r = coding_next(&x->coding, span.n, &w->acc, e)) < 0)
+	if (waits && (r = coding_next(&x->coding, w, e)) < 0)
 		return r;
 	if (x->fb != NULL) {
 		r = feedback_target(x->fb, g, v != NULL ? v->x : NULL, span.n,
@@ -231,12 +233,12 @@ stage_compress_group(struct stage_compress *x, uint32_t g,
 	} else {
 		return 0;
 	}
+	if (v != NULL && (x->fb == NULL || feedback_plain(x->fb))) {
+		w->code.target = v->stat;
+		w->seen = 1;
+	}
 	if (waits)
-		return coding_put(&x->coding, g, v == NULL, w->acc, span.n,
-		    v != NULL && (x->fb == NULL || feedback_plain(x->fb)) ?
-		    &v->stat : NULL, e);
-	w->group = g;
-	w->n = span.n;
+		return coding_put(&x->coding, w, v == NULL, e);
 	p = stage_compress_plan(x, g);
 	return stage_compress_add(x, w, &p, e);
 }
@@ -526,6 +528,7 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
     struct err *e)
 {
 	const uint64_t step = x->sh.shard->step;
+	unsigned growing = 0;
 	int r;
 
 	cli_say(x->o->f->cli, 1, "%s/%llu: groups coded: %llu, not sent: %llu",
@@ -537,15 +540,14 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 		return r;
 	if (x->fb == NULL)
 		return writer_send(x->out, NULL, e);
-	r = feedback_commit(x->fb, x->sh.shard, x->out, e);
+	r = feedback_commit(x->fb, x->sh.shard, x->out, &growing, e);
 	if (r == 0)
 		writer_keeps(x->out);
-	if (r == 0 && feedback_growing(x->fb) >= CONTRACTION_PATIENCE)
+	if (r == 0 && growing >= CONTRACTION_PATIENCE)
 		cli_say(x->o->f->cli, 0, "%s/%llu: in %u shards in a row the code "
 		    "lost more than it kept, so the residual grows: use a finer "
 		    "code, or --error-feedback without ':raw'",
-		    shard_device(x->sh.shard), (unsigned long long)step,
-		    feedback_growing(x->fb));
+		    shard_device(x->sh.shard), (unsigned long long)step, growing);
 	return r;
 }
 
@@ -623,6 +625,7 @@ stage_compress_make(struct stage *s, void *opts, const struct filter *f,
 		r = feedback_open(&x->fb, o->dir, &o->fb, e);
 	if (r == 0)
 		r = coding_open(&x->coding, x->fb, x->pool, e);
+	x->coding.contracting = x->fb != NULL && !o->raw;
 	x->coding.settle = stage_compress_settle;
 	x->coding.arg = x;
 	return r;

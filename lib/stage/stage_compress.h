@@ -24,6 +24,9 @@ struct stage_compress_opts {
 	int have_codec;			/* 1: code all groups with `codec' (-c) */
 	struct codec_plan codec;
 	struct feedback_opts fb;
+	/* 0: make unbiased codes contracting (codec_contracting).  1: they stay unbiased, so the
+	 * residual grows without bound if a code's relative variance is above 1 */
+	int raw;
 	const struct filter *f;		/* filter of the program; stage_new sets it */
 };
 #define STAGE_COMPRESS_INIT { .fb = { .gamma = 1, .decay = 0.9 } }
