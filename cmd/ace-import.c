@@ -142,9 +142,8 @@ fits(struct import *m, const char *path, const struct format_source *src, struct
 	if (!schema_diff(&m->first, format_schema(src), why))
 		return 0;
 	if (m->o->many)
-		return err_set(e, ERR_DATA, "mismatch: the first file of the stream and file "
-		    "%llu, in '%s', have different tensors: %s",
-		    (unsigned long long)m->done + 1, path, why);
+		return err_set(e, ERR_DATA, "mismatch: '%s' has other tensors than the first "
+		    "file: %s", path, why);
 	return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different tensors: "
 	    "%s", m->first_path, path, why);
 }
@@ -184,6 +183,7 @@ put_path(struct import *m, const char *path, struct err *e)
 {
 	struct format_opts fo = m->o->fo;
 	struct format_source *src;
+	uint64_t k = 0;		/* number of files read from this stream of files */
 	int r = 0, f = format_of(m->o, path, e);
 
 	fo.guessed = m->o->format < 0;
@@ -195,12 +195,15 @@ put_path(struct import *m, const char *path, struct err *e)
 	if (fo.many != NULL)
 		io_watch(fo.many, filter_piped(m->o->f));
 	do {
+		k++;
 		r = format_open(&src, (enum format_id)f, path, &fo, e);
 		if (r < 0 || src == NULL)
 			break;
 		r = put_shard(m, path, src, e);
 		format_close(src);
 	} while (r == 0 && fo.many != NULL);
+	if (fo.many != NULL && (r == -ERR_DATA || r == -ERR_USAGE))
+		r = err_after(e, r, ", in file %llu of the stream", (unsigned long long)k);
 	io_free(fo.many);
 	return r;
 }

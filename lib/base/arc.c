@@ -120,8 +120,9 @@ arc_in_ahead(struct arc *a, size_t got)
 
 	a->ahead = place == a->place ? a->ahead + got : got;
 	a->place = place;
-	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: the header "
-	    "of compressed file %s exceeds %d bytes: unpack it first", a->what, ARC_AHEAD);
+	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: more than %d "
+	    "bytes in a row of %s, such as a header, hold no data: unpack it first",
+	    ARC_AHEAD, a->what);
 }
 
 /* Read input for libarchive, whose own reader of descriptors would report a failed read as
@@ -177,7 +178,7 @@ arc_fail(const struct arc *a, const char *what, struct err *e)
 	/* libarchive discards the filter's message when it looks for the format */
 	if (strncmp(why, "Unrecognized", 12) == 0 &&
 	    archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE)
-		why = a->ended ? "the compressed data is damaged or incomplete" :
+		why = a->ended ? "the compressed data is empty, incomplete or damaged" :
 		    "the compressed data is damaged";
 	if (strstr(why, "runcated") != NULL)
 		kind = "truncated";
@@ -223,9 +224,9 @@ arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
 		    p[1] == 0x8b ? archive_read_append_filter(la,
 		    ARCHIVE_FILTER_GZIP) == ARCHIVE_OK : arc_filters(la));
 	}
-	return ok ? 0 : err_set(e, ERR_SYS, "'%s': libarchive lacks a format: %s", io_name(io),
-	    archive_error_string(la) != NULL ? archive_error_string(la) :
-	    "out of memory");
+	return ok ? 0 : err_set(e, ERR_SYS, "'%s': libarchive cannot be set up for tar, zip, gzip, "
+	    "bzip2, xz, zstd and lz4: %s", io_name(io), archive_error_string(la) != NULL ?
+	    archive_error_string(la) : "out of memory");
 }
 
 /* Skip skippable frames, which libarchive does not recognise at the beginning of a zstd

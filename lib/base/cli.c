@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/hash.h"
@@ -370,8 +371,8 @@ cli_short(struct cli_line *l, const char *word, const char *next, struct err *e)
 
 	for (word++; *word != '\0'; word++) {
 		if ((p = cli_find(l, *word, NULL, 0)) == NULL)
-			return err_set(e, ERR_USAGE, "option '-%c' is unknown",
-			    *word);
+			return err_set(e, ERR_USAGE, "option '-%.*s' is unknown",
+			    (int)bytes_utf8((unsigned char)*word), word);
 		val = p->row->arg == NULL ? NULL : word[1] != '\0' ? word + 1 : next;
 		if (p->row->arg != NULL && val == NULL)
 			return err_set(e, ERR_USAGE, "option '-%c' needs a value",
@@ -433,8 +434,8 @@ cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 	for (r = i; r < argc && !l->c->mixed && strcmp(argv[i - 1], "--") != 0; r++)
 		if (argv[r][0] == '-' && argv[r][1] != '\0')
 			return err_set(e, ERR_USAGE, "option '%.40s' follows operand "
-			    "'%.40s': put options first; a file of that name is "
-			    "'./%.40s'", argv[r], argv[i], argv[r]);
+			    "'%.40s': put options first; if it is a file, write ./ before "
+			    "its name", argv[r], argv[i]);
 	return 0;
 }
 
@@ -553,8 +554,8 @@ cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o)
 		r = err_set(&e, ERR_USAGE, "ACE_KERNEL=%s: this processor or build "
 		    "has no kernels of that name: unset ACE_KERNEL", getenv("ACE_KERNEL"));
 	if (r == 0 && n > 1 && (c->command != NULL ? c->command->one : c->one))
-		r = err_set(&e, ERR_USAGE, "at most one FILE is read: leave out '%s'",
-		    path[1]);
+		r = err_set(&e, ERR_USAGE, "found %zu files, '%.80s', '%.80s'%s, but at most one "
+		    "is read", n, path[0], path[1], n > 2 ? " and so on" : "");
 	if (r == 0)
 		r = (c->command != NULL ? c->command->run : run)(o, path, n, &e);
 	return cli_exit(c, r, &e);

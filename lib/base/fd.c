@@ -172,8 +172,7 @@ fd_input(int fd, const char *name, struct stat *st, struct err *e)
 	if (S_ISREG(st->st_mode) && fstat(STDOUT_FILENO, &out) == 0 &&
 	    st->st_dev == out.st_dev && st->st_ino == out.st_ino)
 		return err_set(e, ERR_USAGE, "'%s' is both input and standard "
-		    "output, so reading would never end: write to another file",
-		    name);
+		    "output: redirect the output to another file", name);
 	return 0;
 }
 

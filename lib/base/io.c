@@ -339,9 +339,9 @@ io_await(struct io *io, struct err *e)
 	if (r != 0)
 		return r;
 	return until == silent ? err_set(e, ERR_DATA, "truncated: timed out: no byte came for "
-	    "%.7g s (limits: timeout in a shard, idle before it)", io->silence) :
-	    err_set(e, ERR_DATA, "truncated: timed out: the next shard took "
-	    "more than %.7g s (limits: time)", io->whole);
+	    "%.7g s (file 'limits' sets this: timeout in a shard, idle before it)",
+	    io->silence) : err_set(e, ERR_DATA, "truncated: timed out: a shard took "
+	    "more than %.7g s (file 'limits' sets this: time)", io->whole);
 }
 
 /* Read at most n bytes without the buffer; *got is 0 at the end of the input. */

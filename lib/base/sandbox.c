@@ -388,8 +388,8 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 		    "seccomp cannot be used" : calls ? "incomplete, Landlock cannot be "
 		    "used" : "none, Landlock and seccomp cannot be used");
 	if (want == SANDBOX_REQUIRE && !(files && calls))
-		return err_set(e, ERR_SYS, "--sandbox require: this system has no whole "
-		    "sandbox (%s): --sandbox auto runs without it", says);
+		return err_set(e, ERR_SYS, "--sandbox require: the sandbox would be %s: "
+		    "--sandbox auto runs nevertheless", says);
 	return 0;
 }
 

@@ -99,10 +99,12 @@ int
 statedir_there(const struct statedir *s, struct err *e)
 {
 	struct stat now, was;
+	const int k = fstat(s->at->fd, &was) < 0 ? -1 : stat(s->dir, &now);
 
-	if (fstat(s->at->fd, &was) == 0 && stat(s->dir, &now) == 0 &&
-	    now.st_dev == was.st_dev && now.st_ino == was.st_ino)
+	if (k == 0 && now.st_dev == was.st_dev && now.st_ino == was.st_ino)
 		return 0;
+	if (k < 0 && errno != ENOENT)
+		return err_sys(e, "directory '%s'", s->dir);
 	return err_set(e, ERR_SYS, "'%s' was moved or removed while it was in use: move "
 	    "it back and, if this program has ended, start it again", s->dir);
 }
@@ -136,8 +138,8 @@ statedir_lock(struct statedir *s, const char *name, struct err *e)
 	int r = fd_lock(statedir_path(s, name, path), LOCK_EX | LOCK_NB, &s->lock, e);
 
 	if (r > 0)
-		r = err_set(e, ERR_REFUSED, "state '%s' is in use by another "
-		    "process: wait for it, or end it", s->dir);
+		r = err_set(e, ERR_REFUSED, "'%s' is in use by another process: wait for "
+		    "it, or end it", s->dir);
 	if (r == 0)
 		temp_sweep(s->dir);
 	return r;

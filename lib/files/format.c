@@ -165,7 +165,8 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done, struct er
 		why = dtype_to_f32(t->dtype, 1, s->raw + k * size, x, 1, &one) ==
 		    1 ? schema_exact(t->dtype) ? "not exact in f32 (--tensor "
 		    "can select the others)" : "not exact in f32 (--f32 rounds it)" :
-		    t->dtype == SCHEMA_BOOL ? "neither 0 nor 1" : "beyond f32";
+		    t->dtype == SCHEMA_BOOL ? "neither 0 nor 1" :
+		    "beyond the range of f32, 3.4e38";
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' at index %llu "
 		    "in '%s': %s %s is %s", t->name, (unsigned long long)(s->at + k),
 		    s->name, schema_dtype_name(t->dtype), text, why);

@@ -308,11 +308,11 @@ npy_open(struct format_source *s, const struct format_opts *o, struct err *e)
 {
 	unsigned char p[MAGIC_SIZE] = { 0 };
 	struct npy_head h;
-	char what[256];
+	char what[512];
 	size_t got;
 	int r;
 
-	(void)snprintf(what, sizeof(what), "'%s'", s->name);
+	(void)snprintf(what, sizeof(what), "'%.500s'", s->name);
 	if ((r = io_open(&s->io, s->path, e)) < 0 ||
 	    (r = io_peek(s->io, p, sizeof(p), &got, e)) < 0)
 		return r;
@@ -337,9 +337,8 @@ npy_create(struct format_sink *s, struct err *e)
 	int r;
 
 	if (s->schema->n != 1)
-		return err_set(e, ERR_DATA, "unsupported: npy holds one tensor, but "
-		    "the shard has %zu: choose one with --tensor, or use -f npz",
-		    s->schema->n);
+		return err_set(e, ERR_DATA, "unsupported: npy holds one tensor, not %zu: "
+		    "choose one with --tensor, or use -f npz", s->schema->n);
 	if (!npy_has(s->dtype[0]))
 		s->dtype[0] = SCHEMA_F32;
 	if ((r = npy_make(&b, &s->schema->t[0], s->dtype[0], e)) == 0)

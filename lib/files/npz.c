@@ -106,8 +106,8 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *
 	if (size >= 4 && format_seen(b, most) != FORMAT_NPZ)
 		return format_strange(s, "an npz file", b, most, e);
 	if (size < NPZ_END_SIZE)
-		return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, too few "
-		    "for a zip file", name, (unsigned long long)size);
+		return err_set(e, ERR_DATA, "truncated: '%s' has %llu B, expected a zip file "
+		    "of %d B or more", name, (unsigned long long)size, NPZ_END_SIZE);
 	z.at = size - NPZ_END_SIZE;
 	if ((r = npz_at(s, z.at, b, NPZ_END_SIZE, e)) < 0)
 		return r;

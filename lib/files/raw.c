@@ -42,7 +42,7 @@ raw_open(struct format_source *s, const struct format_opts *o, struct err *e)
 		if (size == 0)
 			return err_set(e, ERR_DATA, "truncated: '%s' is empty", s->name);
 		if (size % 4 != 0)
-			return err_set(e, ERR_DATA, "truncated: '%s' has %llu bytes, "
+			return err_set(e, ERR_DATA, "truncated: '%s' has %llu B, "
 			    "not a multiple of 4 (f32)", s->name, (unsigned long long)size);
 		t.ndim = 1;
 		t.dim[0] = size / 4;

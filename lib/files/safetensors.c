@@ -318,8 +318,8 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 		return r;
 	size = dtype_bytes(d.dtype, sc->t[sc->n - 1].numel);
 	if (span[1] - span[0] != size)
-		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has %llu bytes "
-		    "(data_offsets %llu,%llu), but its shape needs %llu", name, t->s->name,
+		return err_set(e, ERR_DATA, "corrupt: tensor '%s' in '%s' has %llu B "
+		    "(data_offsets %llu,%llu), but its shape needs %llu B", name, t->s->name,
 		    (unsigned long long)(span[1] - span[0]), (unsigned long long)span[0],
 		    (unsigned long long)span[1], (unsigned long long)size);
 	return safetensors_span(spans, span, sc->n - 1, e);
@@ -463,8 +463,8 @@ safetensors_open(struct format_source *s, const struct format_opts *o, struct er
 	if ((s->none = s->many && got == 0))
 		return 0;
 	if (got < 8)
-		return err_set(e, ERR_DATA, "truncated: '%s' has %zu bytes, too few "
-		    "for a safetensors file", s->name, got);
+		return err_set(e, ERR_DATA, "truncated: '%s' ends after %zu B of a safetensors "
+		    "header's length, expected 8 B", s->name, got);
 	t.left = bytes_le64(b);
 	t.base = io_bytes(s->io);
 	if ((r = safetensors_other(s, b, t.left > SAFETENSORS_MAX_HEADER, e)) < 0)

@@ -235,7 +235,7 @@ step 1: accepted" ]
 	ace-compress -S state -c q8 slow >c 3>&- &
 	exec 9>slow	# returns when ace-compress has locked the state and opens the pipe
 	exits 5 ace-ack -S state --restart 1
-	says "state 'state' is in use by another process"
+	says "'state' is in use by another process"
 	exec 9>&-
 	wait $! || true
 }

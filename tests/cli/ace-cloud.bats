@@ -86,11 +86,11 @@ load front
 @test "a second cloud or a second device on the same folder is refused" {
 	cloud run --devices 1
 	wait_for grep -q 'on each device' cloud.err
-	refuses 5 "state '$PWD/run' is in use by another process: wait for it, or end it" ace cloud run
+	refuses 5 "'$PWD/run' is in use by another process: wait for it, or end it" ace cloud run
 	edge edge1 1 100000
 	wait_for has edge1.got 1
 	exits 5 ace edge run --name edge1 -- true
-	says "state '$PWD/ace-edge1' is in use by another process"
+	says "'$PWD/ace-edge1' is in use by another process"
 }
 
 @test "a device that is removed before all are known is not waited for" {

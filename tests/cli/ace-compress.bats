@@ -203,7 +203,7 @@ records() {
 	pid=$!
 	exec 9>slow	# returns when ace-compress has locked the state and opens the pipe
 	mkshards >in
-	refuses 5 "state 'st' is in use by another process" ace-compress -S st -c q8 in
+	refuses 5 "'st' is in use by another process" ace-compress -S st -c q8 in
 	cat in >&9
 	exec 9>&-
 	wait "$pid"

@@ -127,7 +127,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	one w F32 4 16 >a
 	one w F32 4 12 >b
 	exits 3 ace-diff a b
-	says "tensor 'w' in 'b' has 12 bytes .data_offsets 0,12., but its shape needs 16"
+	says "tensor 'w' in 'b' has 12 B .data_offsets 0,12., but its shape needs 16 B"
 	head -c -1 a >b
 	refuses 3 "truncated: 'b'" ace-diff a b
 	{ cat a; echo; } >b

@@ -127,7 +127,7 @@ load helper
 @test "npy holds one tensor" {
 	mkshards -t a:4 -t b:4 >in
 	exits 3 ace-export -f npy in
-	says "unsupported: npy holds one tensor, but the shard has 2"
+	says "unsupported: npy holds one tensor, not 2: "
 }
 
 @test "values have the dtypes of the model, or f32 with --f32" {

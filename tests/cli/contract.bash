@@ -61,7 +61,7 @@ contract_one() {
 	ace-aggregate | ace-inspect | ace-cut) return 0 ;;	# take several files
 	esac
 	exits 2 "$@" in other
-	says "^$1: at most one FILE is read: leave out 'other'"
+	says "^$1: found 2 files, 'in', 'other', but at most one is read$"
 }
 
 contract_empty() {

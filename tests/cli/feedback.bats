@@ -135,7 +135,7 @@ left() {
 	ace-expand --cache h slow >dense 3>&- &
 	pid=$!
 	exec 9>slow
-	refuses 5 "state 'h' is in use by another process" ace-expand --cache h coded
+	refuses 5 "'h' is in use by another process" ace-expand --cache h coded
 	cat coded >&9
 	exec 9>&-
 	wait "$pid"

@@ -148,8 +148,9 @@ TEST(test_refused)
 	refused("--all=1", "option '--all' takes no value");
 	refused("--all=", "option '--all' takes no value");
 	refused("-n 100", "--number '100' is not a whole number from 0 to 99");
+	refused("-\303\251", "option '-\303\251' is unknown");
 	refused("-a - -b", "option '-b' follows operand '-': put options "
-	    "first; a file of that name is './-b'");
+	    "first; if it is a file, write ./ before its name");
 	refused("--sandbox of", "--sandbox 'of': expected auto, require or off");
 }
 

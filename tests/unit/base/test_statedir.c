@@ -131,7 +131,7 @@ TEST(test_lock)
 	ok(there("S/residual") && there("S/residual.new-abcde") &&
 	    there("S/residual.old-abcdef"), "what has another name stays");
 	ok(statedir_lock(&b, STATE_LOCK, &e) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
-	    "state 'S' is in use by another process: wait for it, or end it") == 0,
+	    "'S' is in use by another process: wait for it, or end it") == 0,
 	    "one has it at a time: %s", ERR_MSG(&e));
 	statedir_close(&b);
 	err_clear(&e);
