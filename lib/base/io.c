@@ -340,8 +340,8 @@ io_await(struct io *io, struct err *e)
 		return r;
 	return until == silent ? err_set(e, ERR_DATA, "truncated: timed out: no byte came for "
 	    "%.7g s (file 'limits' sets this: timeout in a shard, idle before it)",
-	    io->silence) : err_set(e, ERR_DATA, "truncated: timed out: a shard took "
-	    "more than %.7g s (file 'limits' sets this: time)", io->whole);
+	    io->silence) : err_set(e, ERR_DATA, "truncated: timed out: no shard ended "
+	    "within %.7g s (file 'limits' sets this: time)", io->whole);
 }
 
 /* Read at most n bytes without the buffer; *got is 0 at the end of the input. */

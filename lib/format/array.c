@@ -26,9 +26,8 @@ array_name(struct array_names *l, const char *s, size_t len, struct err *e)
 	char name[SHARD_NAME + 1];
 
 	if (len == 0 || len > SHARD_NAME || !text_clean(s, len))
-		return err_set(e, ERR_DATA, "corrupt: a name of %zu bytes in the list "
-		    "of contributors, expected 1 to %d bytes of UTF-8 without control "
-		    "characters", len, SHARD_NAME);
+		return err_set(e, ERR_DATA, "corrupt: the list of contributors has a name of %zu "
+		    "B, expected 1 to %d B of UTF-8 without control characters", len, SHARD_NAME);
 	memcpy(name, s, len);
 	name[len] = '\0';
 	return array_add(l, name, e);
@@ -134,6 +133,6 @@ array_get_times(const unsigned char *p, size_t len, size_t n, double *v, struct 
 		bad = !(v[i] >= 0 && v[i] <= ARRAY_LONGEST);
 	}
 	return bad == 0 ? 0 :
-	    err_set(e, ERR_DATA, "corrupt: the times of tensors are not %zu numbers "
-	    "from 0 to %g", n, ARRAY_LONGEST);
+	    err_set(e, ERR_DATA, "corrupt: the times of tensors are not numbers "
+	    "from 0 to %g, one for each tensor, %zu in all", ARRAY_LONGEST, n);
 }

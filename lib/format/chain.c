@@ -51,7 +51,8 @@ chain_aborted(const struct chain *c, struct err *e)
 {
 	int piped = io_is_pipe(c->io);
 	int r = err_data(e, c->pos.offset, "truncated: %s", piped ?
-	    "the stream was aborted: a program before this one failed, see its message" :
+	    "the stream was aborted: a program before this one failed, see its message, or "
+	    "passes on a file that was aborted" :
 	    "the program that wrote the stream aborted it");
 
 	if (e != NULL)
@@ -82,9 +83,9 @@ chain_strange(struct chain *c, int r, struct err *e)
 	if (io_read(c->io, p + FRAME_HEAD_SIZE, sizeof(p) - FRAME_HEAD_SIZE,
 	    &got, NULL) < 0)
 		return r;
-	return err_after(e, r, "%s", magic_say(p, FRAME_HEAD_SIZE + got, ", which a "
-	    "login shell or another program printed ('ssh HOST true' must print "
-	    "nothing)", words));
+	return err_after(e, r, "%s", magic_say(p, FRAME_HEAD_SIZE + got,
+	    io_is_pipe(c->io) ? " (if the stream comes by ssh, 'ssh HOST true' must print "
+	    "nothing)" : "", words));
 }
 
 /* Read a header. Return 1, or 0 at the end of the file. */

@@ -73,7 +73,7 @@ receipt_decode(struct receipt *r, const unsigned char *p, size_t n, struct err *
 	r->version = bytes_le64(p + 72);
 	memcpy(r->reason, p + RECEIPT_FIXED, n - RECEIPT_FIXED);
 	if (r->verdict >= RECEIPT_NVERDICT)
-		return err_set(e, ERR_DATA, "unsupported: the verdict %lu of the receipt is "
+		return err_set(e, ERR_DATA, "unsupported: result %lu of the receipt is "
 		    "unknown: a newer release of ace may read it", (unsigned long)r->verdict);
 	return 0;
 }

@@ -83,9 +83,9 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		out->weight += s->weight * x->c.step.one[i].share;
 		if (out->samples + s->samples < s->samples ||
 		    out->contributors + s->contributors < s->contributors)
-			return gather_blame(x->g, i, err_set(e, ERR_DATA, "limit: '%s' "
-			    "states %llu samples and %lu contributors: their sums in a step "
-			    "must be below 2^64 and 2^32", shard_device(s),
+			return gather_blame(x->g, i, err_set(e, ERR_DATA, "limit: the samples and "
+			    "contributors of '%s' are %llu and %lu, too many: expected sums in "
+			    "a step below 2^64 and 2^32", shard_device(s),
 			    (unsigned long long)s->samples, (unsigned long)s->contributors));
 		out->samples += s->samples;
 		out->contributors += s->contributors;
@@ -254,10 +254,8 @@ aggregate_put_group(struct aggregate *x, struct err *e)
 	    x->total);
 	/* a spool admits no shards with such values (LIMITS_WEIGHT_MOST, spool/limits.h) */
 	if (y == NULL)
-		return err_set(e, ERR_DATA, "limit: step %llu: the %s of tensor "
-		    "'%s' exceeds the range of f32, 3.4e38",
-		    (unsigned long long)x->g->in[0].s->head.step,
-		    x->o->sum ? "sum" : "average", x->tensor->name);
+		return err_set(e, ERR_DATA, "limit: the %s of tensor '%s' exceeds the range "
+		    "of f32, 3.4e38", x->o->sum ? "sum" : "average", x->tensor->name);
 	if (robust_centered(q))
 		center_make(&x->c.center, x->span->first, y, x->span->n);
 	return aggregate_write(x, y, e);
@@ -462,10 +460,14 @@ aggregate_next(struct aggregate *x, struct err *e)
 {
 	int r = gather_step(x->g, e);
 
-	if (r <= 0 || (r = same_model_check(x->g, x->o->quorum != 0, e)) < 0 ||
-	    (r = aggregate_parts(x, e)) < 0 || (r = aggregate_step(x, e)) < 0)
+	if (r <= 0)
 		return r;
-	return 1;
+	if ((r = same_model_check(x->g, x->o->quorum != 0, e)) == 0 &&
+	    (r = aggregate_parts(x, e)) == 0 && (r = aggregate_step(x, e)) == 0)
+		return 1;
+	/* aggregate_round names the step of a spool */
+	return x->o->spool != NULL || (r != -ERR_DATA && r != -ERR_REFUSED) ? r :
+	    err_before(e, r, "step %llu: ", (unsigned long long)x->g->in[0].s->head.step);
 }
 
 /* ---- a spool ---- */

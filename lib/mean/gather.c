@@ -82,7 +82,7 @@ gather_copy(struct gather *g, const unsigned char *p, size_t n, uint64_t *at,
 	if (g->pool != NULL)
 		pool_unlock(g->pool);
 	if (k == 0 && (k = fd_write_at(g->fd, (off_t)*at, p, n, TEMP_UNNAMED, e)) < 0)
-		(void)err_after(e, k, ": set TMPDIR to a folder with more room");
+		(void)err_after(e, k, " (TMPDIR sets the folder of temporary files)");
 	return k;
 }
 
@@ -333,8 +333,10 @@ gather_head(struct gather *g, struct gather_shard *s, const struct reader *r,
 	if (s == g->shard)
 		return schema_copy(&g->schema, reader_schema(r), e);
 	return schema_diff(&g->schema, reader_schema(r), why) == 0 ? 0 :
-	    err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different tensors: %s",
-	    shard_device(&g->shard[0].head), shard_device(sh), why);
+	    err_set(e, ERR_DATA, "mismatch: shards '%s/%llu' and '%s/%llu' have different "
+	    "tensors: %s", shard_device(&g->shard[0].head),
+	    (unsigned long long)g->shard[0].head.step, shard_device(sh),
+	    (unsigned long long)sh->step, why);
 }
 
 /* Make room in the step for a shard of an input. */
@@ -363,7 +365,7 @@ gather_take(struct gather *g, struct gather_shard *s, struct err *e)
 	in->ahead = 0;
 	in->done++;
 	if ((k = gather_head(g, s, in->r, e)) < 0 || (g->pool != NULL && in->pipe))
-		return k;
+		return reader_blame(in->r, k, e);
 	differs = (s->head.flags & SHARD_PREDICTED) != 0;
 	k = gather_index(g, s, in->r, !differs, 1, e);
 	return k == 0 && differs ? gather_history(g, s, e) : k;
@@ -399,9 +401,9 @@ gather_collect(struct gather *g, struct err *e)
 		if ((k = gather_seek(g, in, e)) < 0)
 			return k;
 	} while (k > 0 && reader_shard(in->r)->step == g->step);
-	return g->expect == 0 ? 1 : err_set(e, ERR_REFUSED, "found %zu contributions to "
-	    "step %llu, expected %llu (--devices)", g->nshard,
-	    (unsigned long long)g->step, (unsigned long long)g->expect);
+	return g->expect == 0 ? 1 : err_set(e, ERR_REFUSED, "contributions to step %llu: found "
+	    "%zu, expected %llu (--devices)", (unsigned long long)g->step, g->nshard,
+	    (unsigned long long)g->expect);
 }
 
 /* Read a shard of input i, if that is a pipe: a job of the pool. */
@@ -454,7 +456,7 @@ gather_advance(struct gather *g, struct err *e)
 			return gather_blame_input(g, i, k);
 	}
 	return ended == 0 ? 1 : ended == g->ninput ? 0 : err_set(e, ERR_REFUSED,
-	    "'%s' has fewer steps than %zu of the %zu inputs: it ends after %llu shards",
+	    "'%s' has fewer steps than %zu of the %zu inputs: its shards are %llu",
 	    g->input[first].path, g->ninput - ended, g->ninput,
 	    (unsigned long long)g->input[first].done);
 }
@@ -604,9 +606,10 @@ gather_one(const struct gather *g, struct gather_shard *s, uint32_t group, int l
 	    TEMP_UNNAMED : in->path, e)) < 0)
 		return k;
 	if (hash_64(p->body.p, rec->len) != rec->hash)
-		return err_set(e, ERR_DATA, "mismatch: '%s' changed while it was read: "
-		    "try again when nothing writes it", rec->copied ? TEMP_UNNAMED :
-		    gather_name(g, s));
+		return err_set(e, ERR_DATA, rec->copied ? "corrupt: '%s' has other bytes than "
+		    "were written (TMPDIR sets the folder of temporary files)" : "mismatch: "
+		    "'%s' changed while it was read: try again when nothing writes it",
+		    rec->copied ? TEMP_UNNAMED : gather_name(g, s));
 	own = (struct record){ rec->group, rec->codec, rec->param, p->body.p, rec->len };
 	schema_span(&g->schema, group, &span);
 	values_ctx(&g->schema, &s->head, group, &ctx);
@@ -688,9 +691,9 @@ gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e)
 	for (s = g->shard; s < g->shard + g->nshard; s++)
 		if (s->decoded == s->n && s->found != s->nonzero)
 			return gather_blame_input(g, s->input, err_file(e, err_set(e, ERR_DATA,
-			    "corrupt: the shard of '%s' states %llu nonzero values, but has %llu",
-			    shard_device(&s->head), (unsigned long long)s->nonzero,
-			    (unsigned long long)s->found), g->input[s->input].path));
+			    "corrupt: the nonzero values in the shard of '%s' are %llu, but it "
+			    "states %llu", shard_device(&s->head), (unsigned long long)s->found,
+			    (unsigned long long)s->nonzero), g->input[s->input].path));
 	return 0;
 }
 

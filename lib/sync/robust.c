@@ -271,7 +271,8 @@ robust_center(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	/* contributions already left out count as bad ones */
 	if (t->k < 2 * q->f + 1)
 		return err_set(e, ERR_REFUSED, "center:%zu (--rule, --tolerate) needs at least %zu "
-		    "contributions, found %zu: use a smaller F", q->f, 2 * q->f + 1, t->k);
+		    "contributions, found %zu: use F = %zu or less, or another rule", q->f,
+		    2 * q->f + 1, t->k, (t->k - 1) / 2);
 	robust_past(t);
 	robust_even(t->one, t->k);
 	return 0;
@@ -285,7 +286,7 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	robust_limits(q, t);
 	t->none = robust_left(t->one, t->k) == 0;
 	if (t->none)
-		return err_set(e, ERR_REFUSED, "all %zu contributions are left out: each "
+		return err_set(e, ERR_REFUSED, "no contribution of %zu is left: each "
 		    "has a NaN or an infinity: correct the training", t->k);
 	if (robust_centered(q))
 		r = robust_center(q, t, e);

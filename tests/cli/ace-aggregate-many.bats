@@ -88,7 +88,7 @@ fleet() {
 	! sanitized || return 0		# needs more than the limit
 	exits 5 bash -c 'ulimit -v 300000; exec ace-aggregate --rule median "$@"' \
 	    aggregate d/*
-	says "limit: rule 'median' needs all shards in memory: 300 shards take 150 MiB, expected at most [0-9]* MiB, half of the memory limit"
+	says "limit: step 0: rule 'median' needs all shards in memory: 300 shards take 150 MiB, expected at most [0-9]* MiB, half of the memory limit"
 }
 
 @test "differences to a history, more than can be open" {

@@ -90,7 +90,7 @@ values() {
 	[ "$(field weight out)" = 4 ]
 	for i in a b c; do device $i nan 0 0; done
 	exits 5 ace-aggregate --rule finite a b c
-	says 'all 3 contributions are left out'
+	says 'no contribution of 3 is left: each has a NaN'
 }
 
 @test "the weight, samples and base version of an aggregate are those of devices that count" {
@@ -286,7 +286,7 @@ steps() {
 	[ "$(values)" = 3 ]
 	says "'c' is left out by rule '.*' .nonfinite."
 	exits 5 ace-aggregate --tolerate 1 a b
-	says 'center:1 .--rule, --tolerate. needs at least 3 contributions, found 2: use a smaller F'
+	says 'center:1 .--rule, --tolerate. needs at least 3 contributions, found 2: use F = 0 or less, or another rule'
 	exits 2 ace-aggregate --tolerate 1 --devices 2 a b
 	says '--devices 2 with F = 1: any rule tolerates fewer than half of the devices, here at most 0'
 	exits 2 ace-aggregate --tolerate 0 a b c

@@ -154,7 +154,7 @@ ones() {
 	refuses 5 '3 inputs, expected 4' ace-aggregate --devices 4 e1 e2 e3
 	refuses 5 '3 inputs, expected 2' ace-aggregate --devices 2 e1 e2 e3
 	cat e1 e2 e3 >all
-	refuses 5 '3 contributions to step 0, expected 4' ace-aggregate --devices 4 all
+	refuses 5 'contributions to step 0: found 3, expected 4' ace-aggregate --devices 4 all
 	exits 3 ace-expand out
 	exits 5 ace-aggregate --devices 2 all
 	says "'edge3' is one contribution too many for step 0, expected 2"
@@ -183,7 +183,7 @@ ones() {
 	says "^ace-aggregate: mismatch: the shards are of different steps: [01] of '[ab]' and [01] of '[ab]', in '[ab]' and '[ab]': give shards of one step"
 	mkshards -d b -t embed:24,8 -t layer.bias:16 -t layer.weight:8,16 >b
 	exits 3 ace-aggregate a b
-	says "^ace-aggregate: mismatch: '[ab]' and '[ab]' have different tensors: tensor 1 is 'layer"
+	says "^ace-aggregate: mismatch: shards '[ab]/0' and '[ab]/0' have different tensors: tensor 1 is 'layer"
 	mkshards -d b -t embed:8,24 -t layer.weight:8,16 -t layer.bias:16 >b
 	exits 3 ace-aggregate a b
 	says "^ace-aggregate: mismatch: .*tensor 'embed' differs in shape"
@@ -230,7 +230,7 @@ ones() {
 	ones 3e38 | ace-import -f safetensors -d a >a
 	ones 2e38 | ace-import -f safetensors -d b >b
 	exits 3 ace-aggregate --rule sum a b
-	says "limit: step 0: the sum of tensor 'w' exceeds the range of f32"
+	says "^ace-aggregate: limit: step 0: the sum of tensor 'w' exceeds the range of f32"
 	exits 0 ace-aggregate a b
 	raw out >m
 	each '$v[0] == f(2.5e38) || abs($v[0] - 2.5e38) < 1e32' m
