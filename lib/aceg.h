@@ -7,7 +7,8 @@
  *
  * A function that can fail takes a struct ace_error or NULL.  On an error it fills that
  * struct, and returns NULL or a negative number: -2 the call is wrong, -3 the data is bad,
- * -4 the system failed, -5 refused.  Other functions that return int return 0 on success. */
+ * -4 the system failed, -5 refused.  On success a function that returns int returns 0, unless
+ * its comment says otherwise. */
 #ifndef ACEG_H
 #define ACEG_H
 

@@ -1,4 +1,4 @@
-/* Our code allocates all memory here, so that a test can make any allocation fail. */
+/* Our code allocates memory only here, so that a test can make any of its allocations fail. */
 #ifndef ACE_ALLOC_H
 #define ACE_ALLOC_H
 
@@ -9,13 +9,13 @@ struct err;
 /* For tests: allow `left' more allocations and fail all later ones. */
 void alloc_starve(long left);
 
-/* Keep up to 16 MiB of freed memory instead of returning it to the system; call it at the
- * start. The next group or shard needs the same amount, and new pages take more time than
- * the work on them. */
+/* Keep up to 16 MiB of freed memory at the end of the heap instead of returning it to the
+ * system. Call it at the start. The next group or shard needs as much again, and new pages
+ * take more time than the work on them. */
 void alloc_keep(void);
 
-/* Put the next 8 MiB of small allocations into large pages, if the system has them. Call it
- * once, after alloc_keep. */
+/* Put the next 8 MiB of allocations, each below 4 MiB, into large pages, if the system has
+ * them. Call it once, after alloc_keep. */
 void alloc_expect(void);
 
 /* Return n * size zeroed bytes, to be freed by alloc_free; n * size may be 0. Return NULL
@@ -26,8 +26,9 @@ void *alloc_get(size_t n, size_t size, struct err *e);
  * may take as long as the work itself. */
 void *alloc_raw(size_t n, size_t size, struct err *e);
 
-/* Make room for `need' elements of `size' bytes in the array *p of *cap elements, growing by
- * at least half; new elements are not zeroed. Return 0, or -ERR_SYS with both unchanged. */
+/* Make room for `need' elements of `size' > 0 bytes in an array. p: the address of the pointer
+ * to it; *cap: elements it has room for. If it must grow, it grows by at least half; new
+ * elements are not zeroed. Return 0, or -ERR_SYS with *p and *cap unchanged. */
 int alloc_grow(void *p, size_t *cap, size_t need, size_t size, struct err *e);
 
 /* Return a copy of the string s, to be freed by alloc_free; NULL with ERR_SYS if there is
@@ -37,8 +38,8 @@ char *alloc_path(const char *dir, const char *name, struct err *e);
 
 void alloc_free(void *p);
 
-/* Advise that all n bytes at p will be used, so that 4 MiB or more get large pages if the
- * system has them. */
+/* Tell the system that all n bytes at p will be used, so that it gives 4 MiB or more large
+ * pages, if it has them. */
 void alloc_whole(void *p, size_t n);
 
 /* A growing byte buffer that encoders write to. */
@@ -49,8 +50,8 @@ struct buf {
 #define BUF_INIT { NULL, 0, 0 }
 
 /* buf_room: make room for n more bytes after the b->n in use. buf_put: append the n
- * bytes at p. buf_puts: append a string. All return 0 or -ERR_SYS. buf_release: free
- * the memory. */
+ * bytes at p. buf_puts: append a string without its NUL. These return 0 or -ERR_SYS.
+ * buf_release: free the memory. */
 int buf_room(struct buf *b, size_t n, struct err *e);
 int buf_put(struct buf *b, const void *p, size_t n, struct err *e);
 int buf_puts(struct buf *b, const char *s, struct err *e);

@@ -18,7 +18,7 @@ enum {
 	ARC_BLOCK = 64 * 1024,
 	ARC_TAR = 512,		/* a tar ends with at least this many zeros */
 	ARC_FREE = 1 << 28,	/* unpacked bytes that are always allowed */
-	/* highest compression ratio accepted; xz packs zeros 7000 to 1, gzip 1000 to 1 */
+	/* highest compression ratio above ARC_FREE; xz packs zeros 7000 to 1, gzip 1000 to 1 */
 	ARC_RATIO = 4000,
 	ARC_AHEAD = 1 << 24	/* limit on bytes read without output */
 };
@@ -31,19 +31,21 @@ struct arc {
 	struct io *io;
 	locale_t utf8;
 	struct err *e;		/* where a failed write stores its error */
-	int failed;		/* 1: reading from io failed with `why' */
+	int failed;		/* 1: arc_in_read or arc_in_seek failed with `why' */
 	struct err why;
 	int drop;		/* 1: write nothing more */
 	int lost;		/* < 0: the error of a failed write */
 	int single;		/* 1: one packed file, not an archive */
 	int ended;		/* 1: the input was read to its end */
-	uint64_t took, gave;	/* took: packed bytes read; gave: unpacked bytes returned */
+	uint64_t took, gave;	/* took: bytes read from io; gave: bytes of entries unpacked */
 	int64_t place;		/* last position in the filter's output */
 	uint64_t ahead;		/* packed bytes read since that position last changed */
-	uint64_t past;		/* unpacked position at which the entry ends; 0: no entry yet */
-	uint64_t *seen;		/* [room] hash table of the names seen, open addressing */
+	/* position in the filter's output at which the entry's content ends (begins, if its size
+	 * is unknown or it is sparse); 0: no entry yet */
+	uint64_t past;
+	uint64_t *seen;		/* [room] hash table, open addressing: hashes of files' names */
 	size_t nseen, room;	/* nseen: names in it; room: 0 or a power of 2 */
-	char what[ARC_WHAT];	/* the entry, for messages */
+	char what[ARC_WHAT];	/* the entry, before the first the archive, for messages */
 	unsigned char block[ARC_BLOCK];
 };
 
@@ -111,8 +113,9 @@ arc_free(struct arc *a)
 
 /* ---- reading ---- */
 
-/* Refuse a header above ARC_AHEAD bytes. libarchive keeps the whole header in memory, and
- * the file name in a gzip header may have any length. */
+/* After got more bytes of input, refuse more than ARC_AHEAD bytes without output. They are a
+ * header: libarchive keeps it in memory, and the file name in a gzip header may have any
+ * length. */
 static int
 arc_in_ahead(struct arc *a, size_t got)
 {
@@ -205,9 +208,9 @@ arc_filters(struct archive *la)
 	    archive_read_support_filter_lz4(la) == ARCHIVE_OK;
 }
 
-/* Enable formats and filters. Allow gzip only as the sole filter: libarchive also unpacks
- * packed files inside packed files, and it reads a whole gzip header into memory, which an
- * outer filter may have compressed a thousandfold. */
+/* Enable formats and filters; for ARC_ZIP only zip, without filters. Allow gzip only as the
+ * sole filter: libarchive also unpacks packed files inside packed files, and it reads a whole
+ * gzip header into memory, which an outer filter may have compressed a thousandfold. */
 static int
 arc_support(struct archive *la, struct io *io, enum arc_how how, struct err *e)
 {
@@ -468,7 +471,8 @@ arc_leaves(const char *name)
 	return 0;
 }
 
-/* Return 1 if a name with this hash occurred before, 0 if not, < 0 if there is no memory. */
+/* Return 1 if a name with this name's hash was added before. If not, add it and return 0, or
+ * -ERR_SYS if there is no memory. */
 static int
 arc_again(struct arc *a, const char *name, struct err *e)
 {
@@ -534,8 +538,8 @@ arc_out_write(struct archive *la, void *arg, const void *p, size_t n)
 	return (la_ssize_t)n;
 }
 
-/* Return the error of a call of libarchive. A failed write has set its message in e
- * already. */
+/* Return 0, or the error of a call of libarchive whose result is got. A failed write has set
+ * its message in e already. */
 static int
 arc_check(const struct arc *a, int got, struct err *e)
 {

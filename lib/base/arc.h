@@ -21,7 +21,7 @@ struct arc_entry {
 	uint64_t size;		/* unpacked bytes; UINT64_MAX: not known */
 	int folder, file;	/* file: a regular file with content of its own */
 	int link, locked;	/* link: a link that is not `second'; locked: encrypted */
-	/* a tar's hard link to a file that arc_safe accepted, which has the content */
+	/* 1: a tar's hard link, without content of its own, to a file that arc_safe accepted */
 	int second;
 };
 
@@ -31,18 +31,20 @@ enum arc_how { ARC_ANY, ARC_ZIP };
 int arc_open(struct arc **out, struct io *io, enum arc_how how, struct err *e);
 /* Return 1 and the next entry, 0 at the end. */
 int arc_next(struct arc *a, struct arc_entry *en, struct err *e);
-/* Refuse an entry that would be unpacked outside its folder, is encrypted, is a link or a
- * device, or is a file with the name of an earlier one. Call it for each entry. */
+/* Refuse, with -ERR_DATA, a name for which arc_leaves returns 1, an encrypted entry, a link
+ * except `second', a device, or a file with the name of an earlier file. Call it for each
+ * entry. */
 int arc_safe(struct arc *a, const struct arc_entry *en, struct err *e);
 /* Read n bytes of the entry; *got is less only at its end. -ERR_DATA if the archive has
- * unpacked to over 256 MiB and 4000 times the bytes read from io. */
+ * unpacked to more than 256 MiB and more than 4000 times the bytes read from io. */
 int arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e);
-/* Read the rest of a zip entry to check its checksum. A tar has no checksum of an entry's
- * contents. */
+/* Read the rest of a zip entry to check its checksum. Do nothing in other archives: a tar has
+ * no checksum of an entry's contents. */
 int arc_verify(struct arc *a, struct err *e);
 void arc_free(struct arc *a);
 
-/* Return 1 if the name begins with / or \, or if a part of it between / and \ is "..". */
+/* Return 1 if the name begins with / or \, or if one of its parts, separated by / or \, is
+ * "..". */
 int arc_leaves(const char *name);
 
 /* Write an archive into io, which the caller commits and frees. arc_put begins an entry of

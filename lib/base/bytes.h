@@ -118,14 +118,15 @@ struct bytes {
 };
 #define BYTES(ptr, len) { (ptr), (len), 0, 0 }
 
-const unsigned char *bytes_take(struct bytes *b, size_t n);	/* NULL: fewer are left */
+/* Return the next n bytes; NULL if fewer are left or b->bad is set. */
+const unsigned char *bytes_take(struct bytes *b, size_t n);
 uint8_t bytes_u8(struct bytes *b);
 uint16_t bytes_u16(struct bytes *b);
 uint32_t bytes_next32(struct bytes *b);
 uint64_t bytes_next64(struct bytes *b);
 double bytes_f64(struct bytes *b);
 uint64_t bytes_varint(struct bytes *b);	/* reads LEB128, shortest form only */
-int bytes_zero(struct bytes *b, size_t n);	/* takes n bytes; 1: all are 0 */
+int bytes_zero(struct bytes *b, size_t n);	/* takes n bytes; 1: there are n, all 0 */
 
 /* Write v in at most 10 bytes and return their number. */
 size_t bytes_set_varint(unsigned char *p, uint64_t v);

@@ -34,7 +34,7 @@ struct cli_line {
 	} *path;		/* the paths in options' values, at most two per word */
 };
 
-/* Return the option with this name of n bytes or, if name is NULL, with this letter; NULL
+/* Return the first row with this name of n bytes or, if name is NULL, with this letter; NULL
  * if there is none. */
 static const struct opt_place *
 cli_find(const struct cli_line *l, int letter, const char *name, size_t n)
@@ -69,7 +69,8 @@ cli_wrap(const char *s, int at, int in)
 
 	for (; *s != '\0'; s += n, s += strspn(s, " \n")) {
 		n = (int)strcspn(s, " \n");
-		/* do not break a bracket that fits into half a line after column `in' */
+		/* do not break a bracket that, begun in column `in', ends before the
+		 * middle of the line */
 		if (*s == '[' && strchr(s, ']') != NULL &&
 		    strchr(s, ']') - s < CLI_WIDE / 2 - in)
 			n = (int)(strchr(s, ']') + 1 - s);
@@ -163,7 +164,8 @@ cli_version(const struct cli_line *l)
 		(void)printf("kernels %s\n", c->kernels());
 }
 
-/* Print "bare" if c->bare, then commands and options, one per line, with tabs (opt_row). */
+/* Print commands and options, one per line, with tabs (opt_row), and before them "bare" if
+ * c->bare. After a command, print only its options. */
 static void
 cli_rows(const struct cli_line *l)
 {
@@ -337,7 +339,8 @@ cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
 }
 
 /* Parse "--name", "--name=value" or "--name value". Refuse abbreviations: a new option could
- * make them ambiguous. Return the number of words used; 0 if the program ends now. */
+ * make them ambiguous. Return the number of words used, 0 if the program ends now, or an
+ * error < 0. */
 static int
 cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
 {
@@ -398,8 +401,9 @@ cli_behind(char **words, int n, int r)
 	}
 }
 
-/* Parse options up to the first operand (if c->mixed, up to "--"). Return 0 when all are
- * parsed, 1 if the program ends now, as after --help. */
+/* Parse options up to "--" or, unless c->mixed, the first operand. Move operands after the
+ * options, and set c->first. Return 0, 1 if the program ends now, as after --help, or an error
+ * < 0. */
 static int
 cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 {
@@ -430,7 +434,7 @@ cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 		}
 	}
 	l->c->first = i - passed;
-	/* without --, an operand that looks like an option is refused */
+	/* refuse operands that look like options, except after -- */
 	for (r = i; r < argc && !l->c->mixed && strcmp(argv[i - 1], "--") != 0; r++)
 		if (argv[r][0] == '-' && argv[r][1] != '\0')
 			return err_set(e, ERR_USAGE, "option '%.40s' follows operand "

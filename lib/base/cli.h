@@ -13,11 +13,12 @@
 struct cli_line;
 struct err;
 
-/* Do the work of a program with n operands; path[n] is NULL. */
+/* Do the work of a program. o: its options (cli_main); path: its n operands; path[n] is NULL.
+ * Return a number >= 0 for exit status 0, or an error < 0. */
 typedef int cli_run(void *o, char **path, size_t n, struct err *e);
 
-/* Handle an option of the program itself after it was set to val.  row: the first row of its
- * name.  Return 0, an error < 0, or 1 to end the program. */
+/* Handle an option, except those that all programs have, after it was set to val.  own:
+ * c->own; row: the first row of its name.  Return 0, an error < 0, or 1 to end the program. */
 typedef int cli_heard(void *own, const struct opt *row, const char *val,
     struct err *e);
 
@@ -43,7 +44,7 @@ struct cli {
 	const struct cli_command *commands;	/* NULL: no commands */
 	/* 1: the command is optional, and an unknown word is an operand */
 	int bare;
-	const struct cli_command *command;	/* set by cli_command */
+	const struct cli_command *command;	/* set by cli_command; NULL: none given */
 	/* called before the message of an error is printed; or NULL */
 	void (*failed)(const struct cli *c, const struct err *e);
 	/* kern_name.  Its result is printed by --version; a result of NULL means that
@@ -69,9 +70,9 @@ struct cli {
  * program ends now (exit 0), as after --help, or an error < 0. Long options cannot be
  * abbreviated. Options end at the first operand unless c->mixed is set.
  *
- * When it has returned 0 the program is in its sandbox, unless c->open or --sandbox off: it
- * can open its operands, temporary files, /usr, and the files that options name with the
- * rights given in the options' rows.
+ * When it has returned 0 the program is in its sandbox, as far as the system has one, unless
+ * c->open or --sandbox off: it can open its operands, temporary files, /usr, and the files
+ * that options name, with the rights given in the options' rows.
  */
 int cli_parse(struct cli *c, int argc, char **argv, struct err *e);
 
@@ -81,8 +82,8 @@ int cli_parse(struct cli *c, int argc, char **argv, struct err *e);
 int cli_command(struct cli *c, int argc, char **argv, struct err *e);
 
 /* Return the exit status of main for result r: 0 if r >= 0; else print "prog: message", unless
- * e->quiet is 1, and return -r. If standard output could not be written, report that instead;
- * then r >= 0 gives ERR_SYS. */
+ * e->quiet is 1, and return -r. If standard output could not be written, report that instead,
+ * unless its reader has ended; then r >= 0 gives ERR_SYS. */
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
 /* Run a whole program: parse the command line, call run(o, path, n, e) or the command's

@@ -5,10 +5,10 @@
 #ifndef ACE_DETMATH_H
 #define ACE_DETMATH_H
 
-/* Return the natural logarithm of x > 0, finite, with a relative error of 1e-14. */
+/* Return the natural logarithm of x > 0, finite, with a relative error of at most 1e-14. */
 double detmath_log(double x);
 
-/* Return e^x; 0 for x below -700, and at most e^700. */
+/* Return e^x; 0 for x below -700, e^700 for x above 700. */
 double detmath_exp(double x);
 
 /* Return the sigmoid 1 / (1 + e^-x). */

@@ -33,7 +33,7 @@ struct err {
 	int quiet;		/* 1: fail without a message (a closed pipe) */
 	int upstream;		/* 1: an earlier program in the pipe failed and said why */
 	int has_byte;		/* 1: `byte' is known */
-	uint64_t byte;		/* offset in the input file */
+	uint64_t byte;		/* offset in the stream or file */
 	uint64_t shard, step;	/* shard: number in the stream, from 1; 0: unknown */
 	char device[84];	/* device of that shard */
 	char file[152];		/* "": not known */
@@ -57,8 +57,8 @@ int err_sys(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Add to the error in e, and return r. err_before, err_after: add text around the
- * message. err_shard: add the shard and byte of the stream. err_file: add the file; if
- * there is a name already, it stays. */
+ * message. err_shard: set the shard's number, device and step, and the byte. err_file: set the
+ * file, unless it is set already. */
 int err_before(struct err *e, int r, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int err_after(struct err *e, int r, const char *fmt, ...)

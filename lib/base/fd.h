@@ -32,7 +32,7 @@ int fd_write_at(int fd, off_t at, const void *p, size_t n, const char *name,
     struct err *e);
 
 /*
- * fd_open: open a file for reading and set *st to its stat.
+ * fd_open: open a file for reading as *fd, and set *st to its stat.  *fd is -1 on errors.
  *   FD_NAMED: the user named the file.  If it is a FIFO, wait for a writer.
  *   FD_FILE: we found the file in a folder or an index.  -ERR_DATA if it is not regular.
  *   FD_OURS: the file is our own.  As FD_FILE, and -ERR_SYS if it is a symbolic link.
@@ -61,12 +61,13 @@ int fd_folder(const char *path, char dir[PATH_MAX]);
 
 /* Open a lock file of ours, creating it if it is absent, and wait for its lock.  how:
  * LOCK_EX or LOCK_SH of flock(2), or 0 to take no lock.  With LOCK_NB do not wait, but
- * return 1 if another process has the lock.  *fd is -1 in that case and on errors.
+ * return 1 if another process has the lock.  *fd is -1 in that case and on errors;
+ * -ERR_REFUSED if path is not a regular file.
  */
 int fd_lock(const char *path, int how, int *fd, struct err *e);
 
 /* Read and discard the input of a pipe or a socket to its end, but for at most
- * FD_LINGER_MS milliseconds and FD_LINGER bytes.  Call this after refusing an input with a
+ * FD_LINGER_MS milliseconds and about FD_LINGER bytes.  Call this after refusing an input with a
  * message: a connection that is closed with unread input may lose the message.
  */
 enum { FD_LINGER_MS = 1000, FD_LINGER = 16 << 20 };
@@ -78,8 +79,8 @@ int fd_is_terminal(int fd);
 /* Return 1 if fd is a pipe or a FIFO, 0 for all else, such as a socket. */
 int fd_is_pipe(int fd);
 
-/* Raise the limit of open descriptors to the hard limit, and return it; 256 if the system
- * does not tell the limit. */
+/* Raise the limit of open descriptors to the hard limit, if allowed, and return the limit;
+ * 256 if the system does not tell it. */
 size_t fd_most(void);
 
 /* Ask the kernel for a buffer of n bytes in the pipe fd; ignore a refusal. */

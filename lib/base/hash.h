@@ -12,8 +12,8 @@ void hash_128(const void *p, size_t n, unsigned char out[16]);
 /* Compute XXH3-128 into out and return XXH3-64; one pass for n above 240. */
 uint64_t hash_both(const void *p, size_t n, unsigned char out[16]);
 
-/* XXH3-128 of bytes that come in pieces. hash_sum_get: write the checksum so far to out; more
- * bytes may be added. hash_sum_new: NULL if there is no memory. */
+/* XXH3-128 of bytes that come in pieces. hash_sum_new: NULL, with ERR_SYS, if there is no
+ * memory. hash_sum_get: write the checksum so far to out; more bytes may be added. */
 struct hash_sum;
 struct hash_sum *hash_sum_new(struct err *e);
 void hash_sum_reset(struct hash_sum *s);

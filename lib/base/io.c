@@ -21,12 +21,12 @@ enum { IO_BEHIND = 4 << 20 };	/* start writing to the disk after this many bytes
 
 struct io;
 
-/* The functions by which an io reads its input. */
+/* How an io reads its input. */
 struct io_kind {
 	/* read once, at most n bytes; *got is 0 at the end of the input */
 	int (*read)(struct io *io, unsigned char *p, size_t n, size_t *got,
 	    struct err *e);
-	int seeks;		/* 1: reads from byte `place' on, so it can seek */
+	int seeks;		/* 1: reads at byte `place' of the file, so io can seek */
 	int ahead;		/* 1: may read more than requested */
 };
 
@@ -53,7 +53,7 @@ struct io {
 	unsigned char *buf;
 	size_t at, have, cap;
 	int behind;		/* 1: set by io_behind */
-	uint64_t sent;		/* with `behind': bytes that the disk was asked to write */
+	uint64_t sent;		/* bytes of which io_send has started writing to the disk */
 	int over;		/* 1: io writes over a spare */
 	/* 1: truncate the file, which may be longer than the written data */
 	int ahead;

@@ -1,8 +1,8 @@
 /*
  * An io is one end of a byte stream.  For reading it is a descriptor or a function that
  * returns bytes; for writing it is a descriptor or a new file, which gets its name when it
- * is complete.  The programs read and write all their data with it.  To be faster, an io
- * asks the system for a buffer of 1 MiB in each pipe that it reads or writes.
+ * is complete.  To be faster, an io asks the system for a buffer of 1 MiB in each pipe that it
+ * reads or writes.
  */
 #ifndef ACE_IO_H
 #define ACE_IO_H
@@ -21,8 +21,8 @@ struct io;
  * stream, or for the file that is standard output.  A path in a directory that we opened
  * (base/at.h) is opened as by io_open_file.
  * io_open_fd: read from a descriptor, which the caller closes (see io_own).  A regular file
- * is read from fd's position on, but that position does not move, except of standard
- * input, so that several ios may read one descriptor. */
+ * is read from fd's position on.  Reads do not move that position, so that several ios may
+ * read one descriptor; only standard input's position moves. */
 int io_open(struct io **out, const char *path, struct err *e);
 int io_open_fd(struct io **out, int fd, const char *name, struct err *e);
 
@@ -98,7 +98,7 @@ void io_sparse(struct io *io);
 int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
 /* io_create_over: like io_create, for our own file that is rewritten repeatedly: write over
- * its spare, an earlier version (temp_begin).
+ * its spare, an earlier version (temp_begin, which explains durable).
  * io_over: return 1 if io writes over a spare. */
 int io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e);
@@ -164,8 +164,8 @@ int io_to_temp(struct io **out, struct io *in, struct err *e);
  * not count.  -ERR_DATA if the file has more than `most' bytes or a zero byte. */
 int io_named_text(struct buf *b, const char *path, size_t most, struct err *e);
 
-/* io_text: read the first n - 1 bytes of one of our own files as a string.  Return 1, or 0,
- * with an empty string, if the file is absent.
+/* io_text: read the first n - 1 bytes of one of our own files as a string into s[n].  Return
+ * 1, or 0, with an empty string, if the file is absent.
  * io_set_text: replace the file's text atomically. */
 int io_text(const char *path, char *s, size_t n, struct err *e);
 int io_set_text(const char *path, const char *s, enum io_sync sync, struct err *e);

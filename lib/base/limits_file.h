@@ -15,10 +15,10 @@
  * Return 0 also if the file is absent. */
 int limits_file_read(const char *path, const struct opt *rows, void *own,
     void *other, const char *who, struct err *e);
-/* End a line, in place, at a comment: # at the beginning or after a blank. \# is a
- * literal #. */
+/* End a line, in place, at a comment: # at the beginning or after a blank. Replace \# by #. */
 void limits_file_uncomment(char *line);
-/* Write a file with all defaults below the comment `head'. -ERR_REFUSED if it exists. */
+/* Write a file with the text `head', and each row with its default. -ERR_REFUSED if the file
+ * exists. */
 int limits_file_write(const char *path, const char *head, const struct opt *rows,
     enum io_sync sync, struct err *e);
 

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* lz4_block_pack: return the bytes written; 0 if they exceed cap, or if n is above about 2^31.
- * lz4_block_unpack: return 0 if p[len] unpacks to exactly n bytes, else -1. */
+/* lz4_block_pack: pack p[n] into out[cap]. Return the number of bytes written; 0 if they exceed
+ * cap, or if n is above LZ4's limit, 0x7e000000.
+ * lz4_block_unpack: unpack p[len] into out[n]. Return 0 if that gives exactly n bytes, else -1. */
 size_t lz4_block_pack(void *out, size_t cap, const void *p, size_t n);
 int lz4_block_unpack(void *out, size_t n, const void *p, size_t len);
 

@@ -63,7 +63,8 @@ magic_print(const unsigned char *p, size_t n)
 	return i;
 }
 
-/* Return what kind of JSON object or list p[n] begins, or NULL if it seems to be none. */
+/* Return the name of the JSON object or list that p[n], n > 0, begins; NULL if it seems to be
+ * none. */
 static const char *
 magic_json(const unsigned char *p, size_t n)
 {
@@ -115,7 +116,8 @@ magic_pickle(const unsigned char *p, size_t n)
 	    memchr(first, p[2], sizeof(first) - 1) != NULL;
 }
 
-/* Return the name of a zip archive's kind. An archive of torch.save begins with NAME/data.pkl. */
+/* Return the name for a zip archive that begins with p[n]. An archive of torch.save begins
+ * with NAME/data.pkl. */
 static const char *
 magic_zip(const unsigned char *p, size_t n)
 {

@@ -9,10 +9,11 @@
 
 enum { MAGIC_SIZE = 512 };	/* bytes to look at */
 
-/* Return text such as "a zip archive (what to do with it)"; NULL: unknown. */
+/* Return text such as "a zip archive (what to do with it)" for a file that begins with p[n];
+ * NULL: unknown. */
 const char *magic_name(const unsigned char *p, size_t n);
 /* Write and return the end of a message: ": this is ..." with the name, or ": it begins
- * with ..." with the first bytes, followed by if_text if they are text; "" if n is 0. */
+ * with ..." with the first bytes, followed by if_text if at least 4 are text; "" if n is 0. */
 enum { MAGIC_WORDS = 256 };
 const char *magic_say(const unsigned char *p, size_t n, const char *if_text,
     char out[MAGIC_WORDS]);

@@ -15,8 +15,8 @@ uint64_t memlimit_limit(void);
 /* Return `want' bytes, or a quarter of the limit if that is less. */
 uint64_t memlimit_of(uint64_t want);
 
-/* Return the least memory.max that applies to the process whose /proc/PID/cgroup is
- * `self', with cgroup v2 mounted on `root'; UINT64_MAX: none. */
+/* Return the least memory.max that applies to a process; UINT64_MAX: none. self: the path of
+ * its /proc/PID/cgroup; root: where cgroup v2 is mounted. */
 uint64_t memlimit_cgroup(const char *self, const char *root);
 
 #endif

@@ -161,7 +161,7 @@ opt_add(char *text, size_t n, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Format the limits of a number if the upper one is at most 100. */
+/* Append the limits of a number to text[n] if the upper one is at most 100. */
 static void
 opt_limits(const struct opt *o, char *text, size_t n)
 {

@@ -58,8 +58,8 @@ struct opt {
 	int letter;		/* 0: no short option */
 	const char *name;	/* long name without dashes */
 	const char *arg;	/* the value's name in --help; NULL: no value */
-	/* one line, to which limits and default are added.  NULL: the words are listed;
-	 * without words the option is hidden */
+	/* one line, to which limits (opt_limits) and default are added.  NULL: the words are
+	 * listed; without words and default the option is hidden */
 	const char *help;
 	/* the macros below set some of the rest; a row names the others */
 	enum opt_type type;
@@ -72,7 +72,7 @@ struct opt {
 	int value;		/* what a flag sets; `set' may use it freely */
 	opt_set *set;		/* called after the assignment, or instead */
 	const struct opt *rows;
-	int shared;		/* the rows' fields are in opt_list's 1: `shared', 0: `own' */
+	int shared;		/* 1: the rows fill opt_list's `shared'; 0: its `own' */
 	/* default, as users write it; NULL: keep the old value */
 	const char *def;
 	const char *with;	/* the option is refused without this one */
@@ -118,8 +118,9 @@ struct opt_place {
 	void *base;
 };
 
-/* Append the rows of a table and of the tables that it names to the n rows in to[most], which
- * drops the rest.  Return the new number.  own is the table's struct; table NULL is empty. */
+/* Append the rows of a table, and of the tables that it names, to the n rows in to[most].  Drop
+ * rows that do not fit.  Return the new number.  own: the table's struct; shared: that of
+ * OPT_SHARED rows; table NULL is empty. */
 size_t opt_list(struct opt_place *to, size_t n, size_t most,
     const struct opt *table, void *own, void *shared);
 

@@ -26,8 +26,8 @@ struct pool {
 	void *arg;
 	size_t n, next;			/* n: number of items; next: the next one to start */
 	unsigned busy;			/* number of threads that work on an item */
-	int r;				/* error of item `bad' */
-	size_t bad;			/* first item that failed */
+	int r;				/* error of item `bad'; 0: none has failed */
+	size_t bad;			/* first item, in order, that failed */
 	struct err e;
 };
 
@@ -205,7 +205,7 @@ pool_run(struct pool *p, size_t n, size_t values, pool_work *work, void *arg,
 int
 pool_end(struct pool *p, struct err *e)
 {
-	/* a job without items begins nothing: help and wait */
+	/* a job without items changes nothing: only help and wait */
 	return pool_run(p, 0, 0, NULL, NULL, e);
 }
 

@@ -39,8 +39,8 @@ int pool_run(struct pool *p, size_t n, size_t values, pool_work *work,
 /*
  * Do a job in the background: pool_begin starts the job and returns, and pool_end
  * helps with what is left and returns when all is done.  With one thread or little
- * work, pool_begin does all of it.  One job at a time; pool_end without a job does
- * nothing.
+ * work, pool_begin does all of it and returns its error.  One job at a time; pool_end
+ * without a job does nothing.
  */
 int pool_begin(struct pool *p, size_t n, size_t values, pool_work *work,
     void *arg, struct err *e);

@@ -1,6 +1,6 @@
 /*
- * A progress line on the terminal. It is not shown if standard error is not a terminal,
- * with -q, or for work that ends soon.
+ * A progress line on the terminal. It is not shown if standard error is not a terminal or
+ * TERM is dumb, with -q, or for work that ends soon.
  */
 #ifndef ACE_PROGRESS_BAR_H
 #define ACE_PROGRESS_BAR_H
@@ -11,7 +11,8 @@ struct cli;
 
 struct progress_bar {
 	int on, drawn;		/* on: 1 if shown at all; drawn: 1 if the line is visible */
-	double since, last;	/* clock_now at the start; at the last update */
+	/* clock_now at the start; PROGRESS_BAR_AGAIN before the next update */
+	double since, last;
 };
 
 /* Start to show the progress of program c.  If c is NULL, show nothing. */

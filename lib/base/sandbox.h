@@ -39,7 +39,7 @@ struct sandbox {
 	int fd;			/* descriptor of the rules; -1: none */
 	int level;		/* Landlock's version, 0: not supported */
 	unsigned stages;	/* enum sandbox_stage, set before sandbox_enter */
-	int narrows;		/* 1: system calls are filtered */
+	int narrows;		/* 1: system calls are filtered, so sandbox_narrow works */
 	int partial;		/* 1: Landlock or seccomp is not in force */
 	unsigned long long handled;	/* Landlock's rights that the rules restrict */
 };
@@ -49,7 +49,8 @@ struct sandbox {
 void sandbox_begin(struct sandbox *s);
 
 /* Allow path, unless it is NULL, "" or "-". A missing file to read, or an object outside file
- * systems such as a pipe, needs no rule. -ERR_SYS: no memory or descriptor, or path too long. */
+ * systems such as a pipe, needs no rule. -ERR_SYS: no memory or descriptor, or path too long;
+ * -ERR_REFUSED: an unsafe link at the end of a path to write (temp_target). */
 int sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
     struct err *e);
 

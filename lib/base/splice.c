@@ -16,7 +16,7 @@ struct splice {
 	size_t room;		/* bytes that the pipe can hold in any case */
 	size_t want;		/* bytes still to be read and kept */
 	size_t kept;		/* bytes kept so far */
-	int off;		/* 1: the system refused a pipe or tee(2): keep no bytes */
+	int off;		/* 1: pipe2, tee or splice failed: keep and move no bytes */
 };
 
 /* Open the pipe that keeps shared bytes. It must be large, because DATA frames have about

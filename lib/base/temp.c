@@ -140,7 +140,7 @@ temp_remove(const char *path)
 
 /* ---- a new file ---- */
 
-/* Write a random end into path. */
+/* Replace the last 6 characters of path by random letters and digits. */
 static void
 temp_random(char *path)
 {
@@ -218,7 +218,7 @@ temp_differs(const char *path, const struct stat *st)
 	struct stat d;
 	gid_t gid = getegid();
 
-	/* the file is in our own folder, which no other user can use */
+	/* the file is in our own folder, to which no other user can write */
 	if (at_dir(path) != AT_FDCWD)
 		return 0;
 	if (fd_folder(path, dir) && fstatat(AT(dir), &d, 0) == 0 &&

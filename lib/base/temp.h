@@ -2,9 +2,9 @@
  * Commit a file: write a new file under a temporary name, and rename it to NAME when it is
  * complete.  Until then NAME is the previous file, if any.
  *
- *	temp_begin	creates NAME.new-XXXXXX beside NAME, locked against temp_sweep,
- *			with the mode of NAME, and with its owner, group and ACL
- *			where that is allowed
+ *	temp_begin	creates NAME.new-XXXXXX beside NAME, locked against temp_sweep.
+ *			If NAME exists, the file gets its mode, and its owner, group and
+ *			ACL where that is allowed
  *			(the caller writes it)
  *	temp_commit	closes the file, renames it to NAME; with durable, syncs the
  *			file first and the directory last
@@ -70,11 +70,12 @@ struct temp {
 /* Create the file that temp_commit will rename to path; t is zeros.
  * spare: NULL, or a name.  temp_commit keeps the previous file under this name, and the next
  * temp_begin overwrites it: this is several times faster than allocating new pages and
- * blocks.  It creates a new file if path has less than TEMP_SPARE bytes, or if the spare is
- * absent, has other permissions, or has a second name: path itself after a killed commit, or
- * a backup by links.  No other process may write path at the same time, since both would use
- * the same spare.  durable 1: sync the directory before overwriting a spare.
- * Return 1 if fd is the spare, which may be longer than the new contents, 0 if it is a new
+ * blocks.  temp_begin creates a new file if path is absent or has less than TEMP_SPARE bytes,
+ * or if the spare is absent, has another owner or other permissions, or has a second name:
+ * path itself after a killed commit, or a backup by links.  No other process may write path at
+ * the same time, since both would use the same spare.  durable 1: sync the directory before
+ * overwriting a spare.
+ * Return 1 if *fd is the spare, which may be longer than the new contents, 0 if it is a new
  * file, or -ERR_SYS with *fd -1.  Call temp_drop also after errors. */
 enum { TEMP_SPARE = 256 << 10 };
 int temp_begin(struct temp *t, const char *path, const char *spare, int durable, int *fd,
@@ -85,7 +86,7 @@ int temp_commit(struct temp *t, int fd, int durable, const char *name, struct er
 void temp_drop(struct temp *t);
 
 /* Return 1 if a file created beside path would differ from path, whose stat is st, in
- * owner, group or ACL. */
+ * owner, group or ACL; always 0 in a registered folder (base/at.h). */
 int temp_differs(const char *path, const struct stat *st);
 /* Copy the ACL of path, if it has one, to fd.  Return 0, or -1 if that fails. */
 int temp_acl(int fd, const char *path);

@@ -335,8 +335,8 @@ codec_encode_after(const struct codec_plan *plan, const struct codec_ctx *ctx,
 	return r;
 }
 
-/* Return the row that decodes a body, and set o->kern. If the codec or its parameter is
- * unknown, set *r to an error and return NULL. */
+/* Return the row that decodes a body, and set o->kern. If there are no kernels, or the codec
+ * or its parameter is unknown, set *r to an error and return NULL. */
 static const struct codec_impl *
 decoder(uint32_t codec, uint8_t param, struct codec_out *o, int *r, struct err *e)
 {

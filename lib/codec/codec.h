@@ -67,9 +67,10 @@ int codec_parse(const char *s, struct codec_plan *plan, struct err *e);
  * CODEC_TEXT that of the whole name, in bytes with the closing NUL. */
 enum { CODEC_ARG = 32, CODEC_TEXT = 48 };
 const char *codec_format(const struct codec_plan *plan, char buf[CODEC_TEXT]);
-/* Return the i-th name that users can write, NULL after the last. */
+/* Return the i-th of the codecs' names, aliases included, NULL after the last; not "none". */
 const char *codec_word(unsigned i);
-/* Return the codec's name without an argument, such as "topk"; NULL if it is unknown. */
+/* Return the codec's name without an argument, such as "topk", or "none" for CODEC_NONE; NULL
+ * if it is unknown. */
 const char *codec_name(uint32_t codec);
 
 /* Return 1 if this version has a codec with the number; 0 for CODEC_ESCAPE and CODEC_NONE. */
@@ -97,14 +98,14 @@ codec_values(uint32_t codec, uint8_t param)
  *
  * codec_dense(plan)    every value is coded, as precisely as by q8 or better
  * codec_sparse(plan)   most values, or all small ones, become 0
- * codec_fixed(plan)    the size depends only on the group's shape, so that
- *                      codec_size and the estimated bytes are exact
+ * codec_fixed(plan)    the size depends only on the group's shape, unless all values are
+ *                      0, so that codec_size and the estimated bytes are exact
  */
 int codec_dense(const struct codec_plan *plan);
 int codec_sparse(const struct codec_plan *plan);
 int codec_fixed(const struct codec_plan *plan);
 
-/* Return the record's parameter byte, or -1 if it is known only after coding. */
+/* Return the record's parameter byte, or -1 if the encoder chooses it. */
 int codec_param(const struct codec_plan *plan);
 
 /*
@@ -121,7 +122,8 @@ struct codec_plan codec_turn(const struct codec_plan *plan, double f);
 
 /* codec_shared(effort): return the codec for shards in which all groups have the same
  * step (sync/allot.h). The effort, 1 to CODEC_EFFORT_MOST, limits CPU time; of the codecs
- * that it allows, this one needs the fewest bytes at the same error. codec_shares(name):
+ * that it allows, the one returned needs the fewest bytes at the same error.
+ * codec_shares(name):
  * return the number of the codec with that name if groups can share its step, else
  * CODEC_NONE. */
 enum { CODEC_EFFORT_MOST = 9, CODEC_EFFORT = 3 };	/* CODEC_EFFORT: default */
@@ -137,8 +139,9 @@ uint32_t codec_shares(const char *name);
 struct codec_plan codec_contracting(const struct codec_plan *plan);
 
 /*
- * Append the body of x f32[n] to out and set the record's parameter byte. Return 0, -ERR_USAGE,
- * -ERR_SYS, or -ERR_DATA if a value is not finite. On an error append nothing.
+ * Append the body of x f32[n] to out and set the record's parameter byte. Return 0; -ERR_USAGE
+ * if the plan is not valid; -ERR_DATA if a value is not finite; or -ERR_SYS. On an error append
+ * nothing.
  *
  * For f32, f16 and exact the difference between x and its decoded value is exact
  * in f32: a value too large for the codec becomes the largest value whose difference is
@@ -157,7 +160,7 @@ struct codec_last {
 };
 
 /* If the rate parameter of last->codec can be read from the body, set *plan to the plan
- * with this parameter and return 1. Otherwise return 0. */
+ * with this parameter and return 1. Otherwise return 0; *plan is then of no use. */
 int codec_turned(const struct codec_last *last, struct codec_plan *plan);
 
 /* codec_encode_after: like codec_encode, given the last body, which may be NULL, corrupt
@@ -176,8 +179,9 @@ int codec_encode_after(const struct codec_plan *plan,
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
 
-/* Decode into y f32[n] a body that codec_encode made from x f32[n] with this plan. This
- * is faster than codec_decode if the codec has the function `again'. */
+/* Decode into y f32[n] a body that codec_encode made from x f32[n] with this plan. seen:
+ * statistics of x, or NULL; param: the record's. This is faster than codec_decode if the codec
+ * has the function `again'. */
 int codec_again(const struct codec_plan *plan, const struct codec_ctx *ctx,
     const float *x, const struct kern_stat *seen, uint8_t param,
     const unsigned char *body, size_t len, float *y, size_t n, struct err *e);

@@ -15,14 +15,14 @@
 struct estimate;
 struct kern;
 
-/* One group to encode; n > 0, x is finite. */
+/* One group, for encode and again; n > 0, x is finite. */
 struct codec_in {
 	const struct codec_plan *plan;
 	const struct codec_ctx *ctx;
 	const struct kern *kern;
 	const float *x;
 	size_t n;
-	uint32_t max_bits;	/* f32 bits of the largest magnitude */
+	uint32_t max_bits;	/* f32 bits of the largest magnitude; 0 for again */
 	const struct codec_last *last;	/* last body of the group, or NULL */
 	float *y;		/* [n] receives the decoded values, or NULL: see gives_y */
 	const struct kern_stat *seen;	/* statistics of x, or NULL: see codec_seen */
@@ -59,8 +59,8 @@ struct codec_impl {
 	/* make the plan coarser by the factor f > 0, within the codec's range; NULL if the argument
 	 * cannot be changed gradually (codec_rate) */
 	void (*turn)(struct codec_plan *plan, double f);
-	/* set *plan to the plan that coded this body and return 1; if the body does not
-	 * contain the argument, return 0. NULL: no body contains it */
+	/* set plan->arg to the argument that the body was coded with and return 1; if the
+	 * body does not contain it, return 0. NULL: no body contains it */
 	int (*turned)(struct codec_plan *plan, const unsigned char *body, size_t len);
 
 	/* ---- encoding and decoding ---- */
@@ -98,7 +98,8 @@ struct codec_impl {
 	uint8_t dense;		/* 1: every value is coded, as precisely as by q8 or better */
 	/* least effort at which codec_shared may return this codec; 0: it never does */
 	uint8_t effort;
-	uint8_t fixed;		/* 1: size, or the bound if size is NULL, is exact */
+	/* 1: unless all values are 0, size, or the bound if size is NULL, is exact */
+	uint8_t fixed;
 	/* if the plan's argument is below this, most values, or all small ones, become 0
 	 * (codec_sparse) */
 	float sparse_below;

@@ -136,11 +136,11 @@ enum { CELLS = 16 };
 #define HALF 1.0442737824274138403
 
 /* The distribution of |q|: for each k the number of values with |q| = k, and the sums of
- * their |x| and x^2, with x in units of the step. */
+ * their |x| and x^2, with x in units of the step. Larger values are beyond the cells. */
 struct cells {
 	double mass[CELLS + 1], sum[CELLS + 1], sum2[CELLS + 1];
-	double bits, error;	/* bits and error of values beyond the cells */
-	double nonzero;		/* number of non-zero values */
+	double bits, error;	/* of the values beyond the cells; error: in squared steps */
+	double nonzero;		/* number of values beyond the cells, each with a sign */
 };
 
 /* Lower end of cell k; the last cell has no upper end. */

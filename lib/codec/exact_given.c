@@ -226,7 +226,7 @@ room_get(struct room *r, size_t n, struct err *e)
 	return 0;
 }
 
-/* Make room in r->by for writing c changes of words that take `bytes' bytes in all. */
+/* Make room in r->by for writing c changes. bytes: the size of all words, changed or not. */
 static int
 room_put(struct room *r, size_t c, size_t bytes, struct err *e)
 {

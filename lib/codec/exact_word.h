@@ -8,7 +8,7 @@
 
 struct form {
 	uint8_t size, bits;	/* size: bytes of a word; bits: bits in use */
-	uint8_t mantissa, exponent;	/* widths in bits; both 0: no levels */
+	uint8_t mantissa, exponent;	/* widths in bits; both 0: all words have level 0 */
 	uint8_t sign;		/* 1: the highest bit is a sign */
 };
 

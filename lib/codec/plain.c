@@ -46,8 +46,8 @@ decode_f32(const struct codec_out *o, struct bytes *b, struct err *e)
 	return 0;
 }
 
-/* Return the f16 code of a magnitude m, given as the bits of an f32, that overflows
- * f16. */
+/* Return the f16 code for a magnitude that overflows f16: 65504, cut as the file's head says.
+ * m: its bits as f32. */
 static uint16_t
 largest_f16(uint32_t m)
 {

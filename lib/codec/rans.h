@@ -22,7 +22,7 @@ enum { RANS_SYMBOLS = 256 };
  * that decisions based on it are the same on every machine. */
 uint64_t rans_log2(uint32_t v);
 
-/* Count how often each symbol occurs. */
+/* Count how often each symbol occurs in s[n]. */
 void rans_count(const unsigned char *s, size_t n, uint32_t count[RANS_SYMBOLS]);
 
 /* Estimate the bytes of the code of n symbols with these counts, from their entropy and
@@ -37,7 +37,7 @@ size_t rans_bound(size_t n);
 size_t rans_put(unsigned char *p, const unsigned char *s, size_t n,
     const uint32_t count[RANS_SYMBOLS]);
 
-/* Decode all bytes of b into s[n]. Return 0, or -1 if b is not the code of n symbols. */
+/* Decode the rest of b into s[n]. Return 0, or -1 if that is not the code of n symbols. */
 int rans_get(struct bytes *b, unsigned char *s, size_t n);
 
 #endif

@@ -17,14 +17,13 @@ struct stat_group {
 	float sumabs;		/* sum of |x|, computed in f64 */
 	float sum;		/* sum of x, computed in f64 */
 	float max_abs;
-	/* hist[b]: number of values in [2^(E-b), 2^(E-b+1)), where E is the exponent of
-	 * max_abs. Bin 0 is the octave of max_abs, and bin b is b octaves lower; the last
-	 * bin has all smaller non-zero values. */
+	/* hist[b]: number of values with |x| in [2^(E-b), 2^(E-b+1)), where E is the exponent
+	 * of max_abs. The last bin also has all smaller non-zero values. */
 	uint32_t hist[STAT_BINS];
 };
 
 /* Compute the statistics of x f32[n]. Return 0, or 1 + index of the first value that is
- * not finite; then s is undefined. */
+ * not finite; s is then unchanged. */
 size_t stat_group_of(const float *x, size_t n, struct stat_group *s);
 
 /* Compute the statistics of x f32[n], all finite, given t, the result of kern->stat. */

@@ -32,9 +32,11 @@ void stepped_nothing(const struct codec_in *in);
 int stepped_same(const struct codec_in *in, struct buf *out);
 void stepped_store(const struct codec_in *in, struct buf *out);
 
-/* stepped_put_side: write the step and the fields before the code; return where they end.
- * stepped_side: read the fields after the step; return -1 if stepped_put_side cannot have
- * written them. */
+/* stepped_put_side: write the step, bits (stepped_bits), and the fields before the code;
+ * return where they end.
+ * stepped_side: read the fields after the step; return 0, or -1 if stepped_put_side cannot have
+ * written them.
+ * two: see stepped_decode. */
 unsigned char *stepped_put_side(unsigned char *p, uint32_t bits,
     const struct ecq_side *s, unsigned two);
 int stepped_side(struct bytes *b, struct ecq_side *s, unsigned two);

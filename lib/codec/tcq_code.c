@@ -10,7 +10,7 @@
 
 enum {
 	PASSES = 5,		/* number of passes over a sample */
-	SAMPLE = 4096,		/* values in a sample; groups below 2 * SAMPLE are not sampled */
+	SAMPLE = 4096,		/* values in a sample; only groups above 2 * SAMPLE are sampled */
 	PIECE = 256		/* values in each piece of the sample */
 };
 /* Lagrange multiplier: the squared steps of error that one bit is worth, found by trial.

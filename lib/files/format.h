@@ -45,7 +45,8 @@ struct format_opts {
 	void *arg;		/* argument of pair */
 };
 
-/* Return the enum format_id for the ending of a file name, or -1. */
+/* Return the enum format_id for the ending of a file name, or -1 if it is unknown or path is
+ * NULL. */
 int format_guess(const char *path);
 /* Return the enum format_id of a file that begins with the n bytes p, or -1 if unknown. */
 int format_seen(const unsigned char *p, size_t n);
@@ -66,8 +67,8 @@ uint64_t format_unnoted(const struct format_source *s);
 /* Return the byte at which the data of a safetensors file begins.  The data is in the schema's
  * order, without holes except for tensors that opts.only excludes. */
 uint64_t format_where(const struct format_source *s);
-/* Call fn with the name and the file of each tensor that the index `path' lists
- * (model.safetensors.index.json). */
+/* Call fn with arg and the name and the file of each tensor that the index `path' lists
+ * (model.safetensors.index.json).  Return 0, -ERR_x, or fn's result if that is not 0. */
 int safetensors_index(const char *path, format_pair_fn *fn, void *arg, struct err *e);
 /* Read the next n values in canonical order, as f32: exactly n, or an error.
  * A value that f32 cannot hold exactly is refused (-ERR_DATA), unless it is f64 and
@@ -90,7 +91,8 @@ struct format_sink;
  * and the schema, which must last as long as the sink. o may be NULL. Values are written
  * in the dtypes of the schema, rounded to nearest even, except that raw files are always
  * f32, and that bf16 and f8, which numpy does not have, become f32 in npz and npy. Values
- * that dtype_from_f32 refuses, and dtypes that are only sent as bits, give -ERR_DATA.
+ * that dtype_from_f32 refuses, and dtypes that are only sent as bits (unless o->f32 is 1),
+ * give -ERR_DATA.
  */
 int format_create(struct format_sink **out, enum format_id f, struct io *io,
     const struct schema *s, const struct format_sink_opts *o, struct err *e);

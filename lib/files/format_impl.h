@@ -55,11 +55,11 @@ struct format_sink {
 enum { BACKEND_CHUNK = 64 * 1024 };
 
 /*
- * The functions of a backend.  Each returns 0 or -ERR_x.  Any of them except
- * open and bytes may be NULL, which means that there is nothing to do.
+ * The functions of a backend.  Those that return int return 0 or -ERR_x.  Any of them
+ * except open and bytes may be NULL, which means that there is nothing to do.
  */
 struct backend_in {
-	/* fill in schema (not finished), swap, note, own, io */
+	/* fill in schema (not finished), swap, note, own and, unless `many', io */
 	int (*open)(struct format_source *s, const struct format_opts *o,
 	    struct err *e);
 	int (*begin)(struct format_source *s, struct err *e);	/* before tensor cur is read */

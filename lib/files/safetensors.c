@@ -378,7 +378,8 @@ safetensors_by_place(const void *a, const void *b)
 	return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
 }
 
-/* Sort the schema by the position of the data, and set s->gap. Refuse holes and overlaps. */
+/* Sort the schema by the position of the data and, if tensors may be excluded, set s->gap.
+ * Refuse holes and overlaps. */
 static int
 safetensors_order(struct format_source *s, struct safetensors_spans *spans,
     struct err *e)

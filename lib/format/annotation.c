@@ -150,8 +150,8 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
 }
 
-/* Return 1 if s may be the statistics of n values: its sums are finite, and hist has each
- * non-zero value once and the largest one in hist[0]. */
+/* Return 1 if s may be the statistics of n values: its sums are finite, and hist counts each
+ * non-zero value once, at least one of them in hist[0]. */
 static int
 note_stat_sound(const struct stat_group *s, size_t n)
 {
@@ -221,8 +221,8 @@ note_plan(const struct note *note, uint32_t i, struct codec_plan *pl)
 
 /* ---- a plan that arrives in parts ---- */
 
-/* Return the bytes of memory that a part takes. Even an empty part takes some, so that
- * many of them reach the limit. */
+/* Return about how many bytes of memory a part of n entries takes. Even an empty part takes
+ * some, so that many of them reach the limit. */
 static size_t
 note_wait_cost(uint32_t n)
 {

@@ -17,9 +17,9 @@ struct err;
 
 enum {
 	NOTE_HEAD = 16,			/* bytes of the head */
-	NOTE_STAT = 24 + 4 * STAT_BINS,	/* bytes of an entry in sTAT, sCOR and pLAN */
-	NOTE_SCORE = 4,
-	NOTE_PLAN = 8,
+	NOTE_STAT = 24 + 4 * STAT_BINS,	/* bytes of an entry in sTAT */
+	NOTE_SCORE = 4,			/* bytes of an entry in sCOR */
+	NOTE_PLAN = 8,			/* bytes of an entry in pLAN */
 	NOTE_TERMS = 16,		/* bytes of budget and price */
 	NOTE_PLAN_NONE = 65535		/* codec in a plan: do not send the group */
 };
@@ -36,7 +36,7 @@ struct note_terms {
 struct note {
 	uint32_t first, n;		/* first group; number of groups */
 	struct note_terms terms;	/* only in a plan */
-	const unsigned char *entry;	/* in the payload */
+	const unsigned char *entry;	/* the first entry, in the payload */
 };
 
 /* Append the payload of an annotation about n groups from `first' on to out. note_put_plan:
@@ -53,8 +53,8 @@ int note_put_plan(struct buf *out, uint32_t first, const struct codec_plan *p,
  * -ERR_DATA, "unsupported" if a codec or its parameter is unknown. */
 int note_get(struct note *note, const unsigned char *p, size_t len,
     uint32_t entry, uint32_t ngroups, struct err *e);
-/* Read entry i of a note.  note_stat: -ERR_DATA if no values of the group in schema sc can
- * have these statistics. */
+/* Read entry i of a note.  note_stat: -ERR_DATA if the statistics are not finite, do not add
+ * up, or are not of as many values as the group has in schema sc. */
 struct schema;
 int note_stat(const struct note *note, uint32_t i, const struct schema *sc,
     struct stat_group *s, struct err *e);
@@ -80,7 +80,8 @@ struct note_wait {
 };
 #define NOTE_WAIT_INIT { NULL, 0, 0, 0, 0 }
 
-/* Add the payload of one pLAN frame. */
+/* Add the payload of one pLAN frame. -ERR_DATA if note_get refuses it or all waiting parts
+ * exceed NOTE_WAIT_MAX. */
 int note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
     uint32_t ngroups, struct err *e);
 /* Return 1 if the entry of group g has arrived, else 0. */

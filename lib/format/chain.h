@@ -27,7 +27,7 @@ struct chain_frame {
 	size_t wire_len;
 	size_t unseen;			/* unread bytes at the end, with padding */
 	uint64_t wire_hash;		/* XXH3-64 of wire, from the header */
-	const unsigned char *raw;	/* the payload after LZ4 decompression */
+	const unsigned char *raw;	/* the payload, decompressed if flags has FRAME_LZ4 */
 	size_t raw_len;
 };
 
@@ -47,7 +47,7 @@ struct chain {
 	struct chain_pos pos;
 	struct chain_frame frame;
 	struct frame_head head;
-	int skip;			/* 1: do not read the values in large DATA */
+	int skip;			/* 1: do not read the values of large DATA without LZ4 */
 	uint32_t max_frame;		/* limit in bytes that the stream states */
 	unsigned char schema_id[16];	/* schema that the stream states */
 	struct hash_sum *headers;	/* checksum of this stream's headers so far */

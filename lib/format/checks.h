@@ -15,7 +15,7 @@ struct reader;
 
 /* State of the checks of one shard; starts as zeros. Release `policy' after the shard. */
 struct checks {
-	uint64_t names;			/* number of contributors' names */
+	uint64_t names;			/* number of contributors' names so far */
 	char last[SHARD_NAME + 1];	/* the last name so far */
 	int sign;			/* 1: a signature was seen, which must be last */
 	int model;			/* 1: the hashes of a patch were seen */
@@ -29,7 +29,8 @@ int checks_note(struct checks *c, const struct reader *r, struct err *e);
 /* Check p[n], the payload of frame sIGN, except the signature itself. */
 enum { CHECKS_SIGN = 104 };
 int checks_sign(const unsigned char *p, size_t n, struct err *e);
-/* Check that DATA does not follow a signature. */
+/* Return -ERR_DATA, with the position, if a signature was seen; for frames that must not
+ * follow it. */
 int checks_data(const struct checks *c, const struct reader *r, struct err *e);
 
 #endif

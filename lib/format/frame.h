@@ -90,8 +90,8 @@ int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 /* Return the error for a stream of version v, other than FRAME_VERSION. */
 int frame_version(unsigned v, uint64_t at, struct err *e);
 
-/* Return the type's four letters, such as "HEAD", or its hexadecimal digits; out: memory
- * for them. */
+/* Return the type's four letters, such as "HEAD", or "0x" and its hexadecimal digits; out:
+ * memory for them. */
 const char *frame_name(uint32_t type, char out[16]);
 
 /* Return how many zeros follow n bytes of payload. */

@@ -26,7 +26,8 @@ const struct keys_row keys_table[] = {
 	{ NULL, KEYS_WHOLE, 0, 0 }
 };
 
-/* Check a list of cuts. The numbers decrease to 1, because the last layer is sent first. */
+/* Return 0 if s is a list of cuts, numbers of at most `most', else -1. The numbers decrease to
+ * 1, because the last layer is sent first. */
 static int
 keys_list(const char *s, double most)
 {
@@ -58,8 +59,8 @@ keys_row(const char *key)
 	return k;
 }
 
-/* Check that s is a valid value of key. Return 1 or -ERR_DATA. whose: the key's owner, for
- * the message; NULL if the caller adds it. */
+/* Check that s is a valid value of key, which has a row. Return 1 or -ERR_DATA. whose: the
+ * key's owner, for the message, or NULL. */
 static int
 keys_one(const char *key, const char *s, const char *whose, struct err *e)
 {
@@ -79,8 +80,8 @@ keys_one(const char *key, const char *s, const char *whose, struct err *e)
 	    whose != NULL ? whose : "", s, type[k->type], k->lo, k->hi);
 }
 
-/* Find the text of a key and check it against the key's row. Return 1, or 0 if the key is
- * absent. */
+/* Set *s to the value of a key and check it against the key's row. Return 1, 0 if the key is
+ * absent, or -ERR_DATA. */
 static int
 keys_find(const struct text_kv *kv, const char *key, const char **s,
     const char *whose, struct err *e)

@@ -51,8 +51,8 @@ struct keys_row {
 extern const struct keys_row keys_table[];
 
 /* Read the value of a key of kv, checked against the table.  Return 1 with the value in
- * *v; 0 if kv does not have the key; -ERR_DATA "corrupt: ..."  for another type or a
- * value out of range.  whose: what kv belongs to, for the message, or NULL. */
+ * *v; 0 if kv does not have the key; -ERR_DATA for a value of another type or out of range.
+ * whose: what kv belongs to, for the message, or NULL. */
 int keys_whole(const struct text_kv *kv, const char *key, uint64_t *v,
     const char *whose, struct err *e);
 int keys_real(const struct text_kv *kv, const char *key, double *v,
@@ -65,7 +65,8 @@ int keys_check(const struct text_kv *kv, struct err *e);
  * kv. If all keys together exceed TEXT_MAX_KV, empty kv and return -ERR_DATA "limit:
  * ...". */
 int keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
-/* If r stands at a pOLi frame, call keys_read for it. Errors give the position. */
+/* If r stands at a pOLi frame, call keys_read for it; otherwise return 0. Errors give the
+ * position. */
 int keys_add(struct text_kv *kv, const struct reader *r, struct err *e);
 
 /* Write kv as a pOLi frame. Return -ERR_DATA if it exceeds TEXT_MAX_KV. */

@@ -65,8 +65,8 @@ int reader_kept(struct reader **out, const char *path,
     const struct reader_opts *o, struct err *e);
 void reader_free(struct reader *r);
 
-/* Return the next event, or < 0 on an error, which later calls repeat. Pointers returned
- * by the functions below are valid until the next call. */
+/* Return the next event, or < 0 on an error; later calls then return the same number. Pointers
+ * returned by the functions below are valid until the next call. */
 int reader_next(struct reader *r, struct err *e);
 
 /* Go to the next READER_SHARD.  Return 1, or 0 at the end. */
@@ -95,16 +95,15 @@ const char *reader_provenance(const struct reader *r);
  * them.  Return the old setting.  reader_skip_checks: set `on' to 1, and read less ahead. */
 int reader_skip_bodies(struct reader *r, int on);
 void reader_skip_checks(struct reader *r);
-/* At READER_DATA: read the bodies of this frame if they were skipped. */
+/* At READER_DATA: read and verify the bodies of this frame if they were skipped. */
 int reader_fetch(struct reader *r, struct err *e);
 
 /* reader_where: "shard 3 'edge1/42', at byte 18112", for messages. reader_name: the
  * file's name. */
 const char *reader_where(const struct reader *r, char buf[160]);
 const char *reader_name(const struct reader *r);
-/* Both functions add to the message in e and return k. reader_place adds the shard and
- * the byte; reader_blame adds the file's name if k is -ERR_DATA, for programs that read
- * several files. */
+/* Add to the error in e, and return k. reader_place: the shard and the byte. reader_blame: the
+ * file's name, only if k is -ERR_DATA; for programs that read several files. */
 int reader_place(const struct reader *r, int k, struct err *e);
 int reader_blame(const struct reader *r, int k, struct err *e);
 

@@ -17,8 +17,8 @@ receipt_verdict_name(unsigned verdict)
 	return verdict < RECEIPT_NVERDICT ? receipt_names[verdict] : "?";
 }
 
-/* Copy the reason. It may have names that were cut within a character, so bytes that are
- * not valid UTF-8 or not visible become '?'. */
+/* Copy the reason without a NUL, and return its length. It may have names that were cut within
+ * a character, so bytes that are not valid UTF-8, or are of control characters, become '?'. */
 static size_t
 receipt_reason(const struct receipt *r, char to[RECEIPT_REASON])
 {

@@ -355,7 +355,8 @@ schema_encode(const struct schema *s, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* The parts of an encoded schema; schema_wire has checked that they fill it exactly. */
+/* The parts of an encoded schema. schema_head sets the numbers; schema_wire sets the pointers,
+ * and checks that the parts fill the schema exactly. */
 struct schema_wire {
 	size_t ntensors, nnames, ndims;
 	const unsigned char *entry, *dim, *name;

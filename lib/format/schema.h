@@ -64,8 +64,8 @@ struct schema {
 int schema_add(struct schema *s, const struct schema_tensor *t, struct err *e);
 /* Set kind and roles from name and shape, to keep biases and norms from being sparsified. */
 void schema_guess(struct schema_tensor *t);
-/* Check that names are unique and compute the id. Call it after the last tensor and
- * before the functions below. */
+/* Check that names are unique (-ERR_DATA) and compute the id. Call it after the last tensor
+ * and before using the schema. */
 int schema_finish(struct schema *s, struct err *e);
 int schema_copy(struct schema *to, const struct schema *from, struct err *e);
 void schema_release(struct schema *s);
@@ -82,7 +82,7 @@ void schema_span(const struct schema *s, uint32_t g, struct schema_span *out);
 /* Return the name of the tensor of group g. */
 const char *schema_name(const struct schema *s, uint32_t g);
 
-/* Return 0 if a and b are equal, else 1, and describe the first difference in `why'. */
+/* Return 0 if a and b have the same id, else 1, and describe the first difference in `why'. */
 int schema_diff(const struct schema *a, const struct schema *b, char why[256]);
 
 /* Append the table, as SCHM frames hold it, to out. */
@@ -93,7 +93,8 @@ int schema_encode(const struct schema *s, struct buf *out, struct err *e);
  * than max elements, max(2^20, max / 2^16) + wire groups, or SCHEMA_MAX_BYTES. */
 int schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
     size_t *size, struct err *e);
-/* Decode the whole table p[n], whose first bytes schema_bytes accepted. */
+/* Decode the whole table p[n], whose first bytes schema_bytes accepted, in place of what s has.
+ * On errors s is empty. */
 int schema_decode(struct schema *s, const unsigned char *p, size_t n, struct err *e);
 
 /* Return 1 for types whose values must not change: integers, booleans, and floats of 8 bits

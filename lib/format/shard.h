@@ -56,7 +56,7 @@ int shard_copy(struct shard *to, const struct shard *from, struct err *e);
 void shard_release(struct shard *s);
 
 /* Set the run or device: its id (shard_id) and the key that holds its name; a name "" removes
- * the key. -ERR_USAGE if the name is above SHARD_NAME bytes or not text_clean. */
+ * the key. -ERR_USAGE if the name has more than SHARD_NAME bytes or is not text_clean. */
 int shard_set_run(struct shard *s, const char *name, struct err *e);
 int shard_set_device(struct shard *s, const char *name, struct err *e);
 /* Return 1 if s is of this run and this device. */
@@ -111,8 +111,9 @@ void shard_id(const char *name, unsigned char id[SHARD_ID]);
 /* Write the digest as 32 hexadecimal digits and a NUL. */
 void shard_hex(const unsigned char digest[16], char out[33]);
 
-/* Return 1 if the gradient was computed on the model of the shard's own step. The device
- * then has received all earlier averages, though it may not have sent a shard for each. */
+/* Return 1 if the gradient was computed on the model of the shard's own step, which is not 0.
+ * The device then has received all earlier averages, though it may not have sent a shard for
+ * each. */
 static inline int
 shard_is_abreast(const struct shard *s)
 {

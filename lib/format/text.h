@@ -8,9 +8,9 @@
 
 struct err;
 
-/* Return 1 if s is UTF-8 (no overlong forms, no surrogates) without control characters. */
+/* Return 1 if s[n] is UTF-8 (no overlong forms, no surrogates) without control characters. */
 int text_clean(const char *s, size_t n);
-/* Return 1 if s consists of lines that text_clean accepts, each with a newline at its end. */
+/* Return 1 if s[n] consists of lines that text_clean accepts, each with a newline at its end. */
 int text_lines(const char *s, size_t n);
 
 /* Key/value pairs, sorted by key. Keys are [a-z0-9._-]{1,64}. */
@@ -34,11 +34,12 @@ int text_add(struct text_kv *to, const struct text_kv *from, struct err *e);
 int text_copy(struct text_kv *to, const struct text_kv *from, struct err *e);
 void text_release(struct text_kv *kv);
 
-/* Encoded pairs: {u16 klen, u16 vlen, key, value}*, sorted, unique. */
+/* Encoded pairs: {u16 klen, u16 vlen, key, value}*, sorted, unique. Append them to out; decode
+ * them in place of what kv has, or leave kv empty on errors. -ERR_DATA above TEXT_MAX_KV. */
 int text_encode(const struct text_kv *kv, struct buf *out, struct err *e);
 int text_decode(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
 
-/* Lines "key=value\n", the form of pOLi frames. */
+/* The same for lines "key=value\n", the form of pOLi frames. Only reading has a limit. */
 int text_put_lines(const struct text_kv *kv, struct buf *out, struct err *e);
 int text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e);
 

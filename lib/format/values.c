@@ -209,8 +209,7 @@ values_fill(struct values *v, struct err *e)
 	return 0;
 }
 
-/* Like values_next, but do not decode: set v.n and v.rec (NULL if the group was not
- * sent), but not v.x. */
+/* Like values_next, but do not decode: set neither v.x nor the values in v.buf. */
 static int
 values_skip(struct values *v, struct err *e)
 {

@@ -143,7 +143,7 @@ struct writer {
 	struct writer_opts o;
 	const struct kern *kern;
 	char *tool, *line, *history;
-	int open, in_shard, done;	/* open: HEAD was written; done: ended or aborted */
+	int open, in_shard, done;	/* open: 1 from HEAD to TAIL; done: ended or aborted */
 	int keeps;			/* 1: complete shards remain after an abort */
 	uint32_t seq, n_shards;
 	uint64_t id, key;		/* id of the stream; key of the shard */
@@ -362,8 +362,8 @@ writer_schema(struct writer *w, const struct schema *sc, struct err *e)
 	return r;
 }
 
-/* Write HEAD, SCHM and provenance. The id is a hash of the tool's name and the first
- * shard's key. */
+/* Write HEAD, SCHM unless sc is NULL or omitted, and provenance. The id is a hash of the
+ * tool's name and of the key of s, the first shard (0 if s is NULL). */
 static int
 writer_head(struct writer *w, const struct shard *s, const struct schema *sc,
     struct err *e)

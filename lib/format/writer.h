@@ -1,7 +1,7 @@
 /*
- * Writing a stream. The head is written with the first shard, from which the stream's id
- * is computed. A shard with another schema ends the stream and begins another one. A
- * stream is complete only after writer_finish.
+ * Writing a stream. The head is written before the first frame; if that is a shard's, the
+ * stream's id depends on the shard. A shard with another schema ends the stream and begins
+ * another one. A stream is complete only after writer_finish.
  *
  * Functions return 0; -ERR_SYS if writing failed; -ERR_DATA above a limit; -ERR_USAGE for
  * groups out of order and for output to a terminal; -ERR_REFUSED for a codec that is not
@@ -46,7 +46,7 @@ void writer_free(struct writer *w);
 int writer_history(struct writer *w, const char *lines, struct err *e);
 
 /* Begin a shard. Its records, in rising order of groups, and its annotations follow;
- * writer_send ends it. */
+ * writer_send ends it. The schema must stay until then. */
 int writer_shard(struct writer *w, const struct shard *s,
     const struct schema *schema, struct err *e);
 /* Write one coded group.  x f32[n] has the decoded values, for the sums in SEND.  If x is
@@ -87,7 +87,7 @@ void writer_dropped(struct writer *w, uint64_t n);
  * buffered for the next DATA frame. */
 uint64_t writer_shard_bytes(const struct writer *w);
 struct io *writer_io(const struct writer *w);
-/* Return the end of the shard that the last writer_send wrote. */
+/* Return the end of the shard that the last writer_send wrote; valid until writer_shard. */
 const struct shard_end *writer_sent(const struct writer *w);
 
 /* Write a receipt between shards, and flush the output. */

@@ -29,9 +29,9 @@ struct kern_stat {
 	double sum;		/* the sum of x, in f64 lanes */
 	double sumsq;		/* the sum of (double)x * x, in f64 lanes */
 	double sumabs;		/* the sum of |x|, in f64 lanes */
-	float max_abs;		/* largest |x|; 0 for n = 0 */
-	uint64_t nonzero;	/* finite values that are not 0 */
-	uint64_t nonfinite;	/* values that are not finite; the members above omit them */
+	float max_abs;		/* largest |x|; 0 if there is none */
+	uint64_t nonzero;	/* number of finite values that are not 0 */
+	uint64_t nonfinite;	/* number of other values; the members above omit these */
 };
 
 struct kern {
@@ -60,7 +60,7 @@ struct kern {
 	 * q8: code blocks of 32 values as a scale s and codes c of 8 bits, x ~ s * c.  With m
 	 * the value of largest magnitude (of x and -x, the negative one):
 	 *
-	 *   s = bf16(m / -128), at most KERN_Q8_TOP
+	 *   s = bf16(m / -128), at most KERN_Q8_TOP in magnitude
 	 *   c = x / s, to nearest even, limited to -128..127
 	 *
 	 * So m gets the code -128, which has no positive counterpart (as in ggml's q4_0).
@@ -112,7 +112,7 @@ struct kern {
 	 * Write words downwards from w; return the address of the first word */
 	unsigned char *(*ecq_put)(uint32_t *state, unsigned states,
 	    const uint32_t *span, size_t n, unsigned char *w);
-	/* decode all n codes from what ecq_put wrote; return -1 if words are missing */
+	/* decode all n codes from what ecq_put wrote; return 0, or -1 if words are missing */
 	int (*ecq_get)(struct kern_ecq *m, struct kern_ecq_get *g,
 	    uint16_t *code, size_t n);
 	/* for each chunk i of ECQ or TCQ set mark[i] to the signs of its non-zero symbols (0

@@ -232,7 +232,7 @@ decode(const struct kern_ecq *m, const struct chunk *h, unsigned states,
 	return 0;
 }
 
-/* ecq_get for a constant number of states and mode. */
+/* ecq_get for 4, 8 or 16 states; mode is a constant at each call. */
 INLINE int
 get(struct kern_ecq *m, struct kern_ecq_get *from, uint16_t *code, size_t n,
     unsigned states, enum kern_ecq_mode mode)

@@ -25,7 +25,7 @@ enum {
 	KERN_TCQ_AHEAD = 451,		/* a cell begins so many units below its step */
 	KERN_TCQ_LAST = 32,		/* all four ways are alike from this step on */
 	KERN_TCQ_CELLS = 40,
-	KERN_TCQ_FAR = 65528,		/* from this cell on, values are kept as f32 */
+	KERN_TCQ_FAR = 65528,		/* from this cell on, k is KERN_QMAX or (NEVER) 1 less */
 	/* Limits on costs, in 2^-10 of a squared step: so small that a path from another
 	 * first state than 0 is never the cheapest. */
 	KERN_TCQ_MOST = 4095,		/* most cost of a symbol */

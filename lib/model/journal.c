@@ -181,7 +181,7 @@ journal_get(struct io *f, void *p, size_t n, struct err *e)
 }
 
 /* Apply the changes set[len] to the n bytes at p, which has room for whole blocks.
- * Return 0 if the changes are corrupt. */
+ * Return 1, or 0 if the changes are corrupt. */
 static int
 journal_set(const unsigned char *set, size_t len, unsigned char *p, uint64_t n)
 {

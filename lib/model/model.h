@@ -51,13 +51,13 @@ struct model {
 	struct schema schema;		/* tensors, sorted by name */
 	struct model_place *place;	/* [schema.n] */
 	uint64_t said;		/* a hash of the metadata of safetensors files, without "format" */
-	uint64_t indexed;	/* a hash of the pairs of tensor and file in the index, less those
-				 * found: 0 if the index is right */
+	uint64_t indexed;	/* if there is an index: a hash of its pairs of tensor and file,
+				 * less those found; 0 if the index is right */
 };
 #define MODEL_INIT { .schema = SCHEMA_INIT }
 
-/* Open the model at path and read the headers of all its files.  -ERR_DATA names a
- * tensor or file that is not valid.  path must outlive m. */
+/* Open the model at path and read the headers of all its files.  m is MODEL_INIT before, and
+ * after errors.  -ERR_DATA names a tensor or file that is not valid.  path must outlive m. */
 int model_open(struct model *m, const char *path, struct err *e);
 void model_close(struct model *m);
 
@@ -83,8 +83,8 @@ int model_same(const struct model *m, struct err *e);
  * them for later calls.  Call it after files were opened for writing and before they are read:
  * opening a file of a lower layer of overlayfs changes its ctime. */
 int model_again(struct model *m, struct err *e);
-/* Call fstatat(2).  If the file changed just now, wait and repeat the call, until any
- * later change of the file will certainly give it another time of last change. */
+/* Call fstatat(2) and return its result.  If the file changed just now, wait and repeat the
+ * call, until any later change will give the file another time of last change (clock_settle). */
 int model_stat(int dir, const char *name, int flags, struct stat *st);
 /* Return a number for the state of the file called `name'.  It changes when the file is
  * replaced, written or given other permissions; with `all' also when the file is linked

@@ -74,7 +74,7 @@ int replace_group(struct replace *s, const struct model_span *span,
 int replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t step,
     struct err *e);
 /* Return 0 if the old model, with all files in its directory, and `new' are as `ready' says,
- * otherwise -ERR_REFUSED.  In place, compare only the files of the model with model_open. */
+ * otherwise -ERR_REFUSED.  In place, only call model_same. */
 int replace_still(const struct replace *s, struct err *e);
 /* Replace the model by the next one.  -ERR_REFUSED as replace_still, or if the model can only
  * be changed in place. */

@@ -24,7 +24,7 @@ enum {
 struct allot_work {
 	struct allot *a;
 	double *weight;			/* [n] a->weight, times ALLOT_DENSE_WEIGHT if dense */
-	uint8_t *fixed;			/* [n] 1: an exception, or not sent */
+	uint8_t *fixed;			/* [n] 1: an exception, or without values or weight */
 	struct estimate *model;		/* [looks] models of the evaluated groups */
 	size_t looks;
 	double taken;			/* bytes of the exceptions */
@@ -98,7 +98,8 @@ allot_sum(const struct allot_work *w, double lstep, double all, double *dist)
 }
 
 /* Set a->step to the step at which all groups but the exceptions take the bytes that the
- * exceptions leave of the budget, and a->price to lambda at that step. */
+ * exceptions leave of the budget, and a->price to lambda at that step; to 1 and 0 if there
+ * are no such groups. */
 static void
 allot_search(struct allot_work *w)
 {

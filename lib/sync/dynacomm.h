@@ -58,7 +58,8 @@ int dynacomm_best(const struct dynacomm *d, size_t *cuts, size_t *k, struct err 
  * transmission.  layers: one per layer.  ibatch: greedy batches after iBatch (Wang et
  * al., AAAI 2019; reconstructed from its idea).  Forward, the first batch is layer 1;
  * each later one has the layers that arrive while the batch before is computed, at least
- * one.  Backward, a batch has the layers that were computed while the link was busy. */
+ * one.  Backward, a batch has the layers that were computed while the link was busy, at least
+ * one. */
 size_t dynacomm_sequential(const struct dynacomm *d, size_t *cuts);
 size_t dynacomm_layers(const struct dynacomm *d, size_t *cuts);
 size_t dynacomm_ibatch(const struct dynacomm *d, size_t *cuts);

@@ -70,7 +70,8 @@ double replan_latency(const struct replan *t);
  * old one stays, or -ERR_USAGE from deco_check. */
 int replan_plan(struct replan *t, struct deco *d, struct err *e);
 
-/* Return 0, or -1 if t has numbers that replan_see and replan_plan never write. */
+/* Return 0, or -1 if a number of t is outside the range that replan_see and replan_plan keep
+ * it in. */
 int replan_check(const struct replan *t);
 
 #endif

@@ -245,9 +245,8 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 	    q->kind == ROBUST_TRIM ? "trim:F" : "median");
 }
 
-/* Clip to a radius, the lower median of the distances.  While most devices are honest,
- * the radius is at most the largest distance of an honest device.  Devices at more than
- * twice the radius are marked as clipped. */
+/* While most devices are honest, the radius is at most the largest distance of an honest
+ * device. */
 void
 robust_past(struct robust_step *t)
 {

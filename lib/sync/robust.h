@@ -104,10 +104,11 @@ int robust_counts(const struct robust_one *o);
  * is left, if all K are too few for F, or if the data is too sparse for the rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
-/* Multiply each scale by min(1, tau / far), where far is the root of far2, the distance in
- * this step or over many steps, and tau the median of far. Outside tau, the factors are the
- * weights of one Weiszfeld step for the geometric median (Pillutla, Kakade and Harchaoui
- * 2022); inside they are 1. */
+/* Multiply the scale of each contribution that counts by min(1, tau / far), where far is the
+ * root of far2, the distance in this step or over many steps, and tau the lower median of far;
+ * beyond 2 tau its fate becomes ROBUST_CLIPPED. Outside tau, the factors are the weights of one
+ * Weiszfeld step for the geometric median (Pillutla, Kakade and Harchaoui 2022); inside they
+ * are 1. */
 void robust_past(struct robust_step *t);
 
 /* Return the word for a fate in reports: "counts", "clipped", "norm-ratio", "nonfinite". */

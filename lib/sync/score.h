@@ -131,8 +131,9 @@ int score_learn(struct score *s, const float *benefit, double rate, struct err *
 /*
  * Get or put the history as arrays, for the state.  Column c is f32[n] and named
  * score_columns[c].  struct score_all is f32[SCORE_ALL], padded with zeros.  score_put_*
- * return -ERR_DATA ("corrupt") if a value is not finite, or if one is negative that is not
- * a mean, a feature or a weight; the history is then partly replaced.
+ * return -ERR_DATA ("corrupt") if a value is not finite, or if a moving average of |g|, g^2 or
+ * the benefits, a score, a deviation or a count is negative; the history is then partly
+ * replaced.
  */
 enum { SCORE_COLUMNS = 7, SCORE_ALL = 32 };
 extern const char *const score_columns[SCORE_COLUMNS];
