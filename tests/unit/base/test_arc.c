@@ -10,7 +10,7 @@
 
 static const char text[] = "these are the bytes of an entry\n";
 
-/* Make an archive of n entries with these names, each holding the text. */
+/* Make an archive of n entries with these names, each holding the text; NULL if that fails. */
 static struct io *
 made(const char *format, const char *filter, const char *const *name, int n)
 {
@@ -37,7 +37,7 @@ made(const char *format, const char *filter, const char *const *name, int n)
 
 enum { PIECE = 1 << 20, PIECES = 512 };
 
-/* Compress 512 MiB of zeros to a few kilobytes. */
+/* Make an archive of 512 MiB of zeros, compressed to a few kilobytes; NULL if that fails. */
 static struct io *
 zeros(void)
 {

@@ -98,7 +98,7 @@ TEST(test_seen)
 	    ERR_MSG(&e));
 }
 
-/* Whatever the arguments, the message fits the buffer and is terminated. */
+/* If all arguments are too long, the message still fits the buffer and has its place. */
 TEST(test_long)
 {
 	char word[2000];

@@ -210,9 +210,9 @@ TEST(test_readonly)
 	    "a directory that may only be read: refused, as it was");
 }
 
-/* Read 3 bytes at several places of a file and skip the rest; `alone': io opens the file
- * itself. Then seek back to byte 1255, and skip beyond the end. With `alone' the position
- * of our own descriptor must not move. */
+/* Read 3 bytes at several places of a file and skip the rest. Then seek back to byte 1255, and
+ * skip beyond the end. alone 1: io opens the file itself, and the position of our own
+ * descriptor must not move; sparse 1: after io_sparse. */
 static void
 test_pass(int alone, int sparse)
 {

@@ -1,4 +1,4 @@
-/* Each recognised kind of file, with the fewest bytes that identify it. */
+/* Kinds of files, each with the fewest bytes that identify it; tar, torch.save; unknown bytes. */
 #include "../test.h"
 #include "base/magic.h"
 

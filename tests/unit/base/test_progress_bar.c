@@ -7,7 +7,8 @@ enum { AGO = 10000 };		/* seconds since the start */
 
 static FILE *said;
 
-/* Return the line for `done' of `all'; set *left to its seconds left, or to -1. */
+/* Return the line for `done' of `all', to which a second call in the same moment adds nothing;
+ * set *left to its seconds left, or to -1. */
 static const char *
 line(uint64_t done, uint64_t all, const char *unit, double *left)
 {

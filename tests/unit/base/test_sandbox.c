@@ -1,5 +1,5 @@
-/* The seccomp filter refuses each forbidden system call. The arguments make the call fail
- * in another way, or do nothing, if it is not refused. */
+/* The seccomp filter refuses dangerous system calls. If one is not refused, its arguments make
+ * it fail in another way, or do nothing. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,8 +28,8 @@ static const struct {
 };
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
-/* In a child: return 0 if all is well, or the number, from 1, of the first call that is not
- * refused; 100 if there is no filter; 101 if it refuses too much. */
+/* In a child: return 0 if all is well, or the number, from 1, of the first call in `calls' that
+ * is not refused; 100 if there is no filter; 101 if it refuses a call that filters need. */
 static int
 child(void)
 {

@@ -1,4 +1,4 @@
-/* State directories: permissions, the lock, and removal of leftover files. */
+/* State directories: permissions, renames, the lock, removal of leftover files; scan. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -7,7 +7,7 @@
 #include "trip.h"
 
 struct rate {
-	double bits, nmse;	/* bits per value */
+	double bits, nmse;	/* bits: per value */
 };
 
 /* Fill t->x with normal values. */
@@ -20,8 +20,8 @@ rate_gauss(struct trip *t, uint32_t key, double sigma)
 		t->x[i] = (float)(sigma * normal(31, 0, key, i));
 }
 
-/* Code n values of t->x with this step. Return -1 if they do not decode to the values
- * that the encoder reported. */
+/* Code n values of t->x with this step, and set r. Return 0, or -1 if coding fails or the
+ * values do not decode to those that the encoder reported. */
 static inline int
 rate_of(struct trip *t, uint32_t codec, double step, size_t n, struct rate *r)
 {
@@ -41,8 +41,8 @@ rate_of(struct trip *t, uint32_t codec, double step, size_t n, struct rate *r)
 	return memcmp(told, t->y, n * sizeof(*told)) == 0 ? 0 : -1;
 }
 
-/* Set r to the rate at the step with which t->x takes `bits' per value or, if bits is 0, has
- * the error nmse.  Return 0, or -1 as rate_of does. */
+/* Set r to the rate at the step with which t->x takes about `bits' per value or, if bits is
+ * 0, has about the error nmse.  Return 0, or -1 as rate_of does. */
 static inline int
 rate_find(struct trip *t, uint32_t codec, double bits, double nmse, struct rate *r)
 {

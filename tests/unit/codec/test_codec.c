@@ -71,7 +71,8 @@ fill(float *x, size_t n, int kind)
 		x[i] = value(kind, (uint32_t)i);
 }
 
-/* Encode x and decode it into y; return the length of the body, or < 0. */
+/* Encode x and decode it into y; return the length of the body, or -1 if that fails, the body
+ * exceeds codec_bound, or the encoder reports other values than y. */
 static long
 trip(const char *spec, const float *x, float *y, size_t n, struct buf *out)
 {
@@ -242,7 +243,8 @@ said_why(int r, const struct err *e)
 	    strncmp(ERR_MSG(e), "unsupported", 11) == 0));
 }
 
-/* Decode a damaged copy of the body, in memory of exactly its length. */
+/* Decode a damaged copy of the body, in memory of exactly its length. Return 1 if it decodes,
+ * or is refused with a message that says why. */
 static int
 decode_damaged(const struct codec_plan *p, uint8_t param, const struct buf *b,
     uint32_t seed, float *y, size_t n)

@@ -51,7 +51,8 @@ TEST(test_normal)
 	}
 }
 
-/* A matrix's gradient, whose rows and columns differ in scale, takes less than its entropy. */
+/* A matrix's gradient, whose rows and columns differ in scale, takes less than its order-0
+ * entropy. */
 TEST(test_matrix)
 {
 	struct rate with, without;

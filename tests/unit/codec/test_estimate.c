@@ -170,7 +170,7 @@ TEST(shares)
 	}
 }
 
-/* Return the estimated error divided by the true one. */
+/* Return the estimated error divided by the true one, or -1 if coding fails. */
 static double
 off(const char *name)
 {

@@ -152,8 +152,8 @@ step(double rate, size_t *changed)
 	    (int)*changed ? body.n : SIZE_MAX;
 }
 
-/* Return the bytes of a code that does not use exponents: the entropy of a choice of k words,
- * and one bit per word for the direction of its change. */
+/* Return the bytes of a code that does not use exponents: the entropy of which k of N words
+ * change, and one bit per changed word for the direction. */
 static double
 blind(size_t k)
 {

@@ -1,6 +1,6 @@
 /*
- * At each limit that ace-stream(5) sets for bodies, the largest allowed body is read and
- * the next larger one is refused. Bodies are zeros except for a few bytes.
+ * At limits that ace-stream(5) sets for bodies, bodies with the last allowed value are read,
+ * and those with the next one are refused. Bodies are zeros except for a few bytes.
  */
 #include "codec/rans.h"
 #include "trip.h"
@@ -13,7 +13,7 @@ static const struct limit {
 	size_t n, len;
 	struct {
 		unsigned char at, byte;
-	} set[5];		/* entries of 0 change nothing */
+	} set[5];		/* bytes to set; a byte of 0 changes nothing */
 	const char *good, *bad;	/* name of a valid case, else NULL; of an invalid one */
 } limits[] = {
 	{ CODEC_F32, 0, 0, 0, { { 0, 0 } }, "no values are no bytes", NULL },
@@ -284,7 +284,7 @@ TEST(test_at_least)
 	    "topk: of the smallest fraction one, the first of its equals");
 }
 
-/* Return the largest distance of two lists. (A loop of fmax crashes gcc 12 for arm64.) */
+/* Return the largest |x[i] - y[i]|. (A loop of fmax crashes gcc 12 for arm64.) */
 static double
 farthest(const float *x, const float *y, size_t n)
 {
@@ -299,7 +299,8 @@ farthest(const float *x, const float *y, size_t n)
 	return most;
 }
 
-/* Flip each bit of a body with an escape: values of accepted bodies are at most `limit'. */
+/* Flip each bit after the step of a body with escapes: if the body is still accepted, its values
+ * are below `limit' in magnitude. far: scale of the large values. */
 static void
 escapes_of(uint32_t codec, const char *plan, float far, double limit)
 {

@@ -5,7 +5,8 @@
 
 static struct trip t = { .ctx = { 5, 6, 7, 256, 0 } };
 
-/* Check the error: E |x' - x|^2 = sum u^2 f (1 - f), u = norm / s, f the fraction of |x| / u. */
+/* Check that the body takes less than `bits' per value, and the error:
+ * E |x' - x|^2 = sum u^2 f (1 - f), u = norm / s, f the fraction of |x| / u. */
 static void
 test_figures(const char *spec, double s, double bits)
 {

@@ -22,7 +22,8 @@ count_all(uint32_t count[RANS_SYMBOLS], size_t n, double *bits)
 	return n;
 }
 
-/* Code and decode n symbols, skewed by shape. Return the bits above the entropy, or -1. */
+/* Code and decode n symbols, skewed by shape. Set *entropy to that of a symbol in bits, and
+ * *guess to the estimated bytes. Return the bits above the entropy of all, or -1. */
 static double
 trip(size_t n, unsigned shape, double *entropy, size_t *guess)
 {
@@ -106,7 +107,7 @@ main(void)
 	for (n = 1; n < 300; n++)
 		good &= trip(n, 20, &entropy, &guess) >= 0;
 	ok(good, "every length up to 300");
-	/* a single symbol has probability 1 and costs only the table */
+	/* a single symbol has probability 1 and costs only the table and the states */
 	memset(s, 7, N);
 	{
 		uint32_t count[RANS_SYMBOLS] = { 0 };

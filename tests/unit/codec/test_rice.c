@@ -30,8 +30,8 @@ trip(size_t n, uint64_t mean, uint32_t most)
 	    8.0 * (double)b.n / (double)n;
 }
 
-/* Gaps of a random set of density d / 65536.  Their entropies are 11.41, 8.09, 4.69, 2 and
- * 0 bits; most: the largest number of bits allowed. */
+/* Gaps of a random set of density d / 65536.  The entropies of a gap are 11.41, 8.09, 4.69, 2
+ * and 0 bits; most: bits allowed per gap. */
 TEST(test_density)
 {
 	static const struct { uint32_t d; double most; } t[] = {

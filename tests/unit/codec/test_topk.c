@@ -69,8 +69,8 @@ TEST(test_bound)
 	}
 }
 
-/* Send half the positions of every 16th row of 256 and none elsewhere: a code that learns the
- * rows takes 2 bits and a sign per value sent. */
+/* Send half the positions of every 16th row of 256 and none elsewhere: a code that knew the
+ * rows would take 2 bits and a sign per value sent. */
 TEST(test_clusters)
 {
 	size_t i, k = 0;

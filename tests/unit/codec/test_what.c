@@ -8,8 +8,8 @@
 
 enum { N = 20000 };
 
-/* d dense, s sparse, f of a fixed size, k has a rate, a depends on the previous body, o:
- * the parameter is known only after coding */
+/* d dense, s sparse, f of a fixed size, k has a rate, a depends on the previous body, o: the
+ * encoder chooses the parameter */
 static const struct {
 	const char *spec, *is;
 } list[] = {
@@ -72,7 +72,7 @@ test_is(const char *spec, const char *what)
 	ok(good, "%s: size, parameter and error are as that says", spec);
 }
 
-/* Check that the plan as text is parsed to the same plan. */
+/* Return 1 if the plan as text is parsed to the same plan. */
 static int
 legal(const struct codec_plan *p)
 {
@@ -210,7 +210,7 @@ test_edges(const char *spec)
 		good &= rate[i] >= -1 && error[i] >= 0 && (i == 2 ||
 		    error[i] <= 1e-15);
 	}
-	/* unbiased rounding of half a bit may be off by twice as much */
+	/* sending 0 has the error x^2; allow estimates of 2.2 times as much */
 	ok(good && error[2] <= 2.2 * (double)one * (double)one,
 	    "%s: nothing, zeros, one value: %ld, %ld, %ld bytes", spec,
 	    (long)rate[0], (long)rate[1], (long)rate[2]);

@@ -34,7 +34,7 @@ trip_gauss(struct trip *t, uint32_t seed, size_t n, double sigma)
 }
 
 /* Code n values of x by plan p into body and decode them into y; return the body's
- * length. */
+ * length.  If that fails, end the test. */
 static inline size_t
 trip_plan(struct trip *t, const struct codec_plan *p, size_t n)
 {
@@ -152,7 +152,7 @@ trip_noise(struct trip *t, const char *spec, size_t n)
 	free(was);
 }
 
-/* Return 1 if exactly these bytes are refused for n values. */
+/* Return 1 if p[len] is refused, as corrupt or unsupported, as the body of n values. */
 static inline int
 trip_refused(const struct trip *t, uint32_t codec, uint8_t param,
     const unsigned char *p, size_t len, size_t n)

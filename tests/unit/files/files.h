@@ -37,8 +37,8 @@ files_get(const char *name, void *p, size_t cap)
 	return n;
 }
 
-/* Read a file to its end. Return 0 or the first error. *s, if not NULL, stays open, so
- * that callers can ask about it, also after an error. */
+/* Read a file of at most cap values to its end. Return 0 or the first error. *s, if not NULL,
+ * stays open, so that callers can ask about it, also after an error. */
 static inline int
 files_read(struct format_source **s, enum format_id f, const char *name,
     const struct format_opts *o, float *x, size_t cap, struct err *e)

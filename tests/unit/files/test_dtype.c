@@ -98,8 +98,8 @@ test_nearest(unsigned dtype, uint16_t top, const char *name)
 	    (unsigned long)used);
 }
 
-/* Convert one value; return how many were converted, with its result and whether it was
- * rounded. */
+/* Convert one value to *x, and set *lost to 1 if it was rounded, else to 0. Return 1, or 0 if it
+ * is refused. */
 static size_t
 wide(unsigned dtype, int round, uint64_t bits, float *x, uint64_t *lost)
 {
@@ -227,8 +227,8 @@ TEST(test_text)
 	ok(strcmp(s, "-16777217") == 0, "i64 in words: %s", s);
 }
 
-/* Codes of types that f32 holds exactly, to f32 and back: all codes of one byte, and 256 of
- * i16. NaNs are not compared. */
+/* Codes of types that f32 holds exactly, to f32 and back: all valid codes of one byte, and 256
+ * of i16. NaNs are not compared. */
 static void
 test_exact(unsigned dtype, const char *name)
 {

@@ -1,6 +1,6 @@
 /*
  * The kernels of TCQ: every table gives the results of the scalar passes, for lengths 0
- * to 300 at some of the offsets 0 to 8, between inaccessible pages; and no path through
+ * to 300 at some of the offsets 0 to 7, between inaccessible pages; and no path through
  * the trellis costs less than the one found.
  */
 #include <math.h>
