@@ -103,7 +103,7 @@ TEST(test_parse_bad)
 	}
 }
 
-/* Make a file from version, dict and data. */
+/* Make a file in b, with n bytes of data after the dict; return its size in bytes. */
 static size_t
 make(unsigned char *b, unsigned version, const char *dict, const void *data,
     size_t n)

@@ -150,8 +150,8 @@ crc32_of(const unsigned char *p, size_t n)
 
 struct zip_entry {
 	const char *name;
-	const char *dict;	/* dict of the npy head; NULL: no npy */
-	size_t data;		/* bytes of data */
+	const char *dict;	/* dict of the npy head; NULL: none, its length is 0 */
+	size_t data;		/* bytes after the dict */
 	unsigned flags, method;	/* zip flags: bit 0 encrypted, bit 11 UTF-8 */
 	uint32_t mode;		/* Unix mode, 0: none */
 	uint32_t crc;		/* flipped bits of the right CRC */
@@ -253,7 +253,7 @@ TEST(test_bad)
 	}
 }
 
-/* Put the first n bytes of a zip into a file, which must be refused. */
+/* The first n bytes of a zip must be refused, with a message that begins with word. */
 static void
 refused(const struct zip *z, size_t n, const char *word, const char *about)
 {

@@ -7,7 +7,7 @@
 #define ENTRY(name, dtype, shape, begin, end) "\"" name "\":{\"dtype\":\"" \
     dtype "\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
 
-/* Make a file: length, header, then n bytes 0, 1, 2, ... */
+/* Make a file in b: length, header, then n bytes 0, 1, 2, ...; return its size in bytes. */
 static size_t
 make(unsigned char *b, const char *header, size_t n)
 {
@@ -191,7 +191,7 @@ TEST(test_length)
 	}
 }
 
-/* Check that a header of head, n times `again', and tail is refused. */
+/* Check that a header of head, n times `again', and tail is refused; word: the kind of error. */
 static void
 test_large(const char *head, const char *again, size_t n, const char *tail,
     const char *word, const char *about)

@@ -121,7 +121,8 @@ from(struct text_kv *kv, const void *p, size_t n, int lines)
 	return r;
 }
 
-/* Keys and values of exactly n bytes: written, read, and as lines. */
+/* Write keys and values of exactly n bytes, read them, and read a line of n bytes: each must
+ * return `want'. */
 static void
 exactly(size_t n, int want)
 {

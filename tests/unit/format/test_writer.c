@@ -39,7 +39,7 @@ begun(const struct writer_opts *o, struct io **io)
 	return w;
 }
 
-/* Write one shard with its first `groups' groups, at most 2. */
+/* Write one shard with values of its first `groups' of 2 groups; return 0 or an error. */
 static int
 put(struct writer *w, const struct schema *sc, uint64_t step, uint32_t groups)
 {
@@ -55,7 +55,8 @@ put(struct writer *w, const struct schema *sc, uint64_t step, uint32_t groups)
 	return r < 0 ? r : writer_send(w, NULL, &e);
 }
 
-/* Set types to a letter per frame, prov to the provenance. Return the reader's result. */
+/* Set types to a letter per frame, '(' for a HEAD, and prov[room] to the provenance of the last
+ * stream. Return READER_END or the reader's error. */
 static int
 frames(struct io *io, char *types, char *prov, size_t room)
 {
@@ -246,7 +247,8 @@ TEST(test_send)
 	schema_release(&sc);
 }
 
-/* Abort a stream after `shards' whole shards or, with `inside', in the next one. */
+/* Abort a stream after `shards' whole shards or, with `inside', in the next one; its frames must
+ * be `want', a letter each as in frames. */
 static void
 aborts(int shards, int inside, const char *want)
 {

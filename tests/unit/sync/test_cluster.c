@@ -21,8 +21,8 @@ waited(const int64_t *t, size_t n, const size_t *part)
 	return sum;
 }
 
-/* Return the least wait over all partitions of n devices into exactly k sets, by
- * restricted growth strings. */
+/* Return the least wait over all partitions of n devices into exactly k sets in which the first
+ * i devices are in sets part[0..i), used of them; INT64_MAX: there is none. */
 static int64_t
 brute(const int64_t *t, size_t n, size_t k, size_t *part, size_t i,
     size_t used)

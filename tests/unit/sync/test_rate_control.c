@@ -14,7 +14,7 @@ struct shard {
 	struct rate_control_group g[GROUPS];
 	float x[GROUPS][SIZE];
 	struct buf body;
-	unsigned order;		/* groups without a rate that came twice or out of order */
+	unsigned order;		/* times a group without a rate was coded again, or too late */
 };
 
 static struct shard s;
@@ -67,7 +67,7 @@ run(struct rate_control *l)
 	return l->bytes > l->budget;
 }
 
-/* Make a shard of at most this many groups and values per group. */
+/* Make a shard of 1 to `groups' groups of 50 to `most' values, without codes. */
 static struct rate_control
 shard_of(size_t groups, size_t most)
 {
@@ -207,9 +207,9 @@ give(size_t i, double t)
 	make(&l, i);
 }
 
-/* Make a shard whose groups have codes, at t that are wrong by up to `off', as from an earlier
- * search over similar values, which coded *fresh values.  The plan's steps are too fine by
- * e^fine; if fine > 0, each fifth group has no code. */
+/* Make a shard whose groups have codes at t of `fine' plus or minus up to `off', and steps in the
+ * plan that are e^fine times finer than a search over similar values found, which coded *fresh
+ * values. If fine > 0, each fifth group has no code. */
 static struct rate_control
 given(double off, double fine, double *fresh)
 {

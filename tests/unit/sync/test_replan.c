@@ -21,7 +21,7 @@ sample(double mbit, double ms, double compute)
 	return (struct replan_sample){ mbit * 1e6, ms * 1e-3, compute, -1, -1, 0 };
 }
 
-/* Take n samples of one link, with a plan after each; return how many plans were new. */
+/* See sample s n times, with a plan after each; return how many plans were new, -1000: an error. */
 static int
 steps(struct replan *t, struct replan_sample s, int n)
 {

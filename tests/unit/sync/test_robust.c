@@ -121,7 +121,8 @@ sparse(void)
 	ok(taken("median:senders", 9, 0), "median:senders accepts sparse shards");
 }
 
-/* Apply a rule to one element of k devices; NaN: the device sent nothing. */
+/* Apply rule s, with its `senders' set as given, to one element of k devices; NaN: the device
+ * sent nothing. */
 static double
 element(const char *s, int senders, const float *v, size_t k)
 {
@@ -189,7 +190,7 @@ TEST(orders)
 	ok(same, "all 120 orders give the same bits");
 }
 
-/* Make k contributions of one value and weight 1. */
+/* Give step t k contributions, each of one value v[i] and weight 1. */
 static void
 line(struct robust_step *t, const float *v, size_t k)
 {

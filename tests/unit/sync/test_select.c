@@ -75,7 +75,7 @@ small_fill(struct select_level *l, size_t n, size_t m, int kind)
 	}
 }
 
-/* Sum the bytes and distortion of choice c; return -1 if a level is unattainable. */
+/* Sum the bytes and distortion of choice c; return 0, or -1 if a level is unattainable. */
 static int
 small_sums(const struct select_level *l, size_t n, size_t m, const uint8_t *c,
     int64_t *rate, double *dist)

@@ -9,7 +9,7 @@ enum { N = 20000, GROUPS = 3 };
 
 static float x[N];
 
-/* Fill f32[N] of group g with a mix of two pseudo-random directions. */
+/* Set x to a times group g's first pseudo-random direction plus b times its second. */
 static void
 fill(double a, double b, uint32_t g)
 {
