@@ -23,8 +23,8 @@ int num_rate(double *v, const char *s, const char *what, struct err *e);
  * after the last). Return 1, 0 if *list is NULL, or -ERR_USAGE if the item is too long. */
 enum { NUM_ITEM = 64 };
 int num_item(const char **list, char word[NUM_ITEM], const char *what, struct err *e);
-/* Format v >= 0 with three significant digits and a prefix up to P: "8 bit/s", "12.3 kB".
- * Return out. */
+/* Format v >= 0 with up to three significant digits and a prefix up to P: "8 bit/s", "12.3 kB";
+ * from 1000 P on without a fraction. Return out. */
 enum { NUM_TEXT = 48 };
 const char *num_text(double v, const char *unit, char out[NUM_TEXT]);
 int num_time(double *v, const char *s, const char *what, struct err *e);

@@ -31,7 +31,7 @@ struct npz {
  */
 enum {
 	NPZ_MAX_DIRECTORY = 16 << 20,	/* bytes, enough for some 150,000 entries */
-	NPZ_END_SIZE = 22,		/* end of central directory record */
+	NPZ_END_SIZE = 22,		/* end of central directory record, no comment */
 	NPZ_END_LOCATOR = 20,		/* zip64 locator, just before that record */
 	NPZ_END_SIZE64 = 56		/* zip64 end record, no extensions */
 };

@@ -38,7 +38,7 @@ struct kern_tcq {
 	uint8_t state[KERN_ECQ_LANES];	/* state of each lane's trellis */
 };
 
-/* The code of a value: as ECQ's, with its quantiser. */
+/* The code of a value: as KERN_ECQ_CODE, with its quantiser u, 0 or 1. */
 #define KERN_TCQ_CODE(l, s, u) ((uint16_t)((l) | (s) << 6 | (u) << 10))
 #define KERN_TCQ_QUANTISER(c) ((unsigned)(c) >> 10)
 

@@ -31,7 +31,7 @@
 
 struct err;
 
-/* A group that waits to be coded. */
+/* A group of the shard: its plan, and its codes once it has been coded. */
 struct rate_control_group {
 	uint32_t group, n;		/* number of the group; number of its values */
 	uint8_t absent;			/* 1: the group is not in the input; for the caller */

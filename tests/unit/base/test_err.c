@@ -86,7 +86,7 @@ TEST(test_place)
 	    e.step == 42, "each of them is kept apart");
 }
 
-/* Valid visible UTF-8 is kept; control characters and invalid bytes become '?'. */
+/* Valid visible UTF-8 is kept; each byte of anything else becomes '?'. */
 TEST(test_seen)
 {
 	struct err e = ERR_INIT;
