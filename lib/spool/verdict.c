@@ -61,7 +61,7 @@ verdict_refuse(const struct verdict *x, struct err *e)
 }
 
 /* Look for the shard's bytes among those rejected before.  Return 1 with their receipt in
- * r; 1 with the verdict equivocation in r if VERDICT_TRIES other shards were rejected before;
+ * r; 1 with the verdict invalid in r if VERDICT_TRIES other shards were rejected before;
  * or 0: other bytes may follow, since a device may have been repaired.  closed 1: the step is
  * closed, and other bytes are late, never an equivocation. */
 static int
@@ -78,7 +78,8 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 	} else if (k > 0) {
 		k = !closed && l.n >= VERDICT_TRIES;
 		if (k > 0)
-			x->r->verdict = RECEIPT_EQUIVOCATION;
+			limits_refuse(x->r, "%d other shards of this step were invalid: "
+			    "send a later step", VERDICT_TRIES);
 	}
 	receipt_list_release(&l);
 	return k;

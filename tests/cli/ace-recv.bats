@@ -124,7 +124,7 @@ gets() {
 		recv '^step 1: invalid' <try
 	done
 	shard 1 >good
-	recv '^step 1: equivocation' <good
+	recv '^step 1: invalid: 16 other shards of this step were invalid: send a later step' <good
 }
 
 @test "a spool belongs to one run: its first shard's, or that of --run" {
