@@ -25,6 +25,7 @@ const char *const feedback_names[] = {
 
 struct feedback {
 	struct feedback_opts o;
+	char how[64];			/* the kind, with rho for cache, as in "cache:0.9" */
 	const struct kern *kern;
 	struct statedir state;
 	struct residual old;
@@ -68,6 +69,11 @@ feedback_open(struct feedback **out, const char *dir,
 	f->state.durable = o->sync == IO_SYNC_FULL;
 	f->state.again = o->sync != IO_SYNC_RENAME;
 	f->history.rho = (float)o->decay;
+	if (o->kind == FEEDBACK_CACHE)
+		(void)snprintf(f->how, sizeof(f->how), "%s:%.9g",
+		    feedback_names[o->kind], o->decay);
+	else
+		(void)snprintf(f->how, sizeof(f->how), "%s", feedback_names[o->kind]);
 	r = (f->kern = kern_get(e)) != NULL ? 0 : -ERR_USAGE;
 	if (r < 0 || (r = statedir_open(&f->state, dir, e)) < 0 ||
 	    (r = statedir_lock(&f->state, STATE_LOCK, e)) < 0 ||
@@ -101,18 +107,6 @@ feedback_free(struct feedback *f)
 		(void)close(f->scratch);
 	statedir_close(&f->state);
 	alloc_free(f);
-}
-
-/* Write the kind of feedback, with rho for cache, as in "cache:0.9". */
-static void
-feedback_format(const struct feedback *f, char out[64])
-{
-	const char *name = feedback_names[f->o.kind];
-
-	if (f->o.kind == FEEDBACK_CACHE)
-		(void)snprintf(out, 64, "%s:%.9g", name, f->o.decay);
-	else
-		(void)snprintf(out, 64, "%s", name);
 }
 
 static int
@@ -305,15 +299,13 @@ static int
 feedback_same_kind(const struct feedback *f, struct err *e)
 {
 	const char *made;
-	char want[64];
 
 	if (f->old.d.r == NULL)
 		return 0;
 	made = text_get(&reader_shard(f->old.d.r)->kv, FEEDBACK_KEY_STATE);
-	feedback_format(f, want);
-	return made != NULL && strcmp(made, want) == 0 ? 0 : err_set(e, ERR_REFUSED,
+	return made != NULL && strcmp(made, f->how) == 0 ? 0 : err_set(e, ERR_REFUSED,
 	    "state '%s' was made with feedback %s, not %s: keep that --error-feedback, or "
-	    "give another state directory", f->state.dir, made != NULL ? made : "unknown", want);
+	    "give another state directory", f->state.dir, made != NULL ? made : "unknown", f->how);
 }
 
 /* Set the incarnation to that of the residual, or to that of feedback_restart if there
@@ -328,8 +320,7 @@ feedback_incarnation(const struct feedback *f, struct shard *s, struct err *e)
 		s->incarnation = reader_shard(f->old.d.r)->incarnation;
 	else if ((r = learned_number(&f->state, LEARNED_RESTART,
 	    LEARNED_INCARNATION, &n, e)) > 0)
-		s->incarnation = n < SHARD_INCARNATIONS ? (uint32_t)n :
-		    SHARD_INCARNATIONS;
+		s->incarnation = (uint32_t)fmin(n, SHARD_INCARNATIONS);
 	return r < 0 ? r : 0;
 }
 
@@ -338,7 +329,6 @@ static int
 feedback_describe(const struct feedback *f, struct shard *s,
     const struct shard *from, struct err *e)
 {
-	char how[64];
 	int r = shard_copy(s, from, e);
 
 	/* the stamp has been checked; the receiver does not need it */
@@ -350,8 +340,7 @@ feedback_describe(const struct feedback *f, struct shard *s,
 	if (r < 0 || f->o.kind != FEEDBACK_CACHE)
 		return r;
 	s->flags |= SHARD_PREDICTED;
-	feedback_format(f, how);
-	if ((r = text_set(&s->kv, SHARD_KEY_PREDICT, how, e)) == 0)
+	if ((r = text_set(&s->kv, SHARD_KEY_PREDICT, f->how, e)) == 0)
 		r = text_set(&s->kv, SHARD_KEY_HISTORY,
 		    f->history.h.r != NULL ? f->history.h.stamp : "none", e);
 	return r;
@@ -364,12 +353,10 @@ feedback_create(struct feedback *f, const struct shard *sh,
 	const char *const before = strchr(f->old_name, '.');
 	struct text_kv kv = TEXT_KV_INIT;
 	struct shard s;
-	char how[64];
 	int r;
 
 	shard_init(&s);
-	feedback_format(f, how);
-	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, how, e)) == 0 && (before == NULL ||
+	if ((r = text_set(&kv, FEEDBACK_KEY_STATE, f->how, e)) == 0 && (before == NULL ||
 	    (r = text_set(&kv, FEEDBACK_KEY_BEFORE, before + 1, e)) == 0) &&
 	    (!feedback_keeps(f, &f->old) ||
 	    (r = text_set(&kv, FEEDBACK_KEY_KEEPS, "1", e)) == 0) &&
@@ -619,18 +606,14 @@ feedback_look(const struct statedir *s, struct feedback_lost *l,
 }
 
 static int
-feedback_incarnation_save(const struct statedir *s, uint64_t n, struct err *e)
+feedback_incarnation_save(const struct statedir *s, uint64_t n, enum io_sync sync,
+    struct err *e)
 {
-	char path[STATE_PATH];
 	struct learned h = LEARNED_INIT;
-	int r;
+	int r = text_setf(&h.kv, LEARNED_INCARNATION, e, "%llu", (unsigned long long)n);
 
-	statedir_path(s, LEARNED_RESTART, path);
-	if ((r = text_setf(&h.kv, LEARNED_INCARNATION, e, "%llu",
-	    (unsigned long long)n)) == 0 &&
-	    (r = learned_save(&h, s, LEARNED_RESTART, NULL, e)) == 0 &&
-	    s->durable && (r = fd_sync_path(path, NULL, e)) == 0)
-		r = fd_sync_name(path, e);
+	if (r == 0)
+		r = learned_save(&h, s, LEARNED_RESTART, NULL, sync, e);
 	learned_release(&h);
 	return r;
 }
@@ -641,6 +624,7 @@ int
 feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
     struct err *e)
 {
+	const enum io_sync sync = s->durable ? IO_SYNC_FULL : IO_SYNC_RENAME;
 	uint32_t incarnation = 0;
 	struct receipts q;
 	double before = 0;
@@ -651,21 +635,19 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 	if ((r = feedback_look(s, l, &incarnation, e)) < 0)
 		return r;
 	/* if this file is absent or damaged, only the residual has the incarnation */
-	if (learned_number(s, LEARNED_RESTART, LEARNED_INCARNATION, &before, NULL) <= 0)
-		before = 0;
+	(void)learned_number(s, LEARNED_RESTART, LEARNED_INCARNATION, &before, NULL);
 	if (n <= incarnation || (double)n < before)
 		return err_set(e, ERR_REFUSED, "state '%s' already has "
 		    "incarnation %llu: give --restart a larger number", s->dir,
 		    (unsigned long long)(incarnation > before ? incarnation : before));
 	if (!((double)n > before) && l->what == LOST_NOTHING_THERE)
 		l->what = LOST_BEFORE;
-	if ((r = feedback_incarnation_save(s, n, e)) < 0)
+	if ((r = feedback_incarnation_save(s, n, sync, e)) < 0)
 		return r;
 	if (unlinkat(AT(statedir_path(s, "residual", path)), 0) < 0 && errno != ENOENT)
 		return err_sys(e, "'%s'", path);
 	/* of a damaged file of receipts keep what can be read */
-	if (receipts_load(&q, s, NULL) == -ERR_DATA && (r = receipts_save(&q, s,
-	    s->durable ? IO_SYNC_FULL : IO_SYNC_RENAME, e)) < 0)
+	if (receipts_load(&q, s, NULL) == -ERR_DATA && (r = receipts_save(&q, s, sync, e)) < 0)
 		return r;
 	statedir_prune(s, NULL, NULL);
 	return 0;

@@ -275,7 +275,7 @@ learned_write(const struct learned *h, struct writer *w, struct err *e)
 /* Write a file with the memory h and, unless it is NULL, the older memory `before'. */
 static int
 learned_file(const struct learned *h, const struct learned *before,
-    const struct statedir *s, const char *name, struct err *e)
+    const struct statedir *s, const char *name, enum io_sync sync, struct err *e)
 {
 	char path[STATE_PATH];
 	struct writer *w = NULL;
@@ -284,7 +284,7 @@ learned_file(const struct learned *h, const struct learned *before,
 	if (k == 0 && (k = learned_write(h, w, e)) == 0 && before != NULL)
 		k = learned_write(before, w, e);
 	if (k == 0)
-		k = writer_end(w, IO_SYNC_RENAME, e);
+		k = writer_end(w, sync, e);
 	writer_free(w);
 	return k;
 }
@@ -308,12 +308,12 @@ learned_of(struct learned *h, const struct shard *sh, struct err *e)
 
 int
 learned_save(struct learned *h, const struct statedir *s, const char *name,
-    const struct shard *sh, struct err *e)
+    const struct shard *sh, enum io_sync sync, struct err *e)
 {
 	int r = sh != NULL ? learned_of(h, sh, e) : 0;
 
 	if (r == 0)
-		r = learned_file(h, NULL, s, name, e);
+		r = learned_file(h, NULL, s, name, sync, e);
 	learned_release(h);
 	return r;
 }
@@ -329,7 +329,7 @@ learned_save_again(struct learned *h, const struct statedir *s, const char *name
 	if ((r = learned_of(h, sh, e)) == 0) {
 		r = learned_before(&before, s, name, sh->step, &old);
 		r = r < 0 && r != -ERR_DATA ? err_move(e, &old) :
-		    learned_file(h, r > 0 ? &before : NULL, s, name, e);
+		    learned_file(h, r > 0 ? &before : NULL, s, name, IO_SYNC_RENAME, e);
 		learned_release(&before);
 	}
 	learned_release(h);

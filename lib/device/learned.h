@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 
+#include "base/io.h"
 #include "base/statedir.h"
 #include "format/shard.h"
 
@@ -45,10 +46,10 @@ int learned_before(struct learned *h, const struct statedir *s, const char *name
     uint64_t step, struct err *e);
 
 /* Save h, with the run, device and step of sh unless sh is NULL; h becomes empty, also on
- * failure.  learned_save_again: sh is not NULL; also keep the memory as it was before sh's
- * step, unless the file is damaged. */
+ * failure.  learned_save_again: sh is not NULL; do not sync; also keep the memory as it was
+ * before sh's step, unless the file is damaged. */
 int learned_save(struct learned *h, const struct statedir *s, const char *name,
-    const struct shard *sh, struct err *e);
+    const struct shard *sh, enum io_sync sync, struct err *e);
 int learned_save_again(struct learned *h, const struct statedir *s,
     const char *name, const struct shard *sh, struct err *e);
 

@@ -334,7 +334,7 @@ link_save(const struct link *l, const struct statedir *s, double limit, struct e
 	    (r = text_setf(&h.kv, LINK_RTT, e, "%.6f", l->rtt)) == 0)
 		r = text_setf(&h.kv, LINK_JITTER, e, "%.6f", l->jitter);
 	if (r == 0)
-		r = learned_save(&h, s, LEARNED_LINK, NULL, e);
+		r = learned_save(&h, s, LEARNED_LINK, NULL, IO_SYNC_RENAME, e);
 	learned_release(&old);
 	learned_release(&h);
 	return r;

@@ -135,7 +135,8 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 	shard_hex(x->sh.schema->id, id);
 	if ((r = text_set(&h.kv, LEARNED_MODEL, id, e)) == 0 &&
 	    (r = learned_put(&h, LEARNED_ENERGY, x->worth, n, e)) == 0)
-		r = learned_save(&h, &x->back, LEARNED_FEEDBACK, x->sh.shard, e);
+		r = learned_save(&h, &x->back, LEARNED_FEEDBACK, x->sh.shard,
+		    IO_SYNC_RENAME, e);
 	learned_release(&h);
 	return r;
 }

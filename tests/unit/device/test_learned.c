@@ -27,7 +27,7 @@ there_and_back(const struct statedir *s)
 	ok(learned_put(&h, "m1", x, N, &e) == 0 &&
 	    learned_put(&h, "w", two, 2, &e) == 0 &&
 	    text_set(&h.kv, "model", "abc", &e) == 0 &&
-	    learned_save(&h, s, "score", NULL, &e) == 0 && h.n == 0,
+	    learned_save(&h, s, "score", NULL, IO_SYNC_RENAME, &e) == 0 && h.n == 0,
 	    "saved %s", ERR_MSG(&e));
 	ok(learned_load(&g, s, "score", &e) == 1, "loaded %s", ERR_MSG(&e));
 	y = learned_row(&g, "m1", N);
@@ -123,7 +123,7 @@ no_memories(const struct statedir *s)
 		    strstr(ERR_MSG(&e), "/score'") != NULL, "%s", ERR_MSG(&e));
 		err_clear(&e);
 		ok(learned_put(&h, "w", &x, 1, &e) == 0 &&
-		    learned_save(&h, s, "score", NULL, &e) == 0 &&
+		    learned_save(&h, s, "score", NULL, IO_SYNC_RENAME, &e) == 0 &&
 		    learned_load(&h, s, "score", &e) == 1,
 		    "begun anew by who saves %s", ERR_MSG(&e));
 		learned_release(&h);
@@ -147,7 +147,7 @@ save(const struct statedir *s, const char *name, float x, uint64_t step,
 	(void)shard_set_device(&sh, "edge1", &e);
 	(void)learned_put(&h, "w", &x, 1, &e);
 	r = again ? learned_save_again(&h, s, name, &sh, &e) :
-	    learned_save(&h, s, name, &sh, &e);
+	    learned_save(&h, s, name, &sh, IO_SYNC_RENAME, &e);
 	shard_release(&sh);
 	return r;
 }

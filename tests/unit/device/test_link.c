@@ -413,7 +413,7 @@ TEST(kept)
 	(void)text_set(&h.kv, "other", "5", &e);
 	(void)text_set(&h.kv, LINK_RTT, "1e9", &e);
 	(void)text_set(&h.kv, LINK_JITTER, "-1", &e);
-	ok(learned_save(&h, &st, LEARNED_LINK, NULL, &e) == 0 &&
+	ok(learned_save(&h, &st, LEARNED_LINK, NULL, IO_SYNC_RENAME, &e) == 0 &&
 	    link_load(&s.l, &st, &e) == 0 && s.l.rtt == 0 &&
 	    s.l.jitter == 0, "impossible times count as unknown");
 	learned_release(&h);

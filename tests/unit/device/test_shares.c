@@ -132,7 +132,7 @@ absurd(const struct statedir *s)
 					x[g] = j == k && g < N / 2 ? bad[i] : good[j];
 				r = learned_put(&h, row[j], x, N, &e);
 			}
-			ok(r == 0 && learned_save(&h, s, SHARES_FILE, NULL, &e) == 0,
+			ok(r == 0 && learned_save(&h, s, SHARES_FILE, NULL, IO_SYNC_RENAME, &e) == 0,
 			    "%s is %g", row[k], (double)bad[i]);
 			begin(&sh, s, 9);
 			ok(spend(&sh, 10000) >= 0, "a share is never above 1");
