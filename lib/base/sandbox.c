@@ -258,7 +258,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ANY(rt_sigaction), ANY(rt_sigprocmask), ANY(rt_sigreturn),
 	ANY(sigaltstack), ANY(restart_syscall), ANY(setitimer),
 	ONLY(tgkill, 0, SELF), ONLY(kill, 0, SELF),
-	/* time, process and resource information */
+	/* time, random bytes, the process and its resources */
 	ANY(clock_gettime), ANY(clock_getres), ANY(clock_nanosleep),
 	ANY(nanosleep), ANY(gettimeofday), ANY(getrandom), ANY(getpid),
 	ANY(getppid), ANY(getuid), ANY(geteuid), ANY(getgid), ANY(getegid),
@@ -308,9 +308,10 @@ sandbox_line(struct sock_filter *f, size_t n, unsigned code, uint32_t k,
 #define SANDBOX_RETURN (BPF_RET | BPF_K)
 #define SANDBOX_REFUSE (SECCOMP_RET_ERRNO | EPERM)
 
-/* Write row c to f from index n on, as instructions that return `then' for its calls, and
- * return the next index. The accumulator has the call's number before and after them. Check
- * only an argument's lower 32 bits: the kernel uses no more of these arguments. */
+/* Write row c to f from index n on, as instructions that return `then' for its calls (with
+ * `value' as the argument, if it has a mask), and return the next index. The accumulator has the
+ * call's number before and after them. Check only an argument's lower 32 bits: the kernel uses
+ * no more of these arguments. */
 static size_t
 sandbox_row(struct sock_filter *f, size_t n, const struct sandbox_call *c,
     uint32_t value, uint32_t then)

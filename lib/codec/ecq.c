@@ -35,10 +35,10 @@ struct quant {
 	uint32_t bits;		/* the step, as stored in the body */
 };
 
-/* Choose a step that the body can hold, and the dead zone with the least error at equal
- * bits. The dead zone is wide if most values are 0, because a non-zero value is most
- * expensive then (measured on normal, Laplacian and real gradients; within 1 % of the
- * best from 0.1 to 4 bits). */
+/* Choose a step that the body can hold, and the dead zone and rounding with the least error at
+ * equal bits. The dead zone is wide if most values are 0, because a non-zero value is most
+ * expensive then (measured on normal, Laplacian and real gradients; within 1 % of the best from
+ * 0.1 to 4 bits). */
 static void
 choose(struct quant *k, const struct codec_in *in)
 {

@@ -89,9 +89,9 @@ estimate_slope(const struct estimate_bins *d, int b)
 
 /* ---- the points ---- */
 
-/* Add count values between lo and lo * 2^bits as points in geometric spacing, largest
- * first. Weights are geometric too, so log2(w / x), which m->log has until
- * estimate_sums, changes in equal steps. */
+/* Add count values between lo and lo * 2^bits, whose density falls as x^-slope, as points in
+ * geometric spacing, largest first. Weights are geometric too, so log2(w / x), which m->log has
+ * until estimate_sums, changes in equal steps. */
 static void
 estimate_bin(struct estimate *m, double lo, double bits, double count, double slope)
 {
@@ -115,8 +115,8 @@ estimate_bin(struct estimate *m, double lo, double bits, double count, double sl
 	m->points += ESTIMATE_PIECES;
 }
 
-/* Scale all points except the largest so that the points have the known sum of squares.
- * The squares change by a factor of at most 2. */
+/* Scale all points except the largest towards the known sum of squares: their squares by a
+ * factor of 1/2 to 2, and none beyond the largest. */
 static void
 estimate_meet(struct estimate *m)
 {

@@ -243,7 +243,7 @@ room_put(struct room *r, size_t c, size_t bytes, struct err *e)
 	return 0;
 }
 
-/* Make room in r->list for c changes. */
+/* Make room in r for reading c changes. Return 0 or -ERR_SYS. */
 static int
 room_read(struct room *r, size_t c, struct err *e)
 {

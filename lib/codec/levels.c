@@ -32,8 +32,8 @@ levels_make(struct levels *l)
 	}
 }
 
-/* Split m[k] into two clusters. Return the mean of the lower one; set *upper to the other
- * mean. */
+/* Split m[k], whose mean is `mean', into two clusters. Return the mean of the lower one; set
+ * *upper to the other mean. If all are equal, both are `mean'. */
 static double
 two_means(const float *m, size_t k, double mean, double *upper)
 {

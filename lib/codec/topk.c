@@ -166,7 +166,7 @@ parse_rest(const char *s, struct codec_plan *plan, struct err *e)
 	return 0;
 }
 
-/* Copy the text before the first colon into t. Return the rest. */
+/* Copy the text before the first colon, cut to 31 bytes, to t. Return the rest, with the colon. */
 static const char *
 first(const char *arg, char t[32])
 {

@@ -158,7 +158,7 @@ npz_wants(const struct format_source *s, const char *entry, size_t n)
 	return strncmp(base, "._", 2) != 0 && format_wants(s, name);
 }
 
-/* Set name to the next entry's name without ".npy"; "" at the end. */
+/* Set name[cap] to the next wanted entry's name without ".npy"; "" at the end. */
 static int
 npz_entry(struct format_source *s, char *name, size_t cap, struct err *e)
 {

@@ -222,8 +222,8 @@ shard_take16(struct bytes *b, unsigned char out[16])
 		memcpy(out, p, 16);
 }
 
-/* Read an optional field if its bit is set. A field that is present must not be zero, so
- * that each shard has exactly one encoding. */
+/* Read an optional field of 1 to `most' if its bit is set; else return 0. A zero is not written,
+ * so that each shard has exactly one encoding. */
 static uint64_t
 shard_take(struct bytes *b, uint32_t bit, uint64_t most)
 {

@@ -99,8 +99,8 @@ struct kern {
 	void (*marked)(uint32_t *rank, size_t c, const uint64_t *mark,
 	    const uint32_t *before, size_t n);
 
-	/* Passes of ECQ; kern_ecq.h explains the terms. The caller has called kern_ecq_start
-	 * and, except for ecq_sort, kern_ecq_tables. */
+	/* Passes of ECQ; kern_ecq.h explains the terms. A model m is given after
+	 * kern_ecq_start and, except to ecq_sort, after kern_ecq_tables. */
 	/* for each t[0] to t[k - 1], which have independent models, compute the codes of q[n]
 	 * and the greatest symbol; k is 1 to 3 */
 	void (*ecq_sort)(struct kern_ecq_sorted *t, unsigned k,
@@ -159,7 +159,7 @@ size_t kern_first_nonfinite(const float *x, size_t n);
 
 enum { KERN_QBLOCK = 32, KERN_SIGN_BLOCK = 256 };	/* values per block of q8, of sign */
 
-/* Largest scales whose product with the largest code is finite. */
+/* Largest scales, as bf16, whose product with the largest code is finite. */
 #define KERN_Q8_TOP 0x7bffu
 #define KERN_SIGN_TOP 0x7f7fu
 

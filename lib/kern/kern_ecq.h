@@ -94,7 +94,7 @@ kern_ecq_whole(unsigned code, unsigned escape)
 
 /* ---- expected magnitudes, for every table ---- */
 
-/* Return log2(v), v < 2^31, in eighths of octaves, linear within an octave. */
+/* Return log2(v), 0 < v < 2^31, in eighths of octaves, linear within an octave. */
 static inline unsigned
 kern_ecq_eighths(uint32_t v)
 {

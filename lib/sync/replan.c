@@ -5,7 +5,7 @@
 #define REPLAN_LEAST 0.01	/* least contraction: smaller ones are raised to it */
 #define REPLAN_ODD 1.5		/* a sample beyond this factor of the estimate is far off */
 
-/* Add a measured sample.  If it is the second in a row that is far off on the same side, move
+/* Add a measured sample.  From the second in a row on that is far off on the same side, move
  * the estimate to the sample (whole = 1), or half way to it in logarithms (whole = 0). */
 static void
 replan_mean(struct replan_mean *m, double x, int whole)

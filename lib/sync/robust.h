@@ -101,7 +101,7 @@ void robust_release(struct robust_step *t);
 int robust_counts(const struct robust_one *o);
 
 /* Set the members marked `out' of t and t->one. Return 0, or -ERR_REFUSED if no contribution
- * is left, if all K are too few for F, or if the data is too sparse for the rule. */
+ * is left, if t->k is too small for q->f, or if the data is too sparse for the rule. */
 int robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e);
 
 /* Multiply the scale of each contribution that counts by min(1, tau / far), where far is the

@@ -225,7 +225,8 @@ score_step(float *w, const double *g, unsigned n, double rate)
 	}
 }
 
-/* Set the mean and the deviation of log benefit over the groups with a benefit above 0. */
+/* Set the mean and the deviation of log(benefit + SCORE_EPS) over the groups with a benefit above
+ * 0.  Return 0, or -ERR_DATA if a benefit is negative or not finite. */
 static int
 score_labels(const struct score *s, const float *benefit, double *mean,
     double *dev, struct err *e)

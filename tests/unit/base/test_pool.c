@@ -70,7 +70,7 @@ all_once(const struct job *j, size_t n)
 	return 1;
 }
 
-/* Test pool_begin and pool_end: the caller does other work between the two calls. */
+/* Test pool_begin and pool_end, if pthread_create starts `given' threads (-1: any number). */
 static void
 test_beside(unsigned threads, int given, const char *what)
 {

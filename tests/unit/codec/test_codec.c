@@ -302,7 +302,7 @@ test_damage(const char *spec)
 		good &= codec_encode(&p, &ctx, x, n, &b, &param, NULL) == 0;
 		for (seed = 0; seed < 1500; seed += every)
 			good &= decode_damaged(&p, param, &b, seed, y, n);
-		/* damaged bodies with every parameter */
+		/* damaged bodies with other parameters */
 		for (k = 0; k < 256; k += every)
 			good &= decode_damaged(&p, (uint8_t)k, &b, k, y, n);
 		free(x);

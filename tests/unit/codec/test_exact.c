@@ -176,7 +176,7 @@ TEST(few_bytes)
 	    "one byte in a thousand: %zu bytes", body.n);
 }
 
-/* With two values per byte, every second change is in the upper half. */
+/* Bytes hold two values: change lower halves alone, then every second time the upper one. */
 TEST(halves)
 {
 	struct err e = ERR_INIT;
