@@ -208,8 +208,8 @@ pipeline(const struct opts *x, struct children *c)
 	alloc_free(state);
 }
 
-/* Run the pipeline until it succeeds.  Return after a failure that the data or a rule has
- * caused, because it would recur. */
+/* Run the pipeline until it succeeds.  Return after a failure with another status than
+ * ERR_SYS, because it would recur. */
 static int
 keep_running(struct opts *x, struct err *e)
 {

@@ -30,7 +30,7 @@ struct slot {
 	unsigned char *old, *new;
 	struct buf body;
 	uint8_t param;
-	int changed;		/* number of changed values */
+	int changed;		/* number of values to send; 0: leave out the group */
 	uint64_t sum;		/* checksum of the new bytes */
 };
 

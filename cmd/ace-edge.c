@@ -88,7 +88,7 @@ pipeline(struct edge *x, struct children *c)
 }
 
 /* Classify a failed run of the pipeline. Return 1 if a retry may succeed, 0 if the trainer had
- * succeeded. */
+ * succeeded, an error in e if a retry cannot help. */
 static int
 broken(struct edge *x, const struct children *c, struct err *e)
 {

@@ -137,8 +137,8 @@ move(struct meter *x, struct err *e)
 	return r < 0 ? r : IO_GOT;
 }
 
-/* Copy some more bytes.  Return an enum io_took.  Once values were moved, reads are
- * short, so that later values can be moved, too. */
+/* Copy some more bytes.  Return an enum io_took, or an error.  Once values were moved,
+ * reads are short, so that later values can be moved, too. */
 static int
 some(struct meter *x, size_t most, struct err *e)
 {

@@ -50,9 +50,9 @@ struct view {
 	size_t own;		/* index of the file that this attacker computed */
 	double factor;
 	uint64_t seed;		/* differs by attacker and step */
-	float **old;		/* [steps] f32[n] of the first honest device */
-	size_t steps;		/* steps in old, all before this one */
-	const float *last;	/* f32[n], the honest mean of the step before */
+	float **old;		/* [steps] f32[n], earlier shards of the first honest device */
+	size_t steps;		/* steps in old; 0 unless the kind is replay */
+	const float *last;	/* f32[n], the honest mean of the step before; 0 in the first */
 };
 
 static double
@@ -81,7 +81,7 @@ sign(const struct view *v, float *out)
 		out[j] = (float)(-v->factor * (double)v->x[v->own][j]);
 }
 
-/* Return a nearly normal number of variance 1: the sum of twelve uniform numbers. */
+/* Return a nearly normal number of variance 1: the sum of twelve uniform numbers, less 6. */
 static double
 noise(uint64_t *state)
 {
@@ -161,7 +161,8 @@ norm_of(const float *x, const float *from, size_t n)
 	return sqrt(sum);
 }
 
-/* Scale out to f times the median norm of the honest shards, measured from `from'. */
+/* Scale out to the norm |f| m, and negate it if f < 0.  m: the median distance of the honest
+ * shards from `from', f32[n]; NULL: from 0. */
 static void
 stretch(const struct view *v, const float *from, double f, float *out)
 {
@@ -313,7 +314,7 @@ take(struct attack *a, size_t i, struct ace_error *e)
 	return r;
 }
 
-/* Read all shards of the next step. Return 1, or 0 when all streams ended. */
+/* Read all shards of the next step. Return 1, 0 when all streams ended, or an error. */
 static int
 read_step(struct attack *a, struct ace_error *e)
 {

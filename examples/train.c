@@ -372,7 +372,8 @@ parse(struct opts *o, int argc, char **argv)
 	return 0;
 }
 
-/* Check options that depend on each other, and complete them; -1 with *why if one is bad. */
+/* Check options that depend on each other, and set those that are not given; device[room] keeps
+ * the device's default name.  Return 0, or -1 with *why if one is bad. */
 static int
 settle(struct opts *o, char *device, size_t room, const char **why)
 {

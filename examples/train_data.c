@@ -66,8 +66,8 @@ data_enough(const struct data *d, size_t of, size_t t)
 }
 
 /* The text is a sequence of windows, each of which shares one byte with the next.  A device
- * reads all its windows in each pass, in a new order; their beginnings are shifted by a new
- * number of bytes, which is the same for all devices. */
+ * reads all its windows in each pass, in a new order; their beginnings are shifted by a
+ * number of bytes that depends only on the seed and the pass. */
 size_t
 data_windows(const struct data *d, const struct data_share *s, size_t t)
 {
@@ -106,7 +106,7 @@ shuffled(uint64_t x, uint64_t n, uint64_t key)
 	return x;
 }
 
-/* Return where the k-th window of this device begins. */
+/* Return where in the text the window begins that this device reads as number k, from 0. */
 static size_t
 start(const struct data *d, const struct data_share *s, size_t t,
     uint64_t seed, uint64_t k)

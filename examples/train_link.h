@@ -13,14 +13,14 @@ struct link {
 	const struct model *m;
 	const size_t *order;	/* order in which tensors are sent; NULL: the model's */
 	const char *device, *run;
-	double compute;		/* computing time for the next shard, seconds; < 0: none */
+	double compute;		/* computing time to write into the next shard, s; < 0: none */
 	char digest[20];	/* digest of what all devices share; "": none */
 	const char *record;	/* directory for a copy of each shard, or NULL */
 	const char *apply;	/* file to read averages from; "-": standard input */
 	struct ace_writer *out;
 	struct ace_reader *in;
 	int fd;			/* descriptor of apply; -1: not open */
-	uint64_t rounds;	/* rounds whose averages have come */
+	uint64_t rounds;	/* 1 + the last round that link_receive has read; 0: none */
 };
 
 /* The policy's decisions that come with an average. */
@@ -35,13 +35,13 @@ struct link_word {
  * default. */
 int link_open(struct link *l, int out, uint32_t group, struct ace_error *e);
 
-/* If l->record is a directory, store a copy of the shard there as ROUND.aceg; send
+/* Store the shard in the directory l->record as ROUND.aceg, unless l->record is NULL; send
  * nothing. */
 int link_record(const struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
 
-/* Send one shard of m->n values; with l->record, store it before it is sent. version:
- * number of averages in its model. */
+/* Call link_record, then send the shard. version: number of averages in the model; x
+ * f32[m->n]. */
 int link_send(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
 
@@ -53,10 +53,10 @@ int link_tensor(struct link *l, size_t tensor, const float *x, int flush,
     struct ace_error *e);
 int link_end(struct link *l, struct ace_error *e);
 
-/* Read the average of this round into x f32[n]; divide a sum by its weight.  Return -3 if it
- * is missing, of a later round or of another model.  Skip averages of earlier rounds, which
- * come again after a device was killed and sent its shards again.  The first call opens the
- * file, since the other end of a named pipe opens only after our first shard. */
+/* Read the average of this round into x f32[m->n], and the policy's decisions into *word;
+ * divide a sum by its weight.  Return -3 if it is missing, of a later round or of another
+ * model.  Skip earlier rounds, which come again after this device was restarted.  The first
+ * call opens the file, since the other end of a named pipe opens only after our first shard. */
 int link_receive(struct link *l, uint64_t round, float *x,
     struct link_word *word, struct ace_error *e);
 
@@ -67,8 +67,8 @@ int link_receive(struct link *l, uint64_t round, float *x,
 int link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
     float *average, struct link_word *word, struct ace_error *e);
 
-/* End our stream and close descriptor out; fail unless the other stream has ended,
- * too. */
+/* End our stream and close descriptor out.  Then wait until the other stream ends, if it was
+ * opened; fail if it has another average. */
 int link_close(struct link *l, int out, struct ace_error *e);
 void link_release(struct link *l);
 

@@ -55,9 +55,9 @@ largest(const real *x, size_t n)
 	return s[0];
 }
 
-/* Return e^x for x <= 0: 2^k e^r with x = k ln2 + r, |r| <= ln2/2, and the Taylor
- * polynomial of degree 6 (error below 2e-7, about a float's precision).  The library's
- * expf is as accurate, but compilers do not vectorise it. */
+/* Return e^x for -87 <= x <= 0, and e^-87 below: 2^k e^r with x = k ln2 + r, |r| <= ln2/2,
+ * and the Taylor polynomial of degree 6 (relative error below 3e-7).  The library's expf
+ * is as accurate, but compilers do not vectorise it. */
 static inline float
 exp_fast(float x)
 {

@@ -60,7 +60,7 @@ struct model {
 	real *logits;		/* [N][V]; then probabilities, then the loss's gradient */
 	real *dx, *dn, *dwide;	/* [N][C] [N][C] [N][4C]: scratch */
 	real *dp;		/* [T][T] */
-	uint8_t flip;		/* bits to flip in every label, for attacks; 0: none */
+	uint8_t flip;		/* bits that model_backward flips in every label; 0: none */
 	/* called by model_backward for each tensor whose gradient is complete, from
 	 * the last layer on; may be NULL */
 	void (*ready)(void *arg, size_t tensor);
@@ -68,7 +68,8 @@ struct model {
 	void *memory;
 };
 
-/* Return a model, or NULL without memory. width must be a multiple of heads. */
+/* Return a model with theta 0, or NULL without memory. batch: most sequences of a call;
+ * the width must be a multiple of the heads. */
 struct model *model_new(const struct shape *s, size_t batch);
 void model_free(struct model *m);
 
@@ -76,7 +77,7 @@ void model_free(struct model *m);
  * with 0.02^2; 0 in matrices that write into the residual stream; 1 in gains. */
 void model_init(struct model *m, uint64_t seed);
 
-/* Set every parameter uniform in [-a,a]: a point where no gradient is 0. */
+/* Set every parameter uniform in [-a,a], so that no tensor's gradient is 0. */
 void model_scatter(struct model *m, uint64_t seed, real a);
 
 /* model_loss(m, text, b, hits): return the mean over N of -log p(next byte), in
@@ -89,7 +90,7 @@ double model_loss(struct model *m, const uint8_t *text, size_t b,
 /* Set order[ntensors] to the order in which model_backward finishes the tensors. */
 void model_order(const struct model *m, size_t *order);
 
-/* Add d loss / d theta to grad, for the text of the last model_loss. */
+/* Add d loss / d theta to grad, for the text and b of the last model_loss; call it once. */
 void model_backward(struct model *m, const uint8_t *text, size_t b);
 
 /* Return a random number that depends only on (seed, stream, counter). */

@@ -8,7 +8,7 @@ enum { ROUNDS = 5, EXACT = 6 };
 
 static const float ca = 3.4445f, cb = -4.7750f, cc = 2.0315f;
 
-/* Compute y = a x or y = a x^T. */
+/* Compute y = a x, or y = a x^T if transposed; x f32[rows][cols]. */
 static void
 copy(float *y, const float *x, size_t rows, size_t cols, int transposed,
     float a)

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Return how many floats of scratch the functions need for a matrix of n values. */
+/* Return how many floats of scratch are enough for a matrix of n values. */
 #define MUON_SCRATCH(n) (8 * (n))
 
 /*
@@ -15,9 +15,9 @@
  *
  *   X = g / |g|,  then five times  X = a X + (b A + c A A) X,  A = X X^T
  *
- * with a, b, c = 3.4445, -4.7750, 2.0315.  These move every singular value to about
- * 0.7 to 1.2 instead of exactly 1, in few iterations (the authors' choice).  A matrix
- * with more rows than columns is transposed first.
+ * with a, b, c = 3.4445, -4.7750, 2.0315 (the authors' choice).  These move every singular
+ * value of at least 0.002 |g| to about 0.7 to 1.2 instead of exactly 1, in few iterations.
+ * A matrix with more rows than columns is transposed first.
  *
  * g, out f32[rows][cols], may be the same; scratch f32[4 rows cols]
  */
@@ -26,8 +26,8 @@ void muon_orthogonal(const float *g, float *out, size_t rows, size_t cols,
 
 /*
  * muon_turn(m, dir, share, rows, cols, scratch): m = (1 - share) m + share |m| dir, where
- * |m| = (m m^T)^1/2: the momentum keeps its spectrum and gets the direction dir.  With
- * more rows than columns |m| = (m^T m)^1/2 is on the right.
+ * |m| = (m m^T)^1/2: with share 1 and orthonormal rows in dir, m keeps its singular values.
+ * With more rows than columns |m| = (m^T m)^1/2 is on the right.
  *
  * m, dir f32[rows][cols]; scratch f32[8 rows cols]
  */

@@ -1,6 +1,6 @@
 /*
- * The optimisers: AdamW (Loshchilov, Hutter 2019) or Muon (Jordan et al. 2024) for inner
- * steps, a plain or Nesterov step for outer ones.  The order of summation is fixed, so
+ * The optimisers: AdamW (Loshchilov, Hutter 2019), Muon (Jordan et al. 2024) or DeMo's sign for
+ * inner steps, a plain or Nesterov step for outer ones.  The order of summation is fixed, so
  * two devices that apply the same numbers have the same bits.
  */
 #ifndef TRAIN_OPTIM_H
@@ -23,7 +23,7 @@ struct optim_rule {
 };
 
 struct optim {
-	float *m, *v;		/* moments of the gradient */
+	float *m, *v;		/* moments of the gradient; with Muon m is its momentum */
 	float *outer;		/* the outer step's momentum */
 	float *scratch;		/* scratch for Muon */
 	size_t n;
@@ -38,16 +38,16 @@ void optim_free(struct optim *o);
 double optim_share(const struct optim_rule *r, size_t t);
 
 /*
- * Take one step of theta with m->grad, which may be overwritten.  With AdamW, g is the clipped
- * m->grad, and t the number of this step, from 1:
+ * Take one step of theta with m->grad, which may be overwritten; `still' tensors stay.  With
+ * AdamW, g is the clipped m->grad, and t the number of this step, from 1:
  *
  *   m = b1 m + (1-b1) g      v = b2 v + (1-b2) g^2
  *   theta -= rate (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + 1e-8)
  *            + rate decay theta                                (matrices)
  *
- * From step `frozen' on, m->grad is the average of the devices' momenta, each
- * b1 m + (1-b1) g (optim_momentum).  It becomes m, and v stays: 1-bit Adam (Tang et al.
- * 2021, algorithm 1).
+ * After step `frozen', m->grad is the average of the devices' momenta, each
+ * b1 m + (1-b1) g (optim_momentum).  It becomes m, and v / (1-b2^t) stays: 1-bit Adam
+ * (Tang et al. 2021, algorithm 1).
  *
  * With Muon, the matrices inside the layers take this step instead.  o->m is their plain
  * momentum, and s = muon times the schedule's share of the highest rate:

@@ -1,7 +1,7 @@
 /*
  * A queue of averages until they are applied to the model, in order.  A round's average may
  * be applied some rounds later (DD-EF-SGD, arXiv 2507.17346); until then it is in this
- * queue or in the pipe.  No average is ever dropped.
+ * queue or in the pipe.
  *
  * A thread reads averages from the pipe as they come, so that the program that writes
  * them never waits for a device that is computing or sending.
@@ -23,7 +23,7 @@ struct queue {
 	struct link *link;	/* NULL: only queue_put adds averages */
 	size_t n;		/* values of a message */
 	struct message *first, **last;
-	uint64_t sent, taken;	/* number of rounds sent; of averages read from the pipe */
+	uint64_t sent, taken;	/* the next round to be sent; the next average to be read */
 	int done, error;
 	struct ace_error why;
 	pthread_t thread;
@@ -40,10 +40,11 @@ int queue_init(struct queue *q, struct link *link, size_t n, uint64_t from,
 void queue_sent(struct queue *q);
 /* queue_put(q, x, e): add an average that was formed in this process. */
 int queue_put(struct queue *q, const float *x, struct ace_error *e);
-/* queue_get(q, m, e): wait for the next average. The caller frees it. */
+/* queue_get(q, m, e): wait for the next average, which the caller frees with free. Return 0, or
+ * the error that ended the thread. */
 int queue_get(struct queue *q, struct message **m, struct ace_error *e);
 /* queue_end: wait for the thread's end; call it after the last queue_get. queue_release
- * ends the thread in any state. */
+ * ends the thread in any state, and frees the averages. */
 void queue_end(struct queue *q);
 void queue_release(struct queue *q);
 

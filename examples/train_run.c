@@ -18,12 +18,12 @@ struct run {
 	const struct run_options *o;
 	struct data data;
 	struct model *m;
-	struct optim **optim;	/* [noptim] one, or one per device if alone with local steps */
+	struct optim **optim;	/* [noptim] one; if alone and not says_gradients: per device */
 	size_t noptim;
 	struct optim *before;	/* for replay: the moments that all devices share */
-	size_t taken;		/* steps in the round whose average is applied */
-	float *start;		/* f32[n] the round's first weights */
-	float *sent;		/* f32[n] what this device sends */
+	size_t taken;		/* steps in the last round */
+	float *start;		/* f32[n] the round's first weights; 0 after origin in gossip */
+	float *sent;		/* f32[n] what a device sends, or an average */
 	double *sum;		/* f64[n] if alone: mean of what the devices send */
 	uint8_t *text;		/* [batch][T+1] */
 	size_t local, delay;	/* the present interval and delay */
@@ -240,7 +240,7 @@ look_ahead(struct run *r, size_t i, size_t h, float *out)
 }
 
 /* DeMo: compute the cosine transform of a device's addition to its momentum: the gradient
- * times the schedule's share of the highest rate.  A constant factor does not matter, since
+ * times the schedule's share of the highest rate.  The highest rate itself is left out, since
  * steps use only signs.  The momentum is the residual of ace-compress -S with
  * --error-feedback ef:DECAY, which sends the largest values and decays the rest. */
 static void
@@ -334,7 +334,7 @@ digest(struct run *r)
 	    (unsigned long long)x);
 }
 
-/* Run every device in turn and form the mean in double, as ace-aggregate does. */
+/* Run every device in turn, form the mean in double, and put it into the queue. */
 static int
 together_alone(struct run *r, size_t h, struct ace_error *e)
 {
@@ -469,7 +469,7 @@ one_round(struct run *r, struct ace_error *e)
 enum { KEPT = 4, MEASURED };
 
 /* List all arrays that the next round needs, and return their number.  The last one, with
- * --moment, is the sensitivity.  Pending averages are absent, since the delay is 0. */
+ * --moment, is the sensitivity.  Averages that are not yet applied are absent. */
 static size_t
 kept(const struct run *r, float *x[MEASURED])
 {
@@ -676,7 +676,7 @@ release(struct run *r)
 		(void)close(r->progress);
 }
 
-/* Warn when a device reads its text more than once, since the model may memorise it. */
+/* Warn if a device reads its text 1.05 times or more, since the model may memorise it. */
 static void
 say_passes(const struct run *r)
 {

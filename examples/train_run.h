@@ -13,8 +13,8 @@ struct run_options {
 	size_t local;		/* H: optimizer steps per round; 0: send gradients */
 	int replay;		/* 1: undo the local steps, and send the mean of their gradients */
 	size_t delay;		/* rounds before an average is applied */
-	size_t steps;		/* batches per device in this process; rates depend on
-				 * rule.steps instead */
+	size_t steps;		/* steps after which to end, with those before a resume; rates
+				 * depend on rule.steps instead */
 	uint64_t seed;
 	struct data_share share;
 	struct optim_rule rule;
@@ -31,12 +31,12 @@ struct run_options {
 	int flip;		/* 1: an attacker: all labels are wrong */
 	int clock;		/* 1: send the time that the computation took */
 	uint32_t group;
-	const char *cuts;	/* where gradients are sent while others are computed */
+	const char *cuts;	/* of emit_init; NULL: send the gradient after the pass */
 	const char *profile;	/* file that emit_profile writes at the end; NULL: none */
 	const char *device, *run, *apply, *log, *save, *load;
-	const char *progress;	/* file for the progress line */
+	const char *progress;	/* file for the progress line; NULL: none */
 	const char *moment[SENSE_FILES];	/* files that sense_tell writes */
-	const char *record;	/* directory for a copy of each shard */
+	const char *record;	/* directory for a copy of each shard; NULL: none */
 	const char *still;	/* tensors whose names begin with this are not
 				 * trained; NULL: all are */
 	const char *catch_up;	/* file of the averages before this device joined */
@@ -47,7 +47,8 @@ struct run_options {
 int run_train(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e);
 
-/* Check the gradients. Return 0 if they are right, 1 if they are wrong, < 0 on an error. */
+/* Check the gradients, and print a table. Return 0 if they are right, 1 if one is wrong, < 0 on
+ * an error. */
 int run_check(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e);
 

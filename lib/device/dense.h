@@ -26,7 +26,7 @@ struct dense {
 	char stamp[DENSE_STAMP];	/* identifies the file's contents */
 };
 
-/* Open the file as it is now; later commits do not change what is read. The reader stands
+/* Open the file as it is now; the next commit does not change what is read. The reader stands
  * at the first shard. -ERR_DATA: the file is damaged, or this shard is not of the given kind.
  * End messages about damage, then and later, with `remedy', unless it is NULL. If the file is
  * absent, return 0 with d->r NULL and the stamp "none". */

@@ -135,9 +135,9 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 	return sh->step == q->step;
 }
 
-/* If the state learns of averages and one shard is sent at a time, refuse a shard that
- * comes before the average of the last one. Wait first, because the trainer may have the
- * average before the state does. Accept a shard whose trainer knows all averages: the
+/* If the window is 1 and the state learns of averages, refuse a shard that comes before the
+ * average of the last shard that this process sent. Wait first, because the trainer may have
+ * the average before the state does. Accept a shard whose trainer knows all averages: the
  * trainer may have read them without this state. */
 static int
 feedback_answered(const struct feedback *f, const struct shard *sh, struct err *e)
@@ -468,7 +468,7 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 	return 0;
 }
 
-/* Set a to the target minus the decoded values, and c->error to its statistics. */
+/* Subtract c->dec from the target a if `decoded' is 1; set c->error to the statistics of a. */
 static void
 feedback_minus(const struct feedback *f, float *a, size_t n, int decoded,
     struct feedback_code *c)

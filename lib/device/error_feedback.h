@@ -8,7 +8,7 @@
  *
  * When a receipt says that a shard was rejected, the shard is undone: its decoded values
  * are added to the next target, and with cache the previous history is used again, or zeros
- * if the shard was invalid.
+ * if there is none or the shard was invalid.
  *
  * A state restored from a backup does not know which shards were sent after the backup, so
  * its residual could deliver values twice.  After a restore or a loss, feedback_restart
@@ -55,9 +55,9 @@ int feedback_resume(struct feedback *f, uint64_t before, struct writer *w,
 
 /* Begin the step of shard sh. Return 0: continue with its groups; 1: the step is committed
  * already, call feedback_send; -ERR_REFUSED if a step is missing, if this step is older
- * than the state's, if an earlier program has added another residual, if the state was made
- * with another feedback, or if no receipt or average came in time; -ERR_DATA
- * "mismatch: ..." for another run, device or model. */
+ * than the state's or, with cache, was refused as invalid, if an earlier program has added
+ * another residual, if the state was made with another feedback, or if no receipt or average
+ * came in time; -ERR_DATA "mismatch: ..." for another run, device or model. */
 int feedback_begin(struct feedback *f, const struct shard *sh,
     const struct schema *sc, struct err *e);
 /* Return the residual and the coded shard in progress. The caller may keep a group's values

@@ -64,7 +64,7 @@ learned_release(struct learned *h)
 	*h = (struct learned)LEARNED_INIT;
 }
 
-/* Add a row of n zeros. */
+/* Add a row of n zeros. Return its numbers, or NULL without memory. */
 static float *
 learned_add(struct learned *h, const char *name, size_t n, struct err *e)
 {
@@ -152,8 +152,8 @@ learned_read(struct learned *h, struct reader *r, struct err *e)
 	return k < 0 ? k : learned_values(h, r, e);
 }
 
-/* Read the file's memories into h[2]: the memory, and the one before its step.  Return
- * their number, 0 for a truncated file.  Read the whole file, to verify its end. */
+/* Read the file's memories into h[2]: the memory, and the one before its step.  Return their
+ * number, 0 if the file is absent or truncated.  Read the whole file, to verify its end. */
 static int
 learned_both(struct learned h[2], const struct statedir *s, const char *name,
     struct err *e)

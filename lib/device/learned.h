@@ -65,7 +65,7 @@ int learned_need(const struct learned *h, const char *name, size_t n,
     const float **x, struct err *e);
 
 /* Set *v to the number under a key of a memory, and return 1; 0 if the memory or the key is
- * absent; -ERR_DATA "corrupt: ..." if the number is negative or above 1e300. */
+ * absent; -ERR_DATA "corrupt: ..." if it is not a number from 0 to 1e300. */
 int learned_number(const struct statedir *s, const char *file, const char *key,
     double *v, struct err *e);
 

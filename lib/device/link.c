@@ -55,7 +55,7 @@ link_rate(const struct link_span *a, const struct link_span *b)
 	return (double)(b->after - a->before) * 8 / (b->to - a->from);
 }
 
-/* Sort spans by their time since the last pause, the longest first. */
+/* Sort spans by the time from the last pause to their beginning, the longest first. */
 static int
 link_by_age(const void *a, const void *b)
 {

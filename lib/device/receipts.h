@@ -22,8 +22,8 @@ struct receipts {
 };
 
 int receipts_load(struct receipts *q, const struct statedir *s, struct err *e);
-/* Add r. It replaces an older receipt for the same shard, unless the older one says
- * accepted. */
+/* Add r. It replaces an older receipt for the same bytes, unless receipt_is_accepted(the older
+ * one). If there are RECEIPTS_MAX others, the oldest is dropped. */
 void receipts_add(struct receipts *q, const struct receipt *r);
 int receipts_save(const struct receipts *q, const struct statedir *s,
     enum io_sync sync, struct err *e);

@@ -24,7 +24,7 @@ struct child {
 				 * under their own names */
 	pid_t pid;		/* 0: it has ended, or was not started */
 	int status;		/* status from waitpid */
-	int stopped;		/* 1: it ran on after a failure or a signal, and was killed */
+	int stopped;		/* 1: it ran on after a failure or a signal, so we ended it */
 };
 
 struct children {

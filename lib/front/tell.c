@@ -551,7 +551,7 @@ watch_line(int wide, const char *fmt, ...)
 	(void)printf("%.*s\n", wide > 0 ? wide : (int)sizeof(text), text);
 }
 
-/* Update t by an event of the folder.  Keep the lines of the last WATCH_ROUNDS rounds. */
+/* Update t by an event of the folder.  Keep the last WATCH_ROUNDS lines about rounds. */
 static void
 watch_event(struct tell *t, const json_t *ev)
 {

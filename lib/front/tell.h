@@ -41,7 +41,7 @@ struct tell {
 	double since, sent, taken;
 	uint64_t values, bytes;	/* of the last shard sent or, on the cloud, of the last average */
 	uint64_t participants, excluded;	/* number of devices averaged; left out */
-	char missing[TELL_LINE];	/* devices that are waited for */
+	char missing[TELL_LINE];	/* names of the devices that are waited for; "": unknown */
 	struct { char program[24], kind[16]; } error[CHILD_MOST];	/* errors of the programs */
 	size_t nerrors;
 	const char *kind;	/* kind of the failure's cause, set by tell_cause */

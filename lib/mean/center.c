@@ -290,7 +290,7 @@ center_older(struct center_row *to, const struct center_row *from)
 		to->u[j] = from->u[j] * CENTER_KEEP;
 }
 
-/* Add the sketch c + scale (x - c) to a row's mean. */
+/* Add the sketch c + scale (x - c) to a row, with the mass 1 - CENTER_KEEP. */
 static void
 center_put(struct center_row *to, const double *c, const double *x, double scale)
 {

@@ -96,7 +96,7 @@ policy_merge_interval(const struct asked *a, struct text_kv *kv, struct err *e)
 }
 
 /* Set a key with the interval of each device whose interval is not the common one.  Set no
- * key if all of them exceed POLICY_MERGE_TEXT bytes. */
+ * key if together they take more than POLICY_MERGE_TEXT bytes. */
 static int
 policy_merge_own(const struct asked *a, const struct gather *g, struct text_kv *kv,
     struct err *e)

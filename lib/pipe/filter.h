@@ -11,8 +11,8 @@
 
 struct err;
 
-/* Option rows: the limit on inputs, and also their schema; the output, and also --omit; when
- * files of a state or a spool are synced; the number of threads for coding. */
+/* Option rows.  max: the limit on inputs; in: that and their schema; file: the output; out: that
+ * and --omit; sync: when files of a state or a spool are synced; threads: for coding. */
 extern const struct opt filter_opts_max[], filter_opts_in[];
 extern const struct opt filter_opts_file[], filter_opts_out[];
 extern const struct opt filter_opts_sync[], filter_opts_threads[];
@@ -69,7 +69,7 @@ int filter_shard(const struct reader *r, struct writer *w, struct err *e);
 
 /* Copy the shard at which r stands to w, up to its verified end, with unchanged payloads. */
 int filter_copy(struct reader *r, struct writer *w, struct err *e);
-/* Copy the rest of a shard whose beginning is already written. */
+/* Copy the rest of r's shard, whose beginning is already written to w, up to its end. */
 int filter_rest(struct reader *r, struct writer *w, struct err *e);
 /* Copy every shard of a file. filter_copy_fd reads fd from its beginning; the caller still
  * closes fd. */

@@ -17,8 +17,8 @@ struct program {
 	cli_run *run;
 };
 
-/* Run the program and return its exit status. The options are stored in o unless
- * p->cli.own is set. */
+/* Run the program and return its exit status.  o: passed to p->run, and where the options are
+ * stored unless p->cli.own is set. */
 int program_main(struct program *p, int argc, char **argv, void *o);
 
 #endif

@@ -16,8 +16,8 @@ struct err;
 struct io;
 struct source;
 
-/* Open an operand; NULL or "-" is standard input. If a folder has no streams, source_next
- * returns -ERR_DATA. */
+/* Open an operand; NULL or "-" is standard input. If a folder or an archive has no streams,
+ * source_next returns -ERR_DATA. */
 int source_open(struct source **out, const char *path, struct err *e);
 /* Return 1 and the next file, or 0. The caller frees the file before the next call. */
 int source_next(struct source *s, struct io **io, struct err *e);

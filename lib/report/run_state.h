@@ -26,7 +26,7 @@ struct run_state_device {
 	double at;		/* arrival of that shard, Unix seconds */
 	uint64_t verdict[RECEIPT_NVERDICT];	/* number of its shards, by verdict */
 	uint64_t answered;	/* receipts in manifests, and closed steps with only rejections */
-	uint64_t counted;	/* last closed step that has its shard, + 1; 0: none */
+	uint64_t counted;	/* last closed step of which it has a receipt, + 1; 0: none */
 	uint64_t missed;	/* closed steps from `first' on in which it has no receipt */
 	uint64_t disk;		/* bytes of its shards on disk */
 	int listed;		/* 1: it is in the list of devices */

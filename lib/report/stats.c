@@ -433,8 +433,8 @@ stats_diff_next(const struct report *p, struct reader *r, struct err *e)
 	return k;
 }
 
-/* If r is at a shard without a partner (more > 0), read to its end, so that damage is not
- * taken for a difference, and print the number of shards that only r has. */
+/* If r is at a shard without a partner (more > 0), read r to its end, so that damage is not
+ * taken for a difference, and print the number of selected shards that only r has. */
 static int
 stats_diff_rest(struct stats_pair *d, struct reader *r, int more, struct err *e)
 {

@@ -39,7 +39,7 @@ double stats_std(const struct stats *m);	/* 0 if m has no values */
 int stats_stream(struct report *p, struct reader *r, struct err *e);
 
 /*
- * Compare each shard of x that p->pick selects with the next shard of y.
+ * Compare each shard of x that p->pick selects with the next such shard of y.
  *
  * NMSE   = sum (x - y)^2 / sum y^2       0 if equal, infinite if only
  *                                        y is all zero

@@ -94,7 +94,7 @@ struct stage_compress {
 	struct pool *pool;
 	struct coding coding;		/* current groups */
 	struct shares shares;		/* shares of the budget, if there are cuts */
-	uint32_t left;			/* number of groups that were sent in segments */
+	uint32_t left;			/* groups below this number were sent in segments */
 	uint64_t sent, none;
 	uint64_t at;			/* position of the shard in out */
 };

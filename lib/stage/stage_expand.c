@@ -141,7 +141,7 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 	return r;
 }
 
-/* Set the flags and keys of the expanded shard. */
+/* Set the flags and keys of the expanded shard s; with a state, wait for its residual. */
 static int
 stage_expand_describe(struct stage_expand *x, struct shard *s, struct err *e)
 {

@@ -277,7 +277,8 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 /* ---- DeCo-SGD: the budget and the delay, from the times in the shards and the
  * measurements of ace-meter and ace-compress ---- */
 
-/* Set the unknown (< 0) members of m: compute from the shard, the others from the state. */
+/* Set the unknown (< 0) members of m but the bandwidth: compute from the shard, the others from
+ * the state. */
 static int
 policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
     struct err *e)

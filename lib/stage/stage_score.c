@@ -61,7 +61,7 @@ struct stage_score {
 	float *x;			/* values of one group */
 	size_t cap;
 	struct stat read;		/* the trainer's file read last; all 0: none */
-	struct stat_group *stat;	/* statistics of the groups of one DATA frame */
+	struct stat_group *stat;	/* statistics of consecutive groups of a DATA frame */
 	size_t stat_cap;
 	struct buf note;
 	int scale;			/* 1: the scores precede the data */
@@ -126,7 +126,8 @@ stage_score_again(struct stage_score *x, struct err *e)
 }
 
 /* Save the history, if there is one.  The history before this step is kept until the next
- * step, because a process that is killed before the shard is coded or sent gets it again. */
+ * step, because a process that is killed before the shard is coded or sent gets the shard
+ * again. */
 static int
 stage_score_save(struct stage_score *x, struct err *e)
 {

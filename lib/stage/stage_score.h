@@ -1,7 +1,7 @@
 /*
  * The stage of ace-score: write the statistics and the importance of every group as
- * annotations.  The annotations precede the data, but --form paper puts the importance of
- * a run's first shard at the shard's end.  The values pass unchanged.
+ * annotations.  The annotations precede the data, but --form paper puts the importance at the
+ * end of a shard that has no history yet.  The values pass unchanged.
  */
 #ifndef ACE_STAGE_SCORE_H
 #define ACE_STAGE_SCORE_H
