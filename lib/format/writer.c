@@ -297,7 +297,21 @@ writer_same(struct writer *w, const struct chain_frame *f, struct err *e)
 	return r < 0 || (f->flags & FRAME_CUT) == 0 ? r : io_flush(w->io, e);
 }
 
-/* Write a frame, with its payload compressed by LZ4 if lz4 is 1 and this makes it shorter. */
+int
+writer_pack(struct buf *b, const void *p, size_t n, size_t *packed, struct err *e)
+{
+	int r;
+
+	*packed = 0;
+	if (n <= 64)
+		return 0;
+	b->n = 0;
+	if ((r = buf_room(b, n, e)) == 0)
+		*packed = lz4_block_pack(b->p, n - 1, p, n);
+	return r;
+}
+
+/* Write a frame, with its payload packed if lz4 is 1 and this makes it shorter. */
 static int
 writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
     struct err *e)
@@ -308,12 +322,8 @@ writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
 	if (n > FRAME_MAX)
 		return err_set(e, ERR_DATA, "limit: a frame has %zu bytes, at most %d", n,
 		    FRAME_MAX);
-	if (lz4 && n > 64) {
-		w->pack.n = 0;
-		if ((r = buf_room(&w->pack, n, e)) < 0)
-			return r;
-		k = lz4_block_pack(w->pack.p, n - 1, p, n);
-	}
+	if (lz4 && (r = writer_pack(&w->pack, p, n, &k, e)) < 0)
+		return r;
 	if (k != 0)
 		return writer_frame(w, type, FRAME_LZ4, w->pack.p, k, n,
 		    hash_64(w->pack.p, k), e);

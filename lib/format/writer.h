@@ -68,6 +68,10 @@ int writer_seen(struct writer *w, uint32_t group, const float *x, size_t n,
 /* Write an annotation, in a shard or, after writer_begin, between shards. */
 int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);
+/* Pack p[n], as writer_note does, as an LZ4 block into b. Set *packed to its length, or to 0
+ * if p[n] is written as it is, since it is not shorter. */
+int writer_pack(struct buf *b, const void *p, size_t n, size_t *packed,
+    struct err *e);
 /* Copy r's current frame (DATA or an annotation) unchanged. */
 int writer_pass(struct writer *w, const struct reader *r, struct err *e);
 /* Announce that most frames of r will be passed to w. If both are pipes, these frames move

@@ -367,10 +367,18 @@ static int
 stage_select_note(struct stage *s, const struct stage_note *n, struct err *e)
 {
 	struct stage_select *x = (struct stage_select *)s;
-	int r;
+	struct buf b = BUF_INIT;
+	size_t wire = 0;
+	int r = 0;
 
-	if ((r = survey_note(&x->survey, n->type, n->p, n->n, n->whole != NULL ?
-	    reader_frame(n->whole)->wire_len : n->n, e)) < 0)
+	/* what ace-step's policy made counts as packed as a pipe would carry it */
+	if (n->whole != NULL)
+		wire = reader_frame(n->whole)->wire_len;
+	else
+		r = writer_pack(&b, n->p, n->n, &wire, e);
+	buf_release(&b);
+	if (r < 0 || (r = survey_note(&x->survey, n->type, n->p, n->n,
+	    wire != 0 ? wire : n->n, e)) < 0)
 		return r;
 	return n->type == FRAME_PLAN || n->type == FRAME_SIGN ? 0 :
 	    stage_note(s->next, n, e);
@@ -691,9 +699,9 @@ stage_select_check(const void *opts, struct err *e)
 	if (o->mode == STAGE_SELECT_UNSAID)
 		return err_set(e, ERR_USAGE, "the budget is missing: give -p, -b, "
 		    "--bits, --policy or --plan");
-	if (o->effort != 0 && (o->mode != STAGE_SELECT_BUDGET || o->m > 0))
-		return err_set(e, ERR_USAGE, "--effort needs -b, --bits or --policy, "
-		    "and excludes --levels");
+	if ((o->effort != 0) + (o->m > 0) > (o->mode == STAGE_SELECT_BUDGET))
+		return err_set(e, ERR_USAGE, "--effort and --levels need -b, --bits or "
+		    "--policy, and exclude each other");
 	return 0;
 }
 

@@ -148,9 +148,10 @@ error() {
 	done
 	exits 2 ace-select -b 6k --effort 0 in
 	exits 2 ace-select -b 6k --effort 10 in
-	for how in '-p 0.5' '--plan usual' '-b 6k --levels ecq'; do
-		exits 2 ace-select $how --effort 9 in
-		says 'effort needs -b, --bits or --policy, and excludes --levels'
+	for how in '-p 0.5 --effort 9' '--plan usual --effort 9' '-p 0.5 --levels q8' \
+	    '-b 6k --levels ecq --effort 9'; do
+		exits 2 ace-select $how in
+		says '--effort and --levels need -b, --bits or --policy, and exclude each other'
 	done
 	exits 2 ace-select -b 6k --levels ecq,q8,tcq in
 	says '^ace-select: --levels: ecq and tcq both choose their own step: name one of them'

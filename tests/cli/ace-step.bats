@@ -47,6 +47,8 @@ alike() {
 	alike -S S --policy --bandwidth 5Mbit --target-divergence 0.1 \
 	    --model-norm 20
 	alike -S S -c q8
+	# the policy is long enough that the pipe packs it
+	alike --policy --bandwidth 9Mbit --deco 2ms,1ms
 	alike --bits 1
 	alike -c topk:0.1
 }
