@@ -338,9 +338,9 @@ cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
 	    l->c->heard(l->c->own, o, val, e) : 0;
 }
 
-/* Parse "--name", "--name=value" or "--name value". Refuse abbreviations: a new option could
- * make them ambiguous. Return the number of words used, 0 if the program ends now, or an
- * error < 0. */
+/* Parse "--name", "--name=value" or "--name value". next: the word after `word', or NULL. Refuse
+ * abbreviations: a new option could make them ambiguous. Return the number of words used, 0 if
+ * the program ends now, or an error < 0. */
 static int
 cli_long(struct cli_line *l, const char *word, const char *next, struct err *e)
 {

@@ -41,7 +41,7 @@ fd_ready(int fd, int watch, int ms, const char *name, struct err *e)
 	return p[0].revents != 0 || p[1].revents != 0;
 }
 
-/* Read at byte `at', or at the current position of fd if at < 0. */
+/* Like fd_read, but read at byte `at', or at the current position of fd if at < 0. */
 static int
 fd_take(int fd, int watch, off_t at, void *p, size_t n, size_t *got,
     const char *name, struct err *e)
@@ -102,7 +102,7 @@ fd_read_all(int fd, off_t at, void *to, size_t n, const char *name, struct err *
 	return 0;
 }
 
-/* Write at byte `at', or at the current position of fd if at < 0. */
+/* Write all n bytes at byte `at', or at the current position of fd if at < 0. */
 static int
 fd_put(int fd, off_t at, const void *from, size_t n, const char *name, struct err *e)
 {

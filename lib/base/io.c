@@ -229,7 +229,7 @@ io_create_fd(struct io **out, int fd, const char *name, struct err *e)
 	return r;
 }
 
-/* Open a device or FIFO for writing. */
+/* Open a device or FIFO for writing, as io_create does. */
 static int
 io_create_into(struct io **out, const char *path, int force, struct err *e)
 {

@@ -144,8 +144,8 @@ void io_splice_keep(struct io *io, size_t n);
 /* Write the n bytes at p, which were read after the last io_splice_keep(from, n). */
 int io_splice_pass(struct io *io, struct io *from, const void *p, size_t n,
     struct err *e);
-/* Wait for input, and move *got <= n bytes of it unread.  Return 1, with *got 0 at the end of
- * the input; 0 if the bytes must be read and written; or an error. */
+/* Wait for input of `from', and move *got <= n bytes of it to io unread.  Return 1, with *got 0
+ * at the end of the input; 0 if the bytes must be read and written; or an error. */
 int io_splice_move(struct io *io, struct io *from, size_t n, size_t *got,
     struct err *e);
 

@@ -7,8 +7,8 @@
 enum { TOP_BITS = 11, MID_BITS = 10, SOME = 1024, LEAST = 16 };
 #define MAG 0x7fffffffu
 
-/* Return the bin that holds the k-th largest value, where k is *k. Then set *k to the
- * value's rank in that bin, from 1. */
+/* Return the bin, of count[bins], that holds the k-th largest value, where k is *k. Then set *k
+ * to the value's rank in that bin, from 1. */
 static uint32_t
 find_bin(const uint32_t *count, uint32_t bins, size_t *k)
 {

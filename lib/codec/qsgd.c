@@ -39,7 +39,7 @@ bound(const struct codec_plan *plan, size_t n)
 	return 4 + n;
 }
 
-/* Decode codes into x[n]. Return -1 if one is above 2 s. */
+/* Decode codes into x[n]; unit: the value of code s + 1. Return -1 if one is above 2 s, else 0. */
 static int
 values(float *x, const unsigned char *code, size_t n, unsigned s, double unit)
 {

@@ -55,9 +55,8 @@ static const unsigned kind_levels[] = { 0, 0, 2, 1 };
  *           the positions (rice_put_positions), then the code at each
  *
  * Halves, as 2 |h - m| mod 2^15 + sign, are numbers of rice.h; other codes are plain bits.
- * If few of many values are kept, the distances of h from the least
- * h are distributed about exponentially. If all are kept, the distances from the largest
- * h are.
+ * If few of many values are kept, the distances of h from the least h are distributed about
+ * exponentially. If all are kept, the distances from the largest h are.
  */
 
 enum { MAG = 0x7fff, UP = 0x8000, MOST_HALF = 0xffff };
@@ -493,7 +492,7 @@ estimated_kept(const struct estimate *m, const struct codec_plan *plan)
 	return k < m->nonzero ? k : m->nonzero;
 }
 
-/* Set w[i] to the number of kept values among those of size x[i]. Return the number of
+/* Set w[i] to the number of values, of the k kept, that are of size x[i]. Return the number of
  * points that have kept values. */
 static unsigned
 estimated_weights(const struct estimate *m, double k, double *w)

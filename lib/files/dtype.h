@@ -15,9 +15,9 @@ size_t dtype_size(unsigned dtype);
 uint64_t dtype_bytes(unsigned dtype, uint64_t n);
 
 /* Convert n values at p, of a type that is not one of schema_bits, to f32. Return n, or the
- * index of the first refused value: one
- * that f32 cannot hold exactly (with round = 1, only a finite one that would become
- * infinite), or a bool above 1. Add the number of rounded values to *rounded. */
+ * index of the first refused value: one that f32 cannot hold exactly (with round = 1, only a
+ * finite one that would become infinite), or a bool above 1. Add the number of rounded values
+ * to *rounded. */
 size_t dtype_to_f32(unsigned dtype, int round, const unsigned char *p,
     float *x, size_t n, uint64_t *rounded);
 

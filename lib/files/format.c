@@ -119,7 +119,7 @@ format_rounded(const struct format_source *s)
 	return s->rounded;
 }
 
-/* Read f32 that has the byte order of memory directly into x, without conversion or copy. */
+/* format_some for f32 in the byte order of memory: read into x, without conversion or copy. */
 static int
 format_straight(struct format_source *s, float *x, size_t n, size_t *done,
     struct err *e)

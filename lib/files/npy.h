@@ -30,8 +30,8 @@ typedef int npy_get(void *from, void *p, size_t n, size_t *got, struct err *e);
 int npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
     struct err *e);
 
-/* Parse the head's dict, which must have each of its three keys exactly once and no other.
- * Refuse Fortran order if it differs from C order. */
+/* Parse text[n], the head's dict, which must have each of its three keys exactly once and no
+ * other. Refuse Fortran order if it differs from C order. what: as in npy_read. */
 int npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
     struct err *e);
 

@@ -158,7 +158,7 @@ kern_ecq_pace(size_t row)
 	return row < 32 ? (int32_t)(256 / (row + 1)) : 8;
 }
 
-/* Halve the counts of each context whose total is too large. */
+/* Halve the counts of each context c whose total, sum[c], is too large, and set the new total. */
 static inline void
 kern_ecq_halve(struct kern_ecq *m, int32_t sum[KERN_ECQ_WIDTH])
 {

@@ -64,7 +64,7 @@ loop_follow(struct kern_ecq_expect *e, int32_t mag[LANES])
 	kern_ecq_follow(e, sum, expected, LANES);
 }
 
-/* Update the means with the symbols s of levels l. */
+/* Update the means with the symbols s of levels l; same: 1 if all levels are l[0]. */
 static inline void
 loop_done(struct kern_ecq_expect *e, const int32_t l[LANES], const int32_t s[LANES],
     int same)

@@ -104,7 +104,7 @@ sort_load(const int16_t *q, int two)
 	return c;
 }
 
-/* Return the level of each column from the row above. */
+/* Return the level of each column from the row above; gain: from kern_ecq_gain. */
 WIDE_INLINE struct sort_pair
 sort_levels(const struct kern_ecq_expect *e, int gain)
 {

@@ -8,7 +8,8 @@ enum { N = 20000 };
 static uint32_t v[N];
 static unsigned char body[8 * N];
 
-/* Code v[n], numbers up to most, and read them back; return bits per number, or -1. */
+/* Code v[n], numbers up to most, for this mean, and read them back; return bits per number, or -1
+ * if that fails. */
 static double
 trip(size_t n, uint64_t mean, uint32_t most)
 {

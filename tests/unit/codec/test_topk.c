@@ -22,8 +22,8 @@ nonzero(size_t from, size_t n)
 	return k;
 }
 
-/* Compare the bytes of positions with their entropy: with a single magnitude the body
- * holds only positions and signs. */
+/* Compare the bytes of positions with their entropy, p being the share of sent values: with a
+ * single magnitude the body holds only positions and signs. */
 static void
 test_positions(const char *spec, double p)
 {

@@ -68,7 +68,7 @@ files_refused(enum format_id f, const char *name, const char *word,
 	format_close(s);
 }
 
-/* Write a file with this schema and these values. */
+/* Write a file of format f with this schema and these values; return 0 or the first error. */
 static inline int
 files_write(enum format_id f, const char *name, const struct schema *sc,
     const float *x, const struct format_sink_opts *o, struct err *e)

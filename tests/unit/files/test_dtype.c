@@ -65,7 +65,7 @@ half(unsigned dtype, uint16_t h)
 	return x;
 }
 
-/* Rounding gives the nearest value, and the even one of two equally near. */
+/* Rounding gives the nearest value, and the even one of two equally near. top: last finite code. */
 static void
 test_nearest(unsigned dtype, uint16_t top, const char *name)
 {
@@ -98,8 +98,8 @@ test_nearest(unsigned dtype, uint16_t top, const char *name)
 	    (unsigned long)used);
 }
 
-/* Convert one value to *x, and set *lost to 1 if it was rounded, else to 0. Return 1, or 0 if it
- * is refused. */
+/* Convert the value of these bits to *x, and set *lost to 1 if it was rounded, else to 0. Return
+ * 1, or 0 if it is refused. */
 static size_t
 wide(unsigned dtype, int round, uint64_t bits, float *x, uint64_t *lost)
 {

@@ -6,7 +6,7 @@
 
 static struct err e;
 
-/* Add a tensor of ndim dimensions. */
+/* Add an f32 tensor of the first ndim dimensions of a, b and c. */
 static int
 add(struct schema *s, const char *name, unsigned ndim, uint64_t a, uint64_t b,
     uint64_t c)

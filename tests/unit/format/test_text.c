@@ -106,7 +106,7 @@ TEST(test_many)
 	ok(bad == 0, "keys in any order (%zu)", bad);
 }
 
-/* Decode from memory of exactly n bytes. */
+/* Decode pairs or, if lines is 1, lines, from memory of exactly n bytes. */
 static int
 from(struct text_kv *kv, const void *p, size_t n, int lines)
 {

@@ -6,7 +6,7 @@
 
 enum { MOST = 7, CASES = 300 };
 
-/* Return the total wait of a partition. */
+/* Return the total wait if device i, with the time t[i], is in set part[i]. */
 static int64_t
 waited(const int64_t *t, size_t n, const size_t *part)
 {

@@ -248,7 +248,7 @@ mixed(double z[2][GROUPS], double p[3][GROUPS])
 
 #define sigmoid(x) (1 / (1 + exp(-(x))))
 
-/* Compute both branches of group i with weights w and u; the constants are last. */
+/* Set *t and *v to both branches of group i, by weights w and u, whose constants are last. */
 static void
 branch(const double w[3], const double u[4], double z[2][GROUPS],
     double p[3][GROUPS], size_t i, double *t, double *v)
