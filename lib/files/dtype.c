@@ -146,7 +146,7 @@ dtype_to_f32(unsigned dtype, int round, const unsigned char *p, float *x,
 
 /* ---- from f32 ---- */
 
-/* Return 0, or -1 if a finite value would become infinite. */
+/* Write the f32 of bits u as f16 to p. Return 0, or -1 if a finite value would become infinite. */
 static int
 dtype_put_f16(uint32_t u, unsigned char *p)
 {

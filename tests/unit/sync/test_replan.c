@@ -211,7 +211,8 @@ TEST(test_price)
 	ok(t.kc.v == d.kc, "values sent uncoded have no price");
 }
 
-/* Return the delta below the best one at which training takes `more' times as long. */
+/* Return the delta, below the best plan's, at which training with p's tau takes `more' times as
+ * long as with the best plan. */
 static double
 worse(const struct deco *d, struct deco_plan p, double more)
 {

@@ -353,7 +353,7 @@ TEST(ties)
 	    wrong);
 }
 
-/* Run a search with many partial solutions while allocations fail (starve). */
+/* Run a search with many partial answers, for starve. */
 static enum starved
 search(void)
 {
