@@ -98,7 +98,7 @@ static const struct render_field run_fields[] = {
 	FIELD("run", NAME, name, JSON, 0),
 	FIELD("steps", U64, steps, DATA, 0, METRIC("ace_run_steps",
 	    "Steps of the run that have a folder in the spool.")),
-	FIELD("last", U64, run.last, DATA, STATUS_LAST, METRIC("ace_run_last_step",
+	FIELD("last", U64, last, DATA, STATUS_LAST, METRIC("ace_run_last_step",
 	    "Last step whose average was made.")),
 	FIELD("since", F64, since, METRICS, STATUS_STEP,
 	    METRIC("ace_run_open_timestamp_seconds",
@@ -159,7 +159,7 @@ status_waits(const struct status *x, const struct run_state *r)
 	if (r->now == STATUS_CLOSED)
 		line(x, "step %llu is closed with %llu shards; its average is not "
 		    "there yet (ace-aggregate)", step, here);
-	else if (r->now == STATUS_OPEN && !r->run.has_last && !r->listed)
+	else if (r->now == STATUS_OPEN && r->run.made == 0 && !r->listed)
 		line(x, "step %llu: %llu shards are there, for %s; ace-aggregate waits "
 		    "for devices that are not known yet (see ace-recv --join), or "
 		    "it does not run", step, here, age);
@@ -170,9 +170,9 @@ status_waits(const struct status *x, const struct run_state *r)
 		line(x, "step %llu: %llu of %llu shards are there, for "
 		    "%s; missing%s", step, here,
 		    here + r->missing, age, missing.text);
-	else if (r->run.has_last)
+	else if (r->run.made != 0)
 		line(x, "waiting for a first shard after step %llu",
-		    (unsigned long long)r->run.last);
+		    (unsigned long long)r->last);
 	else
 		line(x, "waiting for a first shard");
 }
@@ -182,9 +182,9 @@ run_text(struct status *x, const struct run_state *r)
 {
 	char last[48] = "", size[NUM_TEXT];
 
-	if (r->run.has_last)
+	if (r->run.made != 0)
 		(void)snprintf(last, sizeof(last), ", averages up to step %llu",
-		    (unsigned long long)r->run.last);
+		    (unsigned long long)r->last);
 	line(x, "run '%s' in '%s': %llu steps kept%s, %s on disk",
 	    r->name, x->dir, (unsigned long long)r->steps, last,
 	    num_text((double)r->disk, "B", size));

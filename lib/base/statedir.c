@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -109,26 +110,31 @@ statedir_there(const struct statedir *s, struct err *e)
 	    "it back and, if this program has ended, start it again", s->dir);
 }
 
+struct statedir_old {
+	uint64_t last;
+	const char *keep[2];
+};
+
 static int
 statedir_prune_one(void *arg, const char *path, const char *name, struct err *e)
 {
-	const char *const *keep = arg;
+	const struct statedir_old *o = arg;
 	const size_t n = sizeof("history.") - 1, digits = strncmp(name, "history.", n) == 0 ?
 	    strspn(name + n, "0123456789") : 0;
 
-	if (digits > 0 && name[n + digits] == '\0' &&
-	    (keep[0] == NULL || strcmp(name, keep[0]) != 0) &&
-	    (keep[1] == NULL || strcmp(name, keep[1]) != 0))
+	if (digits > 0 && name[n + digits] == '\0' && strtoull(name + n, NULL, 10) <= o->last &&
+	    (o->keep[0] == NULL || strcmp(name, o->keep[0]) != 0) &&
+	    (o->keep[1] == NULL || strcmp(name, o->keep[1]) != 0))
 		(void)unlinkat(AT(path), 0);
 	return 0;
 }
 
 void
-statedir_prune(const struct statedir *s, const char *keep, const char *too)
+statedir_prune(const struct statedir *s, uint64_t last, const char *keep, const char *too)
 {
-	const char *both[2] = { keep, too };
+	struct statedir_old o = { last, { keep, too } };
 
-	(void)scan(s->dir, 0, statedir_prune_one, both, NULL);
+	(void)scan(s->dir, 0, statedir_prune_one, &o, NULL);
 }
 
 int

@@ -5,6 +5,8 @@
 #ifndef ACE_STATEDIR_H
 #define ACE_STATEDIR_H
 
+#include <stdint.h>
+
 #include "base/temp.h"
 
 struct at;
@@ -44,9 +46,10 @@ int statedir_there(const struct statedir *s, struct err *e);
 int statedir_lock(struct statedir *s, const char *name, struct err *e);
 void statedir_close(struct statedir *s);
 
-/* Remove the files history.STEP, except the names `keep' and `too', which may be NULL.
- * Needs statedir_lock. */
-void statedir_prune(const struct statedir *s, const char *keep, const char *too);
+/* Remove the files history.STEP of the steps up to `last', except the names `keep' and `too',
+ * which may be NULL.  Needs a lock that the programs that write these files take. */
+void statedir_prune(const struct statedir *s, uint64_t last, const char *keep,
+    const char *too);
 
 /* Write the path dir/name to out, and return out. */
 char *statedir_path(const struct statedir *s, const char *name, char out[STATE_PATH]);

@@ -528,7 +528,7 @@ feedback_commit(struct feedback *f, const struct shard *sh, struct writer *w,
 	f->state.settled = f->o.sync == IO_SYNC_FULL;
 	/* keep the previous history, which is needed if this step is rejected */
 	if (f->new_name[0] != '\0')
-		statedir_prune(&f->state, f->new_name, f->old_name);
+		statedir_prune(&f->state, UINT64_MAX, f->new_name, f->old_name);
 	r = residual_made(f->next, w, e);
 	feedback_drop(f);
 	return r;
@@ -649,6 +649,6 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 	/* of a damaged file of receipts keep what can be read */
 	if (receipts_load(&q, s, NULL) == -ERR_DATA && (r = receipts_save(&q, s, sync, e)) < 0)
 		return r;
-	statedir_prune(s, NULL, NULL);
+	statedir_prune(s, UINT64_MAX, NULL, NULL);
 	return 0;
 }

@@ -168,7 +168,8 @@ int feedback_cache_group(struct feedback_cache *c, uint32_t g, int sent,
 /* Make the reconstruction the history for the next shard or, with `to', end that file.
  * Call this before the shard's end is written. */
 int feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e);
-/* Return the file name of the history to which the shard was a difference; "": none. */
-const char *feedback_cache_was(const struct feedback_cache *c);
+/* Remove the histories of the steps up to `last', except that of the shard and that to which
+ * it is a difference. */
+void feedback_cache_prune(const struct feedback_cache *c, uint64_t last);
 
 #endif

@@ -200,12 +200,12 @@ feedback_cache_commit(struct feedback_cache *c, enum io_sync sync, struct err *e
 	if (k < 0 || c->lent)
 		return k;
 	if (w != NULL)
-		statedir_prune(&c->state, c->is, c->was);
+		feedback_cache_prune(c, UINT64_MAX);
 	return sync == IO_SYNC_FULL ? statedir_durable(&c->state, e) : 0;
 }
 
-const char *
-feedback_cache_was(const struct feedback_cache *c)
+void
+feedback_cache_prune(const struct feedback_cache *c, uint64_t last)
 {
-	return c->was;
+	statedir_prune(&c->state, last, c->is, c->was);
 }

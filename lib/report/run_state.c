@@ -145,7 +145,7 @@ run_state_count(struct run_state *s, const struct steps *all, uint64_t step,
 		run_state_step(d, r->step);
 		if (r->step == step)
 			d->counted = step + 1;
-		if (r->verdict == RECEIPT_DUPLICATE && step != s->run.closed)
+		if (r->verdict == RECEIPT_DUPLICATE && step + 1 != s->run.open)
 			continue;
 		d->answered += run_state_before(all, r->step + 1) -
 		    run_state_before(all, r->step);
@@ -243,7 +243,7 @@ run_state_look(struct run_state *s, const struct spool *in, const struct steps *
 
 	x.over = k > 0;
 	x.closed = k > 0 && x.l.line[x.l.n - 1].r.step == step;
-	x.current = s->now == STATUS_IDLE && (!s->run.has_last || step > s->run.last);
+	x.current = s->now == STATUS_IDLE && step >= s->run.made;
 	if (x.closed)
 		k = run_state_count(s, all, step, &x.l, e);
 	if (k >= 0 && (k = spool_there(spool_path(in, &step, "", dir), e)) > 0)
@@ -272,10 +272,10 @@ run_state_all(struct run_state *s, const struct spool *in, struct err *e)
 		k = steps_list(&all, in, STEPS_DONE, 0, e);
 	for (i = 0; i < all.n && k >= 0; i++)
 		k = run_state_look(s, in, &all, all.step[i], e);
-	for (i = 0; i < s->n && k >= 0 && s->run.any; i++) {
+	for (i = 0; i < s->n && k >= 0; i++) {
 		d = s->d[i];
-		closed = !d->any || d->first > s->run.closed ? 0 : run_state_before(&all,
-		    s->run.closed + 1) - run_state_before(&all, d->first);
+		closed = !d->any || d->first >= s->run.open ? 0 : run_state_before(&all,
+		    s->run.open) - run_state_before(&all, d->first);
 		d->missed = closed > d->answered ? closed - d->answered : 0;
 	}
 	steps_release(&all);
@@ -324,7 +324,7 @@ run_state_where(const struct run_state *r, const struct run_state_device *d, int
 	if (r->listed && !d->listed && !d->here)
 		return "left";
 	if (r->now == STATUS_IDLE)
-		return r->run.has_last && d->step < r->run.last ? "behind" : "done";
+		return d->step + 1 < r->run.made ? "behind" : "done";
 	if (d->here)
 		return "here";
 	return missing ? "missing" : "left";
@@ -342,12 +342,13 @@ run_state_derive(struct run_state *s, double now)
 
 	s->is = is[s->now];
 	s->ago = fmax(now - s->since, 0);
-	s->have = (s->run.has_last ? STATUS_LAST : 0u) |
+	s->last = s->run.made - 1;
+	s->have = (s->run.made != 0 ? STATUS_LAST : 0u) |
 	    (s->now != STATUS_IDLE ? STATUS_STEP : 0u);
 	for (i = 0; i < s->n; i++) {
 		d = s->d[i];
 		missing = s->now != STATUS_IDLE && !d->here && (s->listed ?
-		    d->listed : s->run.has_last ? d->counted > s->run.last : d->any);
+		    d->listed : s->run.made != 0 ? d->counted >= s->run.made : d->any);
 		s->here += (uint64_t)d->here;
 		s->missing += (uint64_t)missing;
 		d->awaited = missing && s->now == STATUS_OPEN;

@@ -54,12 +54,13 @@ struct run_state {
 	uint64_t here, missing;	/* number of devices whose shard of `step' is there; is
 				   waited for */
 	struct closed run;	/* which steps are closed and averaged */
+	uint64_t last;		/* last step whose average was made, if run.made != 0 */
 	int listed;		/* 1: there is a list of devices */
 	uint64_t steps;		/* number of steps that have a directory */
 	uint64_t disk;		/* bytes of the whole spool on disk */
 	const char *is;		/* `now' in words */
 	double ago;		/* seconds since `since' */
-	unsigned have;		/* STATUS_LAST: run.has_last; STATUS_STEP: not IDLE */
+	unsigned have;		/* STATUS_LAST: `last' is set; STATUS_STEP: not IDLE */
 	struct run_state_device **d;	/* [n], sorted by name */
 	size_t n, cap;
 	void *tree;		/* tsearch(3): the devices by id */

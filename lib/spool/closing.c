@@ -55,7 +55,7 @@ closing_open(struct closing **out, const struct closing_opts *o, struct err *e)
 		return k;
 	temp_sweep(r->in.state.dir);
 	if ((k = manifest_closed(&r->in, &d, e)) == 0)
-		r->step = d.has_last ? d.last : UINT64_MAX;
+		r->step = d.made - 1;
 	return k;
 }
 
@@ -134,7 +134,7 @@ closing_look(struct closing *r, const struct closed *d, struct closing_watch *w,
 	struct steps l = STEPS_INIT;
 	const uint64_t before = w->step;
 	size_t i;
-	int k = steps_list(&l, &r->in, "", d->any ? d->closed + 1 : 0, e);
+	int k = steps_list(&l, &r->in, "", d->open, e);
 
 	array_release(&w->files);
 	r->open = l.n;
@@ -165,7 +165,7 @@ closing_carry(const struct closing *r, const struct closed *d, uint64_t step,
 	struct steps x = STEPS_INIT;
 	struct receipt_list last = { .n = 0 };
 	size_t i, n = l->n;
-	int k = d->any ? manifest_of(&r->in, d->closed, &last, e) : 0;
+	int k = d->open != 0 ? manifest_of(&r->in, d->open - 1, &last, e) : 0;
 
 	for (i = 0; i < last.n && k >= 0; i++)
 		if (last.line[i].r.verdict == RECEIPT_DUPLICATE) {
@@ -177,7 +177,7 @@ closing_carry(const struct closing *r, const struct closed *d, uint64_t step,
 	if (k >= 0 && l->n != n)
 		k = closing_names(r, l, e);
 	if (k >= 0)
-		k = steps_list(&x, &r->in, "", d->any ? d->closed + 1 : 0, e);
+		k = steps_list(&x, &r->in, "", d->open, e);
 	for (i = 0; i < x.n && x.step[i] < step && k == 0; i++) {
 		n = l->n;
 		if ((k = steps_shards(l, &r->in, x.step[i], NULL, e)) == 0)
@@ -256,8 +256,8 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 
 	if (k < 0)
 		return k;
-	if ((k = manifest_closed(&r->in, &d, e)) == 0 && d.any &&
-	    (!d.made || d.closed >= step))
+	if ((k = manifest_closed(&r->in, &d, e)) == 0 &&
+	    (d.made != d.open || d.open > step))
 		k = CLOSING_AGAIN;	/* another process closed the step */
 	if (k == 0 && (k = steps_shards(l, &r->in, step, seen, e)) == 0 &&
 	    (k = closing_carry(r, &d, step, l, e)) == 0) {
@@ -321,7 +321,7 @@ closing_ripe(const struct closing *r, struct closing_watch *w, struct err *e)
 		return 0;
 	if (limited && !w->dated && (k = closing_since(r, w, e)) < 0)
 		return k;
-	if ((k = roster_missing(&missing, &r->in, &w->files, NULL, e)) > 0)
+	if ((k = roster_missing(&missing, &r->in, &w->files, 0, e)) > 0)
 		expect = w->files.n + missing.n;
 	array_release(&missing);
 	if (k < 0)
@@ -341,8 +341,8 @@ closing_try(struct closing *r, struct closing_watch *w, struct err *e)
 	struct closed d;
 	int k = manifest_closed(&r->in, &d, e);
 
-	if (k == 0 && d.any && !d.made) {
-		r->step = d.closed;
+	if (k == 0 && d.made != d.open) {
+		r->step = d.open - 1;
 		/* the process that closed the step may have died before a sync */
 		return (k = spool_durable(&r->in, NULL, e)) < 0 ||
 		    (k = manifest_of(&r->in, r->step, &r->list,
@@ -434,7 +434,7 @@ closing_exclude(struct closing *r, size_t i, size_t count,
 	if ((k = spool_lock(&r->in, &fd, e)) < 0)
 		return k;
 	/* if another process has closed a later step, its manifest stays */
-	if ((k = manifest_closed(&r->in, &d, e)) == 0 && !d.made && d.closed == r->step)
+	if ((k = manifest_closed(&r->in, &d, e)) == 0 && d.made != d.open && d.open - 1 == r->step)
 		k = manifest_close(&r->in, &d, &r->list, e);
 	(void)close(fd);
 	return k == 0 ? closing_paths(r, e) : k;

@@ -5,13 +5,10 @@
 #include "base/at.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/scan.h"
 #include "base/temp.h"
 #include "device/error_feedback.h"
 #include "spool/history.h"
 #include "spool/limits.h"
-
-#define HISTORY_STEP "history.%llu"
 
 int
 history_begin(struct history *m, const struct spool *s, const struct shard *sh,
@@ -72,43 +69,21 @@ history_end(struct history *m, const struct spool *s, const struct schema *sc,
 	return k == 0 && s->sync == IO_SYNC_FULL ? fd_sync_path(m->temp, NULL, e) : k;
 }
 
-struct history_old {
-	const char *was;	/* the history to which the new shard is a difference */
-	const uint64_t *last;	/* step of the last average, or NULL */
-	uint64_t step;		/* step of the new history */
-};
-
-/* Remove the history `name' if its step is not after the last average, unless it is the new
- * one or the one to which the new shard is a difference. */
-static int
-history_forget(void *arg, const char *path, const char *name, struct err *e)
-{
-	const struct history_old *o = arg;
-	unsigned long long step;
-
-	(void)e;
-	if (sscanf(name, HISTORY_STEP, &step) == 1 && step != o->step &&
-	    o->last != NULL && step <= *o->last && strcmp(name, o->was) != 0)
-		(void)unlinkat(AT(path), 0);
-	return 0;
-}
-
 int
 history_keep(struct history *m, const struct spool *s, const struct shard *sh,
-    const uint64_t *last, struct err *e)
+    uint64_t made, struct err *e)
 {
-	struct history_old o = { .last = last, .step = sh->step };
-	char path[SPOOL_PATH], *name;
+	char path[SPOOL_PATH];
+	size_t n;
 	int k;
 
 	if (m->cache == NULL)
 		return 0;
-	o.was = feedback_cache_was(m->cache);
 	spool_of(s, NULL, spool_device_of(sh), "history/", path);
 	if ((k = spool_made(s, path, e)) < 0)
 		return k;
-	name = path + strlen(path);
-	(void)snprintf(name, CACHE_NAME, HISTORY_STEP, (unsigned long long)sh->step);
+	n = strlen(path);
+	(void)snprintf(path + n, sizeof(path) - n, DENSE_HISTORY, (unsigned long long)sh->step);
 	if (renameat(AT(m->temp), AT(path)) < 0)
 		return err_sys(e, "'%s'", path);
 	temp_leave(m->temp);
@@ -117,8 +92,9 @@ history_keep(struct history *m, const struct spool *s, const struct shard *sh,
 	 * its device goes on from this history */
 	if (s->sync == IO_SYNC_FULL && (k = fd_sync_name(path, e)) < 0)
 		return k;
-	*name = '\0';
-	return scan(path, 0, history_forget, &o, e);
+	if (made != 0)
+		feedback_cache_prune(m->cache, made - 1);
+	return 0;
 }
 
 void
@@ -149,7 +125,7 @@ history_open(struct dense *d, const char *path, const struct shard *sh,
 		return err_set(e, ERR_SYS, "'%s' is not SPOOL/STEP/FILE, or has %d bytes or "
 		    "more", path, PATH_MAX);
 	s.dir = dir;
-	(void)snprintf(name, sizeof(name), HISTORY_STEP,
+	(void)snprintf(name, sizeof(name), DENSE_HISTORY,
 	    (unsigned long long)sh->step);
 	if ((k = dense_open(d, &s, name, SHARD_HISTORY, ": restore it from a backup", e)) < 0 ||
 	    (k = dense_check(d, sh, sc, e)) < 0)

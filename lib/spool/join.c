@@ -59,7 +59,7 @@ join_next(const struct spool *s, const char *device, uint64_t from, uint64_t *ne
 	struct closed d;
 	int k = manifest_closed(s, &d, e);
 
-	*next = k == 0 && d.any ? d.closed + 1 : 0;
+	*next = d.open;
 	if (k == 0 && *next > from && (k = steps_list(&l, s, "", from, e)) == 0)
 		k = join_gone(s, from, e);
 	if (k == 0 && l.n != 0 && l.step[0] < *next) {

@@ -241,7 +241,7 @@ limits_list(const struct spool *s, const struct shard *sh, int how,
 	k = fd_read_at(*fd, 0, text, (size_t)st.st_size, &n, path, e);
 	for (at = text; k == 0 && *at != '\0'; at = end + strspn(end, "\n")) {
 		step = strtoull(at, &end, 10);
-		if (end != at && (!d->any || step > d->closed))
+		if (end != at && step >= d->open)
 			k = steps_add(l, step, e);
 		end += strcspn(end, "\n");
 	}
@@ -297,15 +297,17 @@ limits_room(const struct limits *a, const struct spool *s, const struct shard *s
 	    sc->total * sizeof(float) / LIMITS_BEYOND : 0;
 	struct steps l = STEPS_INIT;
 	struct closed d;
+	uint64_t last;
 	int fd, many, k = manifest_closed(s, &d, e);
 
-	if (k < 0 || (d.any && sh->step <= d.closed))
+	if (k < 0 || sh->step < d.open)
 		return k < 0 ? k : 1;
-	if (sh->step > d.closed && sh->step - d.closed > a->ahead)
+	last = d.open != 0 ? d.open - 1 : 0;
+	if (sh->step - last > a->ahead)
 		return err_set(e, ERR_REFUSED, "limit: step %llu is more than %llu steps after "
 		    "%s %llu (limits: ahead)", (unsigned long long)sh->step,
-		    (unsigned long long)a->ahead, d.any ? "the last closed step," : "step",
-		    (unsigned long long)d.closed);
+		    (unsigned long long)a->ahead, d.open != 0 ? "the last closed step," : "step",
+		    (unsigned long long)last);
 	k = limits_list(s, sh, LOCK_SH, &d, &l, &fd, e);
 	many = l.n >= a->open;
 	if (k == 0 && (many || (l.n > 0 && kept > a->shard / (l.n + 1))) &&

@@ -105,12 +105,11 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 		if (k <= 0)
 			return k == -ERR_DATA ? manifest_remedy(s, path, 0, e) : k;
 	}
-	d->any = 1;
-	d->closed = x->step;
-	if ((k = d->made = manifest_is_done(s, d->closed, e)) < 0)
-		return k;
-	d->last = d->made ? d->closed : x->version;
-	k = d->has_last = d->made ? 1 : manifest_is_done(s, d->last, e);
+	d->open = x->step + 1;
+	if ((k = manifest_is_done(s, x->step, e)) > 0)
+		d->made = d->open;
+	else if (k == 0 && (k = manifest_is_done(s, x->version, e)) > 0)
+		d->made = x->version + 1;
 	return k < 0 ? k : 0;
 }
 
@@ -121,11 +120,11 @@ manifest_into(const struct spool *s, const struct closed *d, uint64_t *step,
     struct err *e)
 {
 	struct steps l = STEPS_INIT;
-	int k = *step == d->closed ? 1 : manifest_is_done(s, *step, e);
+	int k = *step + 1 == d->open ? 1 : manifest_is_done(s, *step, e);
 
 	if (k == 0) {
 		k = steps_list(&l, s, STEPS_DONE, *step, e);
-		*step = k == 0 && l.n != 0 ? l.step[0] : d->closed;
+		*step = k == 0 && l.n != 0 ? l.step[0] : d->open - 1;
 		steps_release(&l);
 	}
 	return k < 0 ? k : 0;
@@ -144,13 +143,13 @@ manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
 	do {
 		receipt_list_release(l);
 		into = step;
-		if ((k = manifest_closed(s, &d, e)) < 0 || !d.any ||
-		    step > d.closed || (k = manifest_into(s, &d, &into, e)) < 0)
+		if ((k = manifest_closed(s, &d, e)) < 0 || step >= d.open ||
+		    (k = manifest_into(s, &d, &into, e)) < 0)
 			return k;
-		k = manifest_read(l, spool_path(s, NULL, into == d.closed ?
+		k = manifest_read(l, spool_path(s, NULL, into + 1 == d.open ?
 		    MANIFEST_CLOSED : manifest_name(into, name), path), e);
 		/* another step may have been closed meanwhile */
-	} while (k > 0 && into == d.closed && l->line[l->n - 1].r.step > into);
+	} while (k > 0 && into + 1 == d.open && l->line[l->n - 1].r.step > into);
 	if (k == 0 || (k > 0 && l->line[l->n - 1].r.step != into))
 		k = err_set(e, ERR_DATA, "corrupt: '%s' %s the manifest of step %llu: restore "
 		    "it from a backup", path, k == 0 ? "is missing, expected" : "is not",
@@ -194,13 +193,13 @@ manifest_close(const struct spool *s, const struct closed *d, struct receipt_lis
 	int k = spool_made(s, spool_path(s, NULL, STEPS_DONE "/", done), e);
 
 	for (i = 0; i < l->n; i++)
-		l->line[i].r.version = d->has_last ? d->last : 0;
+		l->line[i].r.version = d->made != 0 ? d->made - 1 : 0;
 	/* a process that linked a shard may have died before the name was durable; the
 	 * manifest to be replaced must have a durable second name */
 	for (i = 0; i < l->n && k == 0; i++)
 		if (i == 0 || l->line[i].r.step != l->line[i - 1].r.step)
 			k = spool_durable(s, &l->line[i].r.step, e);
-	if (k == 0 && d->made && s->sync == IO_SYNC_FULL)
+	if (k == 0 && d->made != 0 && d->made == d->open && s->sync == IO_SYNC_FULL)
 		k = fd_sync_name(done, e);
 	if (k == 0)
 		k = receipt_list_write(l, spool_path(s, NULL, MANIFEST_CLOSED, path),

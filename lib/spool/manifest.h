@@ -31,11 +31,9 @@
 struct err;
 
 struct closed {
-	int any;		/* 1: a step is closed */
-	uint64_t closed;	/* the newest closed step; all before it are closed, too */
-	int made;		/* 1: the average of `closed' was made */
-	int has_last;		/* 1: the average of some step was made */
-	uint64_t last;		/* the last such step */
+	uint64_t open;	/* the first open step; all before it are closed */
+	uint64_t made;	/* the step after the last one whose average was made, or 0.  Less than
+			   `open': the newest closed step has no average yet */
 };
 
 /* manifest_closed(s, d, e): read the state of a run.  DIR/closed is read again only after it

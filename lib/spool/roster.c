@@ -94,15 +94,15 @@ roster_order(const void *name, const void *at)
 
 int
 roster_missing(struct array_names *out, const struct spool *s, struct array_names *here,
-    const uint64_t *last, struct err *e)
+    uint64_t made, struct err *e)
 {
 	struct array_names t = ARRAY_NAMES_INIT;
 	char file[SPOOL_FILE];
 	size_t i;
 	int listed = roster_read(&t, s, e), k = listed < 0 ? listed : 0;
 
-	if (listed == 0 && last != NULL)
-		k = steps_devices(&t, s, *last, e);
+	if (listed == 0 && made != 0)
+		k = steps_devices(&t, s, made - 1, e);
 	roster_sort(&t);
 	if (t.n != 0)
 		array_sort(here);

@@ -15,12 +15,12 @@ struct spool;
 /* roster_read(t, s, e): append the names to t, sorted.  Return 1, or 0 if there is no list.
  * -ERR_DATA: a line is invalid, or the list has 1 MiB or more.  Release t also after errors. */
 int roster_read(struct array_names *t, const struct spool *s, struct err *e);
-/* roster_missing(out, s, here, last, e): append the listed devices that have no shard in
+/* roster_missing(out, s, here, made, e): append the listed devices that have no shard in
  * a step and return 1; `here' has the names of the step's files (steps_files) and is then
- * sorted.  If there is no list, append the devices that have a shard in the step `last'
- * (unless that is NULL) but not in this one, and return 0. */
+ * sorted.  If there is no list, append the devices that have a shard in the step `made' - 1
+ * (unless made is 0) but not in this one, and return 0. */
 int roster_missing(struct array_names *out, const struct spool *s,
-    struct array_names *here, const uint64_t *last, struct err *e);
+    struct array_names *here, uint64_t made, struct err *e);
 
 /* roster_change(s, device, joins, e): add the device to the list if joins is 1, or remove it if
  * 0.  If there is no list, first make a list of the devices whose shards are in the spool.

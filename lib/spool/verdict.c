@@ -124,14 +124,14 @@ verdict_stranger(const struct verdict *x, struct err *e)
 
 	spool_of(x->s, NULL, device, SPOOL_KNOWN, known);
 	spool_of(x->s, NULL, device, "open", open);
-	if (x->sh->step < x->d.closed && x->d.closed - x->sh->step >= 2 &&
+	if (x->d.open - x->sh->step > 2 &&
 	    (k = spool_number(known, &from, e)) >= 0 &&
 	    (k == 0 || x->sh->step < from) && faccessat(AT(open), F_OK, 0) < 0) {
 		x->r->verdict = RECEIPT_INVALID;
 		(void)snprintf(x->r->reason, sizeof(x->r->reason), "this device is "
 		    "new here, and step %llu is the next: it has to ask for the "
 		    "averages so far (ace-recv(1), Joining and leaving)",
-		    (unsigned long long)x->d.closed + 1);
+		    (unsigned long long)x->d.open);
 	}
 	return k < 0 ? k : 0;
 }
@@ -257,7 +257,6 @@ verdict_fence(const struct verdict *x, struct err *e)
 static int
 verdict_open(struct verdict *x, struct err *e)
 {
-	const uint64_t *const last = x->d.has_last ? &x->d.last : NULL;
 	int k;
 
 	/* if the first shards of two runs come at the same time, the spool belongs to
@@ -272,7 +271,7 @@ verdict_open(struct verdict *x, struct err *e)
 	if ((k = verdict_fence(x, e)) < 0 || x->r->verdict != RECEIPT_ACCEPTED)
 		return k;
 	/* only the accepted shard with this name keeps its history */
-	if ((k = history_keep(x->m, x->s, x->sh, last, e)) < 0 ||
+	if ((k = history_keep(x->m, x->s, x->sh, x->d.made, e)) < 0 ||
 	    (k = limits_took(x->s, x->sh, &x->d, e)) < 0)
 		return k;
 	return verdict_link(x, e);
@@ -298,7 +297,7 @@ verdict_shard(const struct spool *s, const struct shard *sh,
 		k = fd_sync_path(temp, NULL, e);
 	if (k == 0 && (k = spool_lock(s, &fd, e)) == 0 &&
 	    (k = manifest_closed(s, &x.d, e)) == 0) {
-		closed = x.d.any && sh->step <= x.d.closed;
+		closed = sh->step < x.d.open;
 		k = closed ? verdict_closed(&x, e) : verdict_open(&x, e);
 	}
 	if (fd >= 0)
@@ -310,7 +309,7 @@ verdict_shard(const struct spool *s, const struct shard *sh,
 		    "this device and step came before");
 	temp_remove(temp);
 	r->clock = spool_clock();
-	if (k == 0 && x.d.has_last)
-		r->version = x.d.last;
+	if (k == 0 && x.d.made != 0)
+		r->version = x.d.made - 1;
 	return k;
 }

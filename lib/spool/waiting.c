@@ -80,17 +80,16 @@ waiting_look(const struct spool *s, uint64_t step, struct waiting_names *here,
 	struct array_names files = ARRAY_NAMES_INIT, none = ARRAY_NAMES_INIT;
 	char device[SHARD_NAME + 1];
 	struct closed d;
-	const uint64_t *const last = manifest_closed(s, &d, NULL) == 0 &&
-	    d.has_last ? &d.last : NULL;
 	size_t i, n;
 	int k;
 
+	(void)manifest_closed(s, &d, NULL);
 	(void)steps_files(&files, s, step, NULL);
 	for (i = 0; i < files.n; i++) {
 		(void)spool_device(files.p[i], device, NULL);
 		waiting_add(here, device);
 	}
-	k = roster_missing(&none, s, &files, last, NULL);
+	k = roster_missing(&none, s, &files, d.made, NULL);
 	for (i = 0; i < none.n && k >= 0; i++)
 		waiting_add(missing, none.p[i]);
 	n = k > 0 ? none.n : 0;
@@ -106,8 +105,7 @@ waiting_device(const struct spool *s, uint64_t step)
 {
 	struct waiting_names here = { "", 0 }, missing = { "", 0 };
 	struct closed d;
-	const int closed = manifest_closed(s, &d, NULL) == 0 && d.any &&
-	    step <= d.closed;
+	const int closed = manifest_closed(s, &d, NULL) == 0 && step < d.open;
 
 	if (!closed)
 		(void)waiting_look(s, step, &here, &missing);

@@ -146,12 +146,11 @@ static void
 roster(const struct spool *s)
 {
 	struct array_names t = ARRAY_NAMES_INIT, missing = t, here = t;
-	const uint64_t last = 0;
 	struct err e = ERR_INIT;
 	size_t i;
 	int joins, in;
 
-	(void)roster_missing(&missing, s, &here, &last, &e);
+	(void)roster_missing(&missing, s, &here, 1, &e);
 	err_clear(&e);
 	for (joins = 1; joins >= 0; joins--) {
 		if (roster_change(s, "edge", joins, &e) < 0)

@@ -173,7 +173,9 @@ TEST(test_prune)
 	put("S/history.7");
 	put("S/history.8");
 	ok(statedir_open(&s, "S", &e) == 0, "a state");
-	statedir_prune(&s, "history.7", "history.8");
+	statedir_prune(&s, 0, NULL, NULL);
+	ok(there("S/history.7") && there("S/history.8"), "later steps stay");
+	statedir_prune(&s, UINT64_MAX, "history.7", "history.8");
 	for (i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
 		left += there(stay[i]) != 0;
 	for (i = 0; i < sizeof(go) / sizeof(go[0]); i++)
@@ -183,7 +185,7 @@ TEST(test_prune)
 	ok(gone == sizeof(go) / sizeof(go[0]), "files for a step are removed");
 	ok(there("S/history.7") && there("S/history.8"),
 	    "except for the two named steps");
-	statedir_prune(&s, NULL, NULL);
+	statedir_prune(&s, 8, NULL, NULL);
 	ok(!there("S/history.7") && !there("S/history.8"), "without named steps all are removed");
 	statedir_close(&s);
 }
