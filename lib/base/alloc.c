@@ -175,7 +175,7 @@ buf_room(struct buf *b, size_t n, struct err *e)
 {
 	if (n > SIZE_MAX - b->n)
 		return err_set(e, ERR_SYS, "out of memory: the size exceeds 64 bits");
-	if (b->n == 0 && n > b->cap)	/* nothing to copy */
+	if (b->n == 0 && n > b->cap)	/* nothing to keep: free it first */
 		buf_release(b);
 	return alloc_grow(&b->p, &b->cap, b->n + n, 1, e);
 }

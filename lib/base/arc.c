@@ -16,7 +16,7 @@
 
 enum {
 	ARC_BLOCK = 64 * 1024,
-	ARC_TAR = 512,		/* a tar ends with at least this many zeros */
+	ARC_TAR = 512,		/* a tar ends with at least this many zero bytes */
 	ARC_FREE = 1 << 28,	/* unpacked bytes that are always allowed */
 	/* highest compression ratio above ARC_FREE; xz packs zeros 7000 to 1, gzip 1000 to 1 */
 	ARC_RATIO = 4000,

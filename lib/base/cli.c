@@ -408,7 +408,7 @@ static int
 cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 {
 	const char *word, *next;
-	int i, r, passed = 0;	/* number of operands before argv[i] */
+	int i, r, passed = 0;	/* passed: number of operands before argv[i] */
 
 	for (i = 1; i < argc; i += r) {
 		word = argv[i];

@@ -37,7 +37,8 @@ num_strtod(double *v, const char *s, double lo, double hi)
 	return 0;
 }
 
-/* strtod also reads blanks before a number, and hexadecimal digits. */
+/* Return how many characters from s on may be in a decimal number; strtod also reads blanks before
+ * a number, and hexadecimal digits. */
 static size_t
 num_decimal(const char *s)
 {

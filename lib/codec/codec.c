@@ -15,7 +15,7 @@ static const struct codec_impl *const table[CODEC_MAX] = {
 const struct codec_impl *
 codec_row(uint32_t codec)
 {
-	static const struct codec_impl none = { .open = 1 };	/* codec_param returns -1 */
+	static const struct codec_impl none = { .open = 1 };	/* so codec_param returns -1 */
 
 	return codec_known(codec) ? table[codec] : &none;
 }
