@@ -176,7 +176,7 @@ err_kind_name(const struct err *e)
 const char *
 err_format(const struct err *e, char buf[ERR_LINE])
 {
-	size_t n;
+	size_t n, k;
 	char *s;
 
 	(void)snprintf(buf, ERR_LINE, "%s%s%s", err_kinds[e->kind],
@@ -189,7 +189,10 @@ err_format(const struct err *e, char buf[ERR_LINE])
 	if (e->has_byte)
 		n += (size_t)snprintf(buf + n, ERR_LINE - n,
 		    ", at byte %llu", (unsigned long long)e->byte);
-	if (e->file[0] != '\0')
+	/* many texts begin with the name already */
+	k = strlen(e->file);
+	if (k != 0 && (e->text[0] != '\'' || strncmp(e->text + 1, e->file, k) != 0 ||
+	    e->text[k + 1] != '\''))
 		(void)snprintf(buf + n, ERR_LINE - n, ", file '%s'", e->file);
 	for (s = buf; *s != '\0';) {
 		n = bytes_unseen((unsigned char *)s, strlen(s));

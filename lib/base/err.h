@@ -58,7 +58,7 @@ int err_sys(struct err *e, const char *fmt, ...)
 
 /* Add to the error in e, and return r. err_before, err_after: add text around the
  * message. err_shard: set the shard's number, device and step, and the byte. err_file: set the
- * file, unless it is set already. */
+ * file, unless it is set already; err_format omits a name with which the text begins. */
 int err_before(struct err *e, int r, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int err_after(struct err *e, int r, const char *fmt, ...)

@@ -28,10 +28,9 @@ change_begin(struct change *c, struct reader *in, const struct model *m, struct 
 	c->n = 0;
 	c->notes = 0;
 	scratch_clear(&c->s);
-	if (schema_diff(reader_schema(in), &m->schema, why))
-		return err_set(e, ERR_DATA, "mismatch: the patch is for another "
-		    "architecture than '%s': %s", m->path, why);
-	return 0;
+	return !schema_diff(reader_schema(in), &m->schema, why) ? 0 : reader_place(in,
+	    err_set(e, ERR_DATA, "mismatch: the patch is for another architecture than '%s': "
+	    "%s", m->path, why), e);
 }
 
 static int
@@ -75,7 +74,8 @@ change_frame(struct change *c, struct reader *in, int event, struct err *e)
 	if (event != READER_NOTE || (f = reader_frame(in))->type != FRAME_MODL)
 		return 0;
 	c->notes++;
-	return model_note_decode(&c->note, f->raw, f->raw_len, e);
+	r = model_note_decode(&c->note, f->raw, f->raw_len, e);
+	return r < 0 ? reader_place(in, r, e) : 0;
 }
 
 /* Check a complete patch. */
@@ -86,9 +86,9 @@ change_end(const struct change *c, struct err *e)
 	const int one = c->notes == 1;
 
 	if (!one || c->note.n != c->n)
-		return err_set(e, ERR_DATA, "corrupt: the patch%s %zu %s, expected %zu",
-		    one ? "'s frame mODL lists" : " has", one ? c->note.n : (size_t)c->notes,
-		    one ? "groups" : "frames mODL", one ? c->n : 1);
+		return err_set(e, ERR_DATA, "corrupt: the number of %s is %zu, expected %zu",
+		    one ? "groups in the patch's frame mODL" : "frames mODL in the patch",
+		    one ? c->note.n : (size_t)c->notes, one ? c->n : 1);
 	if (c->whole != (memcmp(c->note.before, none, MODEL_HASH) == 0))
 		return err_set(e, ERR_DATA, c->whole ? "corrupt: the patch holds a "
 		    "whole model, but names an old one" : "corrupt: the patch "
@@ -103,7 +103,9 @@ change_read(struct change *c, struct reader *in, const struct model *m, struct e
 
 	while (r >= 0 && (r = reader_next(in, e)) > 0 && r != READER_SEND)
 		r = change_frame(c, in, r, e);
-	return r > 0 ? change_end(c, e) : r;
+	if (r > 0 && (r = change_end(c, e)) < 0)
+		r = err_after(e, r, ", in the patch to step %llu", (unsigned long long)c->step);
+	return r;
 }
 
 void
@@ -130,8 +132,7 @@ change_group(const struct change *c, const struct change_part *p,
 	r = exact_get(p->param, span->form, given ? old : NULL, body->p,
 	    p->len, new, span->words, e);
 	if (r == 0 && hash_both(new, span->bytes, hash) != c->note.sum[p - c->part])
-		r = err_set(e, ERR_DATA, "corrupt: the checksum of a group does not "
-		    "match its bytes");
-	return r < 0 ? err_after(e, r, ", in the patch to step %llu",
-	    (unsigned long long)c->step) : 0;
+		r = err_set(e, ERR_DATA, "corrupt: the checksum does not match the bytes");
+	return r < 0 ? err_after(e, r, ", in group %lu of the patch to step %llu",
+	    (unsigned long)p->group, (unsigned long long)c->step) : 0;
 }

@@ -159,9 +159,9 @@ journal_drop(struct journal *j)
 static int
 journal_strange(const struct io *f, const struct model *m, struct err *e)
 {
-	return err_set(e, ERR_REFUSED, "journal '%s' does not fit '%s', which was "
-	    "replaced or changed after a patch was interrupted: put the former model back or, "
-	    "if it is lost, remove the journal", io_name(f), m->path);
+	return err_set(e, ERR_REFUSED, "journal '%s' does not fit '%s': one of them was changed "
+	    "after a patch was interrupted: put the former model back, or remove the journal and "
+	    "copy the whole model again", io_name(f), m->path);
 }
 
 static int

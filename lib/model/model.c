@@ -205,8 +205,8 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 		t.kind = 0;	/* format_add only guessed the kind and roles */
 		t.roles = 0;
 		if (t.dtype == SCHEMA_F4 && t.numel % 2 != 0)
-			r = err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' has %llu f4 "
-			    "values, expected an even number", t.name, m->file[i].path,
+			r = err_set(e, ERR_DATA, "unsupported: the f4 values of tensor '%s' in '%s' "
+			    "are %llu, expected an even number", t.name, m->file[i].path,
 			    (unsigned long long)t.numel);
 		else if ((r = alloc_grow(&all->place, &all->cap, all->table.n + 1,
 		    sizeof(*all->place), e)) == 0)
@@ -252,7 +252,9 @@ take_tensors(struct model *m, struct founds *all, struct err *e)
 		by[i]->name = NULL;
 	}
 	alloc_free(by);
-	return r < 0 ? r : schema_finish(&m->schema, e);
+	if (r == 0 && (r = schema_finish(&m->schema, e)) < 0)
+		r = err_file(e, r, m->path);
+	return r;
 }
 
 static int
@@ -488,14 +490,14 @@ model_note_decode(struct model_note *t, const unsigned char *p, size_t n,
 	int r = 0;
 
 	if (n < NOTE_HEAD)
-		return err_set(e, ERR_DATA, "corrupt: frame mODL has %zu bytes, "
-		    "expected at least %d", n, NOTE_HEAD);
+		return err_set(e, ERR_DATA, "corrupt: frame mODL has %zu B, "
+		    "expected at least %d B", n, NOTE_HEAD);
 	memcpy(t->before, p, MODEL_HASH);
 	memcpy(t->after, p + MODEL_HASH, MODEL_HASH);
 	count = bytes_le64(p + 2 * MODEL_HASH);
 	if (count > (n - NOTE_HEAD) / 8)
-		return err_set(e, ERR_DATA, "corrupt: frame mODL has %zu bytes, too "
-		    "few for %llu groups", n, (unsigned long long)count);
+		return err_set(e, ERR_DATA, "corrupt: frame mODL has %zu B, too few for "
+		    "its number of groups, %llu", n, (unsigned long long)count);
 	for (i = t->n = 0; i < count && r == 0; i++)
 		r = model_note_add(t, bytes_le64(p + NOTE_HEAD + 8 * i), e);
 	t->changed.n = 0;

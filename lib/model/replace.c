@@ -418,7 +418,7 @@ replace_alone(struct replace *s, struct err *e)
 		r = 0;
 	}
 	if (r == 0 && (r = fd_lock(path, LOCK_EX | LOCK_NB, &s->dir.lock, e)) > 0) {
-		cli_say(s->cli, 0, "another process is changing '%s': waiting for it", s->path);
+		cli_say(s->cli, 0, "another process uses '%s': waiting for it", s->path);
 		r = fd_lock(path, LOCK_EX, &s->dir.lock, e);
 	}
 	return r;

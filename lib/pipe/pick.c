@@ -75,7 +75,8 @@ pick_none(const struct pick *p, const char *glob, struct err *e)
 {
 	return glob != NULL ? err_set(e, ERR_NO, "no tensor of the input matches '%s': "
 	    "'ace-inspect list' shows them", glob) : err_set(e, ERR_NO, pick_given(p) ?
-	    "the input has no such shard: 'ace-inspect brief' lists its shards" :
+	    "the input has no such shard (--step, --device, --kind): 'ace-inspect brief' lists "
+	    "its shards" :
 	    "the input has no shard");
 }
 

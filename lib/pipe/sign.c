@@ -142,12 +142,12 @@ sign_key_read(const char *path, struct err *e)
 	from = strstr((const char *)b.p, first);
 	to = from != NULL ? strstr(from, last) : NULL;
 	if (to == NULL)
-		(void)err_set(e, ERR_DATA, "'%s' is not a PEM file with a private key, or "
-		    "the key has a passphrase: make one with openssl, see ace-sign(1)", path);
+		(void)err_set(e, ERR_DATA, "'%s' lacks the lines BEGIN PRIVATE KEY and END PRIVATE "
+		    "KEY of an openssl key without a passphrase: make one, see ace-sign(1)", path);
 	else if (sign_der(seed, sign_secret, sizeof(sign_secret),
 	    from + sizeof(first) - 1, (size_t)(to - from) - sizeof(first) + 1) < 0)
-		(void)err_set(e, ERR_DATA, "the key in '%s' is not an Ed25519 "
-		    "key: make one by openssl genpkey -algorithm ed25519", path);
+		(void)err_set(e, ERR_DATA, "the key in '%s' is not an Ed25519 key, or is damaged: "
+		    "make one by 'openssl genpkey -algorithm ed25519 -out FILE'", path);
 	else if ((k = alloc_get(1, sizeof(*k), e)) != NULL)
 		(void)crypto_sign_seed_keypair(k->public, k->secret, seed);
 out:
@@ -304,8 +304,8 @@ sign_check(const struct sign_ring *r, const char *device,
 		if (crypto_sign_verify_detached(p + 8 + SIGN_KEY, hash,
 		    sizeof(hash), r->key[i].key) == 0)
 			return 0;
-		return err_set(e, ERR_DATA, "mismatch: the signature with the key of '%.80s' is "
-		    "not valid: the shard was changed after it was signed", device);
+		return err_set(e, ERR_DATA, "mismatch: the signature with the key of '%.80s' does "
+		    "not fit the shard: one of them was changed", device);
 	}
 	return err_set(e, ERR_REFUSED, named ? "the shard of '%.80s' is signed with a key "
 	    "that --check FILE does not list for that device" : "--check FILE has no key "

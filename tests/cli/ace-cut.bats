@@ -46,7 +46,7 @@ shards() {
 
 @test "no such shard: status 1, and no output file; invalid calls are refused" {
 	mkshards -s 1 >in
-	refuses 1 'ace-cut: the input has no such shard: ' ace-cut --step 2 -o out2 in
+	refuses 1 'ace-cut: the input has no such shard .--step, --device, --kind.: ' ace-cut --step 2 -o out2 in
 	[ ! -e out2 ]
 	for call in '--step 3-2' '--step x' '--step -' '--kind sums' '--step 1-x'; do
 		exits 2 ace-cut $call in

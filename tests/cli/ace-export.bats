@@ -11,7 +11,7 @@ load helper
 	refuses 2 "'b/1' and 'b/2'" ace-export --device b -o x.npz all
 	exits 0 ace-export --device b --step 2 -o x.npz all
 	[ -s x.npz ]
-	refuses 1 "the input has no such shard: " ace-export --step 9 -o y.npz all
+	refuses 1 "the input has no such shard .--step, --device, --kind.: " ace-export --step 9 -o y.npz all
 	exits 1 ace-export --device c -o y.npz all
 	[ ! -e y.npz ]
 }

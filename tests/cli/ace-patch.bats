@@ -481,7 +481,7 @@ left() {
 		cp $model m
 		for _ in 1 2; do
 			exits 5 ace-patch m <$patch
-			says "journal 'm.ace-patch/redo' does not fit 'm', which was replaced or changed after a patch was interrupted"
+			says "journal 'm.ace-patch/redo' does not fit 'm': one of them was changed after a patch was interrupted"
 			same m $model
 			[ ! -e m.ace-patch/marker ]
 		done

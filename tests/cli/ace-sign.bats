@@ -54,7 +54,7 @@ one() {
 		tamper $how a.signed >bad
 		ace-inspect bad >/dev/null
 		exits 3 ace-sign --check ring bad
-		says "mismatch: the signature with the key of 'edge1' is not valid: the shard was changed"
+		says "mismatch: the signature with the key of 'edge1' does not fit the shard: one of them was changed"
 		ace-inspect diff bad out >/dev/null 2>&1 && return 1
 		exits 3 ace-inspect verify out
 	done
@@ -79,7 +79,7 @@ one() {
 		cmp -s a.signed $of.signed && return 1
 		tamper from $of.signed a.signed >bad
 		exits 3 ace-sign --check ring bad
-		says 'mismatch: the signature with the key of .* is not valid: the shard was changed'
+		says 'mismatch: the signature with the key of .* does not fit the shard: one of them was changed'
 	done
 }
 
@@ -167,7 +167,7 @@ one() {
 	refuses 3 'not an Ed25519 key' ace-sign -k other.pem in
 	: >empty
 	chmod 600 empty
-	refuses 3 'not a PEM file with a private key' ace-sign -k empty in
+	refuses 3 'lacks the lines BEGIN PRIVATE KEY and END PRIVATE KEY' ace-sign -k empty in
 	exits 4 ace-sign -k missing in
 	printf '# mine\n\nedge1\n' >bad
 	refuses 3 "'bad', line 3: no key follows 'edge1'" ace-sign --check bad in
@@ -181,7 +181,7 @@ one() {
 	says "line 1: the key of 'edge1' is not an Ed25519 key"
 	head -n 2 edge1.pem >cut.pem
 	chmod 600 cut.pem
-	refuses 3 'not a PEM file with a private key' ace-sign -k cut.pem in
+	refuses 3 'lacks the lines BEGIN PRIVATE KEY and END PRIVATE KEY' ace-sign -k cut.pem in
 	echo 'edge1 AAAA' >bad
 	exits 3 ace-sign --check bad in
 	says "line 1: the key of 'edge1' is not an Ed25519 key"

@@ -145,7 +145,7 @@ run_in() {
 	[ "$(grep -c '^embed ' out)$(grep -c '^layer' out)" = 10 ]
 	for c in list brief stats verify diff; do	# no shard is chosen, of two files and of many
 		exits 1 ace-inspect $c --step 99 dir/r/3/b.aceg dir/r/4/b.aceg
-		[ $c = diff ] || says "^ace-inspect: the input has no such shard: "
+		[ $c = diff ] || says "^ace-inspect: the input has no such shard .--step, --device, --kind.: "
 		[ $c != verify ] || continue
 		exits 1 ace-inspect $c --tensor typo dir/r/3/b.aceg dir/r/3/b.aceg
 		says "^ace-inspect: no tensor of the input matches 'typo': "

@@ -84,6 +84,11 @@ TEST(test_place)
 	ok(strcmp(e.text, "line 3: payload (DATA)") == 0 &&
 	    strcmp(e.file, "in") == 0 && e.byte == 64 && e.shard == 2 &&
 	    e.step == 42, "each of them is kept apart");
+	err_clear(&e);
+	(void)err_file(&e, err_set(&e, ERR_SYS, "'in': gone"), "in");
+	ok(says(&e, "'in': gone"), "a name is said once: %s", ERR_MSG(&e));
+	e.file[1] = '\0';
+	ok(says(&e, "'in': gone, file 'i'"), "another file: %s", ERR_MSG(&e));
 }
 
 /* Valid visible UTF-8 is kept; each byte of anything else becomes '?'. */

@@ -54,14 +54,14 @@ TEST(test_lies)
 	struct model_note t = MODEL_NOTE_INIT;
 	struct buf b = BUF_INIT;
 	size_t n, i;
-	char want[80];
+	char want[96];
 	int bad = 0;
 
 	made(&b);
 	for (n = 0; n < 40 + 8 * GROUPS; n++) {
 		err_clear(&e);
-		(void)snprintf(want, sizeof(want), "corrupt: frame mODL has %zu bytes, %s", n,
-		    n < 40 ? "expected at least 40" : "too few for 3 groups");
+		(void)snprintf(want, sizeof(want), "corrupt: frame mODL has %zu B, %s", n,
+		    n < 40 ? "expected at least 40 B" : "too few for its number of groups, 3");
 		bad += model_note_decode(&t, b.p, n, &e) != -ERR_DATA ||
 		    strcmp(ERR_MSG(&e), want) != 0;
 	}
