@@ -76,6 +76,8 @@ int
 survey_note(struct survey *s, uint32_t type, const unsigned char *p, size_t n,
     size_t wire, struct err *e)
 {
+	int k;
+
 	if (frame_safe_to_copy(type))
 		s->notes += FRAME_HEAD_SIZE + wire + frame_padding(wire);
 	switch (type) {
@@ -84,7 +86,8 @@ survey_note(struct survey *s, uint32_t type, const unsigned char *p, size_t n,
 	case FRAME_SCOR:
 		return survey_scores(s, p, n, e);
 	case FRAME_POLI:
-		return reader_place(s->in, keys_read(&s->policy, p, n, e), e);
+		k = keys_read(&s->policy, p, n, e);
+		return k < 0 ? reader_place(s->in, k, e) : 0;
 	default:
 		return 0;
 	}

@@ -55,6 +55,9 @@ make_layered() {
 	mkshards >in
 	shows "^0 " pty ace-select --format text -b 1k in
 	exits 2 pty ace-select -b 1k in
+	# an error of the output does not have the place of a policy in the input
+	ace-policy --deco 20ms,10ms --bandwidth 1Mbit in >pol
+	refuses 4 "^ace-select: '<stdout>': No space left on device$" sh -c 'ace-select -b 1k pol >/dev/full'
 }
 
 @test "random and low-rank codecs are estimated and chosen, within the budget" {
