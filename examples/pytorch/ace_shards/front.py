@@ -54,7 +54,7 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
                                   "--print"]))
     said = _agreed(dir)
     for what, mine in (("rounds", rounds), ("bits", bits)):
-        if mine and said.get(what, 0) not in (0, mine):
+        if mine is not None and said.get(what, 0) not in (0, mine):
             raise Error(f"{what}={mine:g}, but the cloud's run has {said[what]:g}: leave "
                         f"{what}= out", 5)
     if moment:

@@ -409,7 +409,7 @@ row("lazy modules", lambda k: go(k, nn.Sequential(nn.LazyLinear(5)), lambda _: s
     [nn.Parameter(torch.ones(1))])), "has no values yet")
 row("other rounds than the cloud's", lambda k: go(k, rounds=9),
     "rounds=9, but the cloud's run has 3: leave rounds= out")
-row("other bits than the cloud's", lambda k: go(k, bits=2), "bits=2, but the cloud's run has 8: ")
+row("other bits than the cloud's", lambda k: go(k, bits=0), "bits=0, but the cloud's run has 8: ")
 row("rounds below 1", lambda k: go(k, rounds=-1), "rounds=-1: expected a whole number from 1")
 
 
