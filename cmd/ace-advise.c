@@ -119,8 +119,8 @@ put_time(const char *pass, int s, const int64_t *time)
 	    all > 0 ? 100 * (all - (double)time[s]) / all : 0);
 }
 
-/* Print where a schedule cuts: for the forward pass the last layer of each
- * transmission, for the backward pass the lowest layer, in sending order. */
+/* Print k, the number of transmissions, and the layers of each in sending order: the last one
+ * (forward) or the first one (backward), or `all' if each layer is sent alone. */
 static void
 put_cuts(const struct dynacomm *d, int back, const size_t *cuts, size_t k)
 {

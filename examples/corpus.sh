@@ -11,7 +11,7 @@
 # fresh	12 MB, of which the last 4 % are for validation
 # small	800 kB, the last tenth
 #
-# The text has headers of 4 to 256 kB, each once, but no preprocessed ones.  They are taken
+# The text has headers of 4 to 256 KiB, each once, but no preprocessed ones.  They are taken
 # in a shuffled order until the size is reached, so that the validation text is of the same
 # kind as the rest.  The headers for training are then sorted by name, so that the devices
 # see different kinds of code.

@@ -5,8 +5,8 @@
 #
 # GRID=1	only compute the table; do not measure pipes (overlap.sh)
 #
-# The profiles are for a batch of 32 at 4 TFLOP/s.  A line of the table has, for one network
-# and one link, the time saved against one transmission per pass, in per cent.  The paper's
+# The profiles are for a batch of 32 at 4 TFLOP/s.  A line of the table has, for one network,
+# link and cost, the time saved against one transmission per pass, in per cent.  The paper's
 # best results are 41.10 on VGG-19 and 41.92 on ResNet-152.
 set -euo pipefail
 export LC_ALL=C

@@ -89,7 +89,7 @@ cuts() { awk -v way="$1" '$2 == way { print $6 }' "$work/plan"; }
 
 ways='sequential layers ibatch optimal'
 # run the rows in turn, and take the fastest of several tries, since other work may slow the
-# machine; a run of one step measures the time to start
+# machine; a run of one step (policy: three) measures the time to start
 for ((i = 0; i < tries; i++)); do
 	run none 1 >>"$work/begin"
 	for w in $ways; do run "$(cuts "$w")" $((steps + 1)) >>"$work/$w"; done

@@ -166,8 +166,8 @@ function line(w,   bytes) {
 	    OFS sprintf("%.0f", wait[w] / n[w]) OFS sprintf("%.2f", pass[w] / n[w]))
 }
 
-# A claim holds when the mean and the interval's upper end are within its bounds.  It
-# does not hold when the whole interval is above the bound of the mean.
+# A claim holds when the mean and the interval's upper end are within its bounds.  It does
+# not hold when the whole interval is above the bound of the mean, or paired returns 0.
 function claim(w, what, most, end,   verdict) {
 	if (!paired(w, what)) {
 		print w, what, most, end, n[w], "-", "-", "-", "does not hold: " \

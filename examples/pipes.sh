@@ -16,7 +16,7 @@ PATH=${BUILD:-$here/build}:${BUILD:-$here/build}/examples:$PATH
 # shellcheck source=examples/progress.sh
 . "${BASH_SOURCE[0]%/*}/progress.sh"
 
-# use one thread per process, and AVX-512 kernels on processors that OpenBLAS does not know
+# use one thread per process, and AVX-512 kernels even if OpenBLAS does not know the processor
 export OPENBLAS_NUM_THREADS=1
 if [ -z "${OPENBLAS_CORETYPE:-}" ] &&
     grep -qs 'avx512f.*avx512bw.*avx512vl' /proc/cpuinfo; then

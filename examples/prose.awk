@@ -9,7 +9,7 @@
 # end of an interval.  It may also be the difference of two ways in points of top-1 or per
 # cent of perplexity: of one seed, the mean of all pairs, or an end of the mean's interval.
 # In a table without seeds it may be the difference of two cells of a column.  Code in
-# backquotes and indented lines are skipped.
+# backquotes, indented lines and rows of tables in README.md are skipped.
 #
 # Prints a line for each figure that is not found.
 

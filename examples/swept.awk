@@ -4,14 +4,14 @@
 #
 # The baseline is the method (column 1) FullSync... with the least mean loss.  A setting is the
 # batch of all devices together and the trainer's options.  Settings are comparable if text,
-# model, optimiser and length of the run are equal.  Runs with the first seed and dense
-# gradients at every step count.  The baseline must be the best of at least three settings with at
-# least two batches.  Another setting may be better by 0.015 nats (about 0.3 points of
+# model, optimiser and length of the run are equal.  Only runs with seed 1 that exchange dense
+# gradients at every step count.  The baseline must be the best of at least three settings with
+# at least two batches.  Another setting may be better by 0.015 nats (about 0.3 points of
 # top-1), the difference between two processors.  Batches with less than one sequence for
 # each device of the table do not count.
 #
-# Prints a line per table that breaks this rule.  Tables whose runs lack the column
-# setup are skipped: claims.sh refuses figures from them.
+# Prints a line per table that breaks this rule.  Tables with no other method are skipped, and
+# those whose runs lack the column setup: claims.sh refuses figures from them.
 
 BEGIN { FS = "\t"; noise = 0.015 }
 
@@ -54,8 +54,8 @@ FNR == 1 {
 	}
 }
 
-# Set edges, part (text, model and optimiser), problem (part and length) and setting
-# from a setup; return 0 unless dense gradients are exchanged at every step.
+# Set edges, batch (of all edges), part (text, model and optimiser), problem (part and length)
+# and setting from a setup; return 0 unless dense gradients are exchanged at every step.
 function parse(s,   f, k, i, x, steps, given) {
 	if (!index(s, ", dense, --gradient"))
 		return 0
@@ -81,7 +81,8 @@ function parse(s,   f, k, i, x, steps, given) {
 	return 1
 }
 
-# Set settings, batches and least: the best setting of problem p that table t could use.
+# Of problem p, with batches that table t could use, set settings and batches, the numbers of
+# both, and least, the best setting.
 function sweep(t, p,   f, k, i, seen) {
 	settings = batches = 0
 	least = ""

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Sourced by mqtt.sh and store.sh: a connection made of messages that a server stores
 # until they are taken.  Those scripts define `put NAME', which sends standard input as
-# a file, and `get NAME', which waits at most $WAIT seconds for a message and removes
-# it.  The names of a device's messages begin with the device's name, so whoever may
-# write there may act as the device.
+# one message, and `get NAME', which waits at most $WAIT seconds for a message, prints it
+# and removes it.  The names of a device's messages begin with the device's name, so
+# whoever may write there may act as the device.
 set -u
 WAIT=${WAIT:-600}
 work=$(mktemp -d) || exit 4
@@ -16,7 +16,7 @@ piece='vec($r, 0, 1) = 1;
     while ($n && length $b < 8 << 20 && select($q = $r, undef, undef, 0.1));
     print length $b, "\n", $b'
 
-# up NAME: send standard input as messages
+# up NAME: send standard input as messages NAME/0, NAME/1, ...
 up() {
 	local n=0 size="" m=$work/up
 	while [ "$size" != 0 ]; do

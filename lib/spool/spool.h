@@ -155,7 +155,7 @@ int spool_reader(struct reader **r, const char *path, struct err *e);
  * Return 1, or 0 if the file is absent. */
 int spool_shard(const char *path, struct receipt *r, struct err *e);
 
-/* spool_number: read the number in a file.  Return 1, or 0 if the file is absent.
+/* spool_number: read the number in a file.  Return 1, or 0 with *v 0 if the file is absent.
  * spool_set_number: replace it, so that a reader finds the old number or the new one. */
 int spool_number(const char *path, uint64_t *v, struct err *e);
 int spool_set_number(const char *path, uint64_t v, enum io_sync sync,

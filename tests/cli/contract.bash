@@ -18,7 +18,7 @@ writes_data() { [[ $1 != report && $1 != table ]]; }
 export SOURCE_DATE_EPOCH=1000000000
 anew() { rm -rf spool; exits 0 "$@"; }
 
-# data_error PROG: check that its message begins with one of the five words of status 3
+# data_error PROG: check that its only message begins with one of the five words of status 3
 data_error() {
 	says "^$1: (corrupt|truncated|unsupported|limit|mismatch): "
 	[ "$(wc -l <err)" -eq 1 ] || { cat err; return 1; }

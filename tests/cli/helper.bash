@@ -205,7 +205,7 @@ sent() { [ "$(frames "$1" | grep -c SEND)" -ge "$2" ]; }
 # larger FILE N: succeed if FILE has more than N bytes
 larger() { [ "$(wc -c <"$1")" -gt "$2" ]; }
 
-# flip FILE OFFSET [MASK]: flip the bits MASK of the byte at OFFSET
+# flip FILE OFFSET [MASK]: flip the bits MASK (0x10) of the byte at OFFSET
 flip() {
 	perl -e 'open(F, "+<", $ARGV[0]) or die; binmode F; seek(F, $ARGV[1], 0);
 	    read(F, $c, 1) == 1 or die; seek(F, $ARGV[1], 0);

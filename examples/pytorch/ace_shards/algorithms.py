@@ -528,7 +528,7 @@ class Local(Run):
         self.undone = near and first > 4 * second
 
     def _squares(self) -> list[Tensor | None]:
-        """Return each parameter's mean squared gradient from Adam's state."""
+        """Return each parameter's mean squared gradient from Adam's state, None if absent."""
         found = [self.optimizer.state.get(p, {}).get("exp_avg_sq") for _, p in self.params]
         if all(s is None for s in found):
             raise Error("moment=True needs an optimiser with mean squared gradients "

@@ -135,8 +135,8 @@ def marks(tensors: Iterable[Tensor]) -> list[str]:
 
 
 def some(t: Tensor, n: int = 4096) -> Tensor:
-    """Return about n values of a tensor, or all if it has fewer.  The distance between them
-    is odd, so that they come from many columns of a matrix."""
+    """Return about n values of a tensor, or all if it has fewer than 2n.  The distance between
+    them is odd, so that they come from many columns of a matrix."""
     return t.detach().reshape(-1)[::t.numel() // n | 1]
 
 
