@@ -20,7 +20,7 @@
 struct opts {
 	struct filter *f;	/* input and output */
 	int format;		/* -1: by the output's name */
-	struct pick pick;	/* the shard to export */
+	struct pick pick;	/* the shard to export; with `many', the shards */
 	const char *tensor;	/* shell pattern of tensors; NULL: all */
 	int many;		/* 1: all shards, one file after another */
 	struct format_sink_opts so;

@@ -304,7 +304,7 @@ static const struct render_field state_fields[] = {
 	{ .name = NULL }
 };
 
-/* Read run, device and step of the residual. */
+/* Read run, device and step of the residual, and the time of its file. */
 static int
 state_residual(struct state *v, const struct statedir *s, struct err *e)
 {

@@ -71,7 +71,7 @@ void optim_momentum(const struct optim *o, const struct optim_rule *r, float *g)
 /* Scale g[n] down to the norm `most' if it is longer; 0: no limit. */
 void optim_clip(float *g, size_t n, double most);
 
-/* Copy the state from earlier steps: moments, outer momentum and the number of steps. */
+/* Copy the moments, the outer momentum and the number of steps; both have the same n. */
 void optim_copy(struct optim *to, const struct optim *from);
 
 /*

@@ -17,7 +17,7 @@ enum { N = 4096 };
 
 struct model { uint64_t round; float p[N]; };
 
-/* Return a random number from -1 to 1, the same for the same seed. */
+/* Return a random number from -1 to 1 that depends only on *seed, and advance *seed. */
 static float
 noise(uint64_t *seed)
 {

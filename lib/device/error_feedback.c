@@ -324,7 +324,7 @@ feedback_incarnation(const struct feedback *f, struct shard *s, struct err *e)
 	return r < 0 ? r : 0;
 }
 
-/* Set the flags, keys and incarnation of the coded shard. */
+/* Set s, the coded shard, to a copy of `from' with its own flags, keys and incarnation. */
 static int
 feedback_describe(const struct feedback *f, struct shard *s,
     const struct shard *from, struct err *e)

@@ -19,7 +19,7 @@ enum { TELL_LINE = 400, TELL_HELD = 32, TELL_TO = 3 };
 
 struct tell {
 	const struct cli *cli;
-	const char *who;	/* "ace-edge": begins each line */
+	const char *who;	/* the program's name, which begins each line */
 	const char *trainer;	/* the program that computes, or NULL */
 	int cloud;		/* 1: ace-cloud, which averages; 0: ace-edge */
 	const struct agreement *said;

@@ -50,8 +50,8 @@ int history_keep(struct history *m, const struct spool *s, const struct shard *s
 /* history_drop(m): release m, and remove the file unless history_keep gave it its name. */
 void history_drop(struct history *m);
 
-/* history_open(d, path, sh, sc, e): open the history that was reconstructed from the
- * shard sh, the spool's file at path. */
+/* history_open(d, path, sh, sc, e): open the history that was reconstructed from the shard sh,
+ * of model sc.  path: the shard's own file in the spool. */
 struct dense;
 int history_open(struct dense *d, const char *path, const struct shard *sh,
     const struct schema *sc, struct err *e);

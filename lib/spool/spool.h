@@ -141,8 +141,8 @@ int spool_has(const struct spool *s, const uint64_t *step, const char *name,
  * *io is open, so that temp_sweep leaves it alone. */
 int spool_temp(const struct spool *s, const struct shard *sh, const char *end,
     char path[SPOOL_PATH], struct io **io, struct err *e);
-/* spool_clock(): return the time in Unix nanoseconds, or SOURCE_DATE_EPOCH if it is set,
- * so that output is reproducible. */
+/* spool_clock(): return the time in Unix nanoseconds: that of SOURCE_DATE_EPOCH if it is set,
+ * so that output is reproducible, else the present time. */
 uint64_t spool_clock(void);
 /* spool_lock(s, fd, e): take the spool's lock; close(*fd) releases it. */
 int spool_lock(const struct spool *s, int *fd, struct err *e);

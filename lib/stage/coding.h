@@ -69,7 +69,7 @@ struct coding {
 	struct scratch values, bodies;
 	struct coding_batch {		/* coded early, in parallel */
 		uint32_t which[CODING_BATCH];
-		size_t n, values, bytes;	/* bytes: in the previous shard */
+		size_t n, values, bytes;	/* groups; values; bytes in the previous shard */
 	} batch[2];			/* [0] is being coded, [1] is next */
 	const uint32_t *which;		/* groups that threads are coding */
 	float *room;			/* of all slots */
