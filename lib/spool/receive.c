@@ -28,13 +28,15 @@
 
 /* A message from the reading process to the answering one. */
 struct receive_said {
+	enum receive_what {
+		RECEIVE_SHARD,
+		RECEIVE_QUESTION,	/* asks for averages from r.step on (join_next) */
+		RECEIVE_END		/* all was read; without this message the answers are
+					   an aborted stream */
+	} what;
 	struct receipt r;	/* of the shard; of a question only the step is used */
 	char run[SHARD_NAME + 1];
-	int asks;		/* 1: the device asks for averages from r.step on
-				 * (join_next); 0: it sent a shard */
 	char device[SHARD_NAME + 1];	/* "": no name */
-	int end;		/* 1: all was read; without this message the answers are
-				   an aborted stream */
 };
 
 /* ---- reading ---- */
@@ -44,17 +46,22 @@ struct receive {
 	const struct spool *spool;
 	struct reader *in;
 	const struct kern *kern;
-	struct values v;
-	struct history history;	/* history for the current shard */
 	struct io *to;		/* the pipe to the answering process */
+	struct values v;
+
+	/* the current shard, its receipt and its history */
+	const struct shard *sh;
+	const struct schema *sc;
+	struct receipt r;
+	struct history history;
 };
 
 /* Fail if the shard is not of the device that may send, or not of the run of --run.  No
  * verdict is stored: the device that the shard names would get it for a shard of its own. */
 static int
-receive_check_sender(const struct receive *x, const struct shard *sh,
-    struct err *e)
+receive_check_sender(const struct receive *x, struct err *e)
 {
+	const struct shard *sh = x->sh;
 	const char *device = text_get(&sh->kv, SHARD_KEY_DEVICE);
 
 	/* a shard without a device name belongs to nobody */
@@ -72,9 +79,8 @@ receive_check_sender(const struct receive *x, const struct shard *sh,
  * averaged.  A record that cannot be decoded ends the connection without a verdict, since it
  * may have been damaged on its way. */
 static int
-receive_check_data(struct receive *x, struct receipt *r, struct err *e)
+receive_check_data(struct receive *x, struct err *e)
 {
-	const struct schema *sc = reader_schema(x->in);
 	const struct record *rec;
 	struct schema_span span;
 	size_t i, n, count;
@@ -82,27 +88,24 @@ receive_check_data(struct receive *x, struct receipt *r, struct err *e)
 
 	rec = reader_records(x->in, &count);
 	for (i = 0; i < count; i++) {
-		if ((k = history_upto(&x->history, sc, rec[i].group, x->v.buf,
-		    e)) < 0 || (k = values_decode(x->in, &rec[i], x->v.buf,
-		    x->v.cap, &n, e)) < 0)
+		if ((k = history_upto(&x->history, x->sc, rec[i].group, x->v.buf, e)) < 0 ||
+		    (k = values_decode(x->in, &rec[i], x->v.buf, x->v.cap, &n, e)) < 0 ||
+		    (k = history_group(&x->history, rec[i].group, 1, x->v.buf, n, e)) < 0)
 			return k;
-		if ((k = history_group(&x->history, rec[i].group, 1, x->v.buf, n,
-		    e)) < 0)
-			return k;
-		schema_span(sc, rec[i].group, &span);
-		limits_values(x->kern, &sc->t[span.tensor], span.offset,
-		    x->v.buf, n, r);
+		schema_span(x->sc, rec[i].group, &span);
+		limits_values(x->kern, &x->sc->t[span.tensor], span.offset,
+		    x->v.buf, n, &x->r);
 	}
 	return 0;
 }
 
-/* Write the shard's frames to w.  Once the shard is refused in r, only read the rest, for
- * the digest.  w may be NULL if r is a refusal already. */
+/* Write the shard's frames to w.  Once the shard is refused, only read the rest, for
+ * the digest.  w may be NULL if it is refused already. */
 static int
-receive_frames(struct receive *x, struct writer *w, struct checks *c, struct receipt *r,
-    struct err *e)
+receive_frames(struct receive *x, struct writer *w, struct checks *c, struct err *e)
 {
 	const struct chain_frame *f;
+	struct receipt *r = &x->r;
 	uint64_t bytes = 0;
 	int k;
 
@@ -121,7 +124,7 @@ receive_frames(struct receive *x, struct writer *w, struct checks *c, struct rec
 			limits_refuse(r, "corrupt: a frame follows the signature");
 		if (r->verdict != RECEIPT_ACCEPTED)
 			continue;
-		if ((k == READER_DATA && (k = receive_check_data(x, r, e)) < 0) ||
+		if ((k == READER_DATA && (k = receive_check_data(x, e)) < 0) ||
 		    (k == READER_NOTE &&
 		    (k = limits_note(&x->o->limits, c, x->in, r, e)) < 0) ||
 		    (r->verdict == RECEIPT_ACCEPTED &&
@@ -132,33 +135,29 @@ receive_frames(struct receive *x, struct writer *w, struct checks *c, struct rec
 }
 
 static int
-receive_data(struct receive *x, struct writer *w, struct receipt *r, struct err *e)
+receive_data(struct receive *x, struct writer *w, struct err *e)
 {
 	struct checks c = { 0 };
 	int k = values_begin(&x->v, x->in, e);
 
 	if (k == 0)
-		k = receive_frames(x, w, &c, r, e);
+		k = receive_frames(x, w, &c, e);
 	text_release(&c.policy);
 	return k;
 }
 
-/* Tell the answering process about a shard or, if asks is 1, about a question; r NULL:
- * that all was read. */
 static int
-receive_tell(struct receive *x, const struct receipt *r, const struct shard *sh,
-    int asks, struct err *e)
+receive_tell(struct receive *x, enum receive_what what, struct err *e)
 {
 	struct receive_said a;
 	int k;
 
 	memset(&a, 0, sizeof(a));
-	a.end = r == NULL;
-	if (r != NULL) {
-		a.r = *r;
-		a.asks = asks;
-		(void)snprintf(a.run, sizeof(a.run), "%s", spool_run_of(sh));
-		(void)snprintf(a.device, sizeof(a.device), "%s", spool_device_of(sh));
+	a.what = what;
+	if (what != RECEIVE_END) {
+		a.r = x->r;
+		(void)snprintf(a.run, sizeof(a.run), "%s", spool_run_of(x->sh));
+		(void)snprintf(a.device, sizeof(a.device), "%s", spool_device_of(x->sh));
 	}
 	k = io_write(x->to, &a, sizeof(a), e);
 	return k < 0 ? k : io_flush(x->to, e);
@@ -167,35 +166,32 @@ receive_tell(struct receive *x, const struct receipt *r, const struct shard *sh,
 /* Receive the shard into the spool; its verdict is on disk when this returns.  over 1: its
  * step is closed; model: what verdict_head returned. */
 static int
-receive_spool(struct receive *x, const struct shard *sh, int over, int model,
-    struct receipt *r, struct err *e)
+receive_spool(struct receive *x, int over, int model, struct err *e)
 {
 	const struct writer_opts o = { "ace-recv", NULL, 0 };
+	struct receipt *r = &x->r;
 	struct writer *w = NULL;
 	char temp[SPOOL_PATH] = "";
 	struct io *io;
 	int k;
 
-	if ((over || (k = history_begin(&x->history, x->spool, sh,
-	    reader_schema(x->in), r, e)) == 0) &&
-	    (k = spool_temp(x->spool, sh, &TEMP_NAME[1], temp, &io, e)) == 0 &&
+	if ((over ||
+	    (k = history_begin(&x->history, x->spool, x->sh, x->sc, r, e)) == 0) &&
+	    (k = spool_temp(x->spool, x->sh, &TEMP_NAME[1], temp, &io, e)) == 0 &&
 	    (k = writer_open(&w, io, &o, e)) == 0 &&
-	    (k = writer_shard(w, sh, reader_schema(x->in), e)) == 0)
-		k = receive_data(x, w, r, e);
-	if (k == 0 && r->verdict == RECEIPT_ACCEPTED)
-		k = history_end(&x->history, x->spool, reader_schema(x->in),
-		    x->v.buf, e);
+	    (k = writer_shard(w, x->sh, x->sc, e)) == 0)
+		k = receive_data(x, w, e);
 	if (k == 0 && r->verdict == RECEIPT_ACCEPTED &&
+	    (k = history_end(&x->history, x->spool, x->sc, x->v.buf, e)) == 0 &&
 	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
 		k = writer_finish(w, e);
 	/* the directory of the step is made only now, and not for a step that is over,
 	 * since a device can name any number of steps */
 	if (k == 0 && !over)
-		k = spool_begin(x->spool, &sh->step, e);
+		k = spool_begin(x->spool, &x->sh->step, e);
 	if (k == 0) {
 		memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
-		k = verdict_shard(x->spool, sh, reader_schema(x->in), model, temp,
-		    &x->history, r, e);
+		k = verdict_shard(x->spool, x->sh, x->sc, model, temp, &x->history, r, e);
 	} else if (temp[0] != '\0') {
 		temp_remove(temp);
 	}
@@ -207,45 +203,46 @@ receive_spool(struct receive *x, const struct shard *sh, int over, int model,
 /* Pass on the question of a device: a model without values asks for the averages from its
  * step on (join_next). */
 static int
-receive_ask(struct receive *x, const struct shard *sh, struct err *e)
+receive_ask(struct receive *x, struct err *e)
 {
-	/* this receipt is not stored */
-	struct receipt r = { .verdict = RECEIPT_INVALID, .step = sh->step };
-	int k;
+	char why[256];
+	int k = verdict_run(x->spool, x->sh, x->sc, why, e);
 
-	cli_say(x->o->cli, 1, "'%s' requests the averages from step %llu on",
-	    shard_device(sh), (unsigned long long)sh->step);
-	if ((k = receive_data(x, NULL, &r, e)) < 0)
+	if (k < 0)
 		return k;
-	return receive_tell(x, &r, sh, 1, e);
+	cli_say(x->o->cli, 1, "'%s' requests the averages from step %llu on",
+	    shard_device(x->sh), (unsigned long long)x->sh->step);
+	x->r.verdict = RECEIPT_INVALID;	/* only read the rest; this receipt is not stored */
+	if ((k = receive_data(x, NULL, e)) < 0)
+		return k;
+	return receive_tell(x, RECEIVE_QUESTION, e);
 }
 
 static int
 receive_shard(struct receive *x, struct err *e)
 {
-	const struct shard *sh = reader_shard(x->in);
-	struct receipt r = { .step = sh->step };
-	char why[256];
+	const struct shard *sh = x->sh = reader_shard(x->in);
+	const struct limits *a = &x->o->limits;
+	struct receipt *r = &x->r;
 	int k, model;
 
-	if ((k = receive_check_sender(x, sh, e)) < 0)
+	x->sc = reader_schema(x->in);
+	*r = (struct receipt){ .step = sh->step };
+	if ((k = receive_check_sender(x, e)) < 0)
 		return k;
-	if (x->o->tells && sh->kind == SHARD_MODEL &&
-	    reader_schema(x->in)->total == 0)
-		return (k = verdict_run(x->spool, sh, reader_schema(x->in), why,
-		    e)) < 0 ? k : receive_ask(x, sh, e);
-	memcpy(r.run, sh->run, SHARD_ID);
-	memcpy(r.device, sh->device, SHARD_ID);
-	limits_head(&x->o->limits, sh, reader_schema(x->in), &r);
-	if ((k = model = verdict_head(x->spool, sh, reader_schema(x->in), &r,
-	    e)) < 0 ||
-	    (k = limits_room(&x->o->limits, x->spool, sh, reader_schema(x->in), e)) < 0 ||
-	    (k = receive_spool(x, sh, k, model, &r, e)) < 0)
+	if (x->o->tells && sh->kind == SHARD_MODEL && x->sc->total == 0)
+		return receive_ask(x, e);
+	memcpy(r->run, sh->run, SHARD_ID);
+	memcpy(r->device, sh->device, SHARD_ID);
+	limits_head(a, sh, x->sc, r);
+	if ((k = model = verdict_head(x->spool, sh, x->sc, r, e)) < 0 ||
+	    (k = limits_room(a, x->spool, sh, x->sc, e)) < 0 ||
+	    (k = receive_spool(x, k, model, e)) < 0)
 		return k;
 	cli_say(x->o->cli, 1, "'%s' step %llu: %s%s%s", shard_device(sh),
-	    (unsigned long long)r.step, receipt_verdict_name(r.verdict),
-	    r.reason[0] != '\0' ? ": " : "", r.reason);
-	return receive_tell(x, &r, sh, 0, e);
+	    (unsigned long long)r->step, receipt_verdict_name(r->verdict),
+	    r->reason[0] != '\0' ? ": " : "", r->reason);
+	return receive_tell(x, RECEIVE_SHARD, e);
 }
 
 static int
@@ -277,7 +274,7 @@ receive_all(const struct spool *s, struct reader *in,
 		return -ERR_USAGE;
 	if ((r = io_create_fd(&x.to, to, "<answers>", e)) == 0 &&
 	    (r = receive_take(&x, e)) == 0)
-		r = receive_tell(&x, NULL, NULL, 0, e);
+		r = receive_tell(&x, RECEIVE_END, e);
 	io_free(x.to);
 	values_release(&x.v);
 	return r;
@@ -362,7 +359,7 @@ receive_hand(struct receive_answers *o, const struct receive_said *a,
 			(void)err_before(e, k, "the average '%s' cannot be read, but a "
 			    "device needs it: restore it from a backup: ", path);
 		}
-	} else if (path[0] == '\0' && k == 0 && !a->asks) {
+	} else if (path[0] == '\0' && k == 0 && a->what == RECEIVE_SHARD) {
 		k = receive_split(o, a, e);
 	}
 	return k;
@@ -419,10 +416,10 @@ receive_answer(struct receive_answers *o, int from, struct err *e)
 		receive_within(o->patience);
 		if (n != sizeof(a))
 			r = 1;
-		else if (!a.end)
-			r = a.asks ? receive_teach(o, &a, e) :
+		else if (a.what != RECEIVE_END)
+			r = a.what == RECEIVE_QUESTION ? receive_teach(o, &a, e) :
 			    receive_reply(o, &a, e);
-	} while (r == 0 && !a.end);
+	} while (r == 0 && a.what != RECEIVE_END);
 	io_free(io);
 	steps_release(&o->given);
 	receive_within(o->patience);	/* limit the writing of the stream's end, too */
