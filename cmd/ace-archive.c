@@ -244,7 +244,7 @@ create(void *arg, char **path, size_t n, struct err *e)
 	return k;
 }
 
-/* Make the folders of a path below `into'; `into' itself must exist. */
+/* Make the folders of a path.  Its first `into' bytes are the name of one that exists. */
 static int
 folders(char *path, size_t into, struct err *e)
 {

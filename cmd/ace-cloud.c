@@ -402,7 +402,8 @@ member(const struct opts *x, const char *name, char id[PLACE_ID + 2],
 	return place_get(&x->folder, in, id, PLACE_ID + 2, e);
 }
 
-/* Admit a device: write its file and, if it is new (there 0), add it to a list of devices. */
+/* Admit a device: write its file and, if it is new (there 0), add it to the spool's list of
+ * devices, if there is one. */
 static int
 let_in(struct opts *x, const char *name, const char *id, int there,
     struct err *e)

@@ -166,8 +166,8 @@ train(struct edge *x, struct err *e)
 	}
 }
 
-/* Set *text, to be freed, to the command that connects to the cloud.  The trainer uses it to
- * ask for averages that it missed. */
+/* Set *text, which the caller frees, to the command that connects to the cloud.  The trainer
+ * uses it to ask for averages that it missed. */
 static int
 connection(const struct edge *x, char **text, struct err *e)
 {

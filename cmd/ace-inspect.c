@@ -140,7 +140,8 @@ look_single(struct opts *o, struct source *s, const char *path, struct err *e)
 	return r < 0 ? r : look_file(o, io, e);
 }
 
-/* Try every file, report each failure, and return the worst error. */
+/* Try every file, report each failure, and return the worst error.  Do not report that of a
+ * single plain file, but return it in e. */
 static int
 look_each(struct opts *o, char **path, size_t n, struct err *e)
 {

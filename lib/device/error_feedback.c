@@ -294,7 +294,7 @@ feedback_history(struct feedback *f, uint64_t step, struct err *e)
 	return feedback_history_open(f, &f->history.h, e);
 }
 
-/* Check the state's kind of feedback. */
+/* Refuse a state that was made with another kind of feedback or another rho. */
 static int
 feedback_same_kind(const struct feedback *f, struct err *e)
 {

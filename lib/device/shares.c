@@ -118,7 +118,8 @@ shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
 }
 
 /* Set the bytes of all groups for the next shard.  Groups that have a plan but were not sent
- * get as many bytes per value as the sent groups (1 if none was sent), so that they fit then. */
+ * get as many bytes per value as the sent groups (1 if none was sent), so that they fit then.
+ * A group of zeros without a plan gets that of the group before. */
 static void
 shares_next(struct shares *s, const struct shard *sh, const struct schema *sc)
 {

@@ -537,7 +537,7 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 
 enum { WATCH_TAIL = 1 << 16, WATCH_ROUNDS = 8, WATCH_STATUS = 1 << 22 };
 
-/* Print a line without control characters, cut to `wide' columns unless that is 0. */
+/* Print a line without control characters, cut to `wide' bytes unless that is 0. */
 static void __attribute__((format(printf, 2, 3)))
 watch_line(int wide, const char *fmt, ...)
 {
@@ -572,7 +572,8 @@ watch_event(struct tell *t, const json_t *ev)
 	tell_event(t, ev);
 }
 
-/* Print one line per device of a cloud, as ace-status prints it, but at most `most' lines. */
+/* Print a line for each of the first `most' devices of a cloud, from ace-status, below a head,
+ * and how many more there are. */
 static void
 watch_devices(const struct place *f, int wide, size_t most)
 {

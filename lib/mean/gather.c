@@ -584,7 +584,7 @@ gather_find(struct gather_shard *s, uint32_t group)
 	return s->at < s->n && s->rec[s->at].group == group ? &s->rec[s->at] : NULL;
 }
 
-/* Set p to the group of one shard. */
+/* Set p to the group of one shard.  lists 1: to a list of values if the codec has one. */
 static int
 gather_one(const struct gather *g, struct gather_shard *s, uint32_t group, int lists,
     struct gather_part *p, struct err *e)
@@ -707,7 +707,7 @@ struct gather_name {
 	int own;
 };
 
-/* Sort by name, and put the device of that name first. */
+/* Sort by name; of equal names the one of the contribution's own device comes first. */
 static int
 gather_by_name(const void *a, const void *b)
 {

@@ -23,9 +23,9 @@ filter_is(const char *word, char c, const char *name, int *two)
 	    strncmp(word + 2, name, n) == 0 && word[n + 2] == '=');
 }
 
-/* Write the options of a command line; bytes that are not plain text become '?'. The
- * output and the number of threads are omitted, because the result does not depend on
- * them; callers leave out the operands. */
+/* Write the tool, its version and the options of a command line; bytes that are not plain text
+ * become '?'. The output and the number of threads are omitted, because the result does not
+ * depend on them; callers leave out the operands. */
 void
 filter_line(const char *tool, int argc, char *const *argv, char out[FILTER_LINE])
 {

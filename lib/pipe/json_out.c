@@ -94,7 +94,8 @@ json_out_u64(struct json_out *j, const char *key, uint64_t v)
 	(void)fprintf(j->f, "%llu", (unsigned long long)v);
 }
 
-/* Write the number with the fewest digits, but at least `digits', that restore it exactly. */
+/* Write the number with the fewest digits, but at least `digits', that restore it exactly
+ * (single 1: as f32); null if it is not finite. */
 static void
 json_out_number(struct json_out *j, const char *key, double v, int digits, int single)
 {

@@ -35,7 +35,7 @@ struct source {
 
 /* ---- folders ---- */
 
-/* Compare names, with numbers by value: 9 before 10. */
+/* Compare names, with shorter numbers before longer ones: 9 before 10. */
 static int
 source_order(const void *pa, const void *pb)
 {

@@ -99,7 +99,8 @@ changes_share(uint64_t k, uint64_t n)
 	return n > 0 ? (double)k / (double)n : 0;
 }
 
-/* Print a row as a line or, in JSON, as an object; members 1: only the object's members. */
+/* Print a row as a line or, in JSON, as an object; members 1: only the object's members.
+ * counted 1: the changed values are known. */
 static void
 changes_line(struct report *p, struct row *x, int counted, int members)
 {

@@ -280,8 +280,8 @@ render_fit(struct render *x, const struct render_field *f)
 		x->wide[0] = x->wide[0] > all ? x->wide[0] - all : 1;
 }
 
-/* Print a line of a table; row NULL: the head. Left-aligned text is padded only if
- * something follows. */
+/* Print a line of a table; row NULL: the head. Left-aligned text is padded only if something
+ * follows. If the first column is left-aligned and its text too wide, the text has its own line. */
 static void
 render_line(struct render *x, const struct render_field *f, const void *row,
     unsigned have)

@@ -331,7 +331,7 @@ run_state_where(const struct run_state *r, const struct run_state_device *d, int
 }
 
 /* Compute the derived members.  The current step waits for the devices on the list or, if
- * there is no list, for the devices of the last average. */
+ * there is no list, for those of the last average; before the first average, for all. */
 static void
 run_state_derive(struct run_state *s, double now)
 {

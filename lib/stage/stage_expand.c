@@ -309,7 +309,7 @@ stage_expand_data(struct stage *st, const struct stage_data *d, struct err *e)
 	return 0;
 }
 
-/* Drop annotations about the values or their codes: they are no longer true. */
+/* Pass on annotations except those about the values or their codes, which are no longer true. */
 static int
 stage_expand_note(struct stage *st, const struct stage_note *n, struct err *e)
 {

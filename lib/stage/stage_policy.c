@@ -176,7 +176,7 @@ const struct opt stage_policy_rows[] = {
 	OPT_END
 };
 
-/* Read a number from the state, if there is one, unless *v is given: not negative. */
+/* Unless *v is given (>= 0), set it to a number from the state, if the number is there. */
 static int
 policy_learned(const struct stage_policy *p, const char *file, const char *key, double *v,
     struct err *e)
