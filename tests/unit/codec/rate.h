@@ -10,7 +10,7 @@ struct rate {
 	double bits, nmse;	/* bits: per value */
 };
 
-/* Fill t->x with normal values of standard deviation sigma; key: another one, other values. */
+/* Fill t->x with normal values of standard deviation sigma; another key gives other values. */
 static inline void
 rate_gauss(struct trip *t, uint32_t key, double sigma)
 {

@@ -13,14 +13,14 @@ enum { LEN = 300, OFF = 8, CHUNKS = LEN / KERN_ECQ_LANES + 1 };
 
 static struct guard page[6];
 
-/* A coding mode, with columns and states. */
+/* A coding mode, a tensor's columns, and the number of a coder's states. */
 struct way {
 	enum kern_ecq_mode mode;
 	size_t cols;
 	unsigned states;
 };
 
-/* Fill with magnitudes that are mostly 0, some small, a few of all sizes. */
+/* Fill q with zeros, more than half, some small values, a few of all sizes; x: about q / 2. */
 static void
 fill(int16_t *q, float *x, size_t n, uint32_t from)
 {

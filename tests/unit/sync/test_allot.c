@@ -199,7 +199,7 @@ TEST(test_fiftieth)
 	ok(!a.floor, "those that take more do not");
 }
 
-/* Return the estimated weighted error of group g with plan p; set *bytes to its record's. */
+/* Return the estimated weighted error of group g with plan p; set *bytes to its record's size. */
 static double
 told(const struct allot *a, uint32_t g, const struct codec_plan *p,
     double *bytes)
