@@ -106,7 +106,7 @@ magic_text(const unsigned char *p, size_t n)
 	return name != NULL || all < n || n < 32 ? name : plain;
 }
 
-/* Recognise the opcodes that begin a pickle, after its version. */
+/* Return 1 if p[n] has the opcodes that begin a pickle, after its version. */
 static int
 magic_pickle(const unsigned char *p, size_t n)
 {

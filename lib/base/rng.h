@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Return four 32-bit numbers in out. Element i of a group uses out[i % 4] of block i / 4. */
+/* Write four 32-bit numbers to out. Element i of a group uses out[i % 4] of block i / 4. */
 void rng_block(uint64_t seed, uint64_t step, uint32_t group, uint32_t block,
     uint32_t out[4]);
 

@@ -436,7 +436,7 @@ move(const struct form *f, const struct room *t, struct bits_get *bits,
 	*bits = b;
 }
 
-/* Read a number; set o->bad if it is above `most'. */
+/* Return the next number; set o->bad if it is above `most'. Return 0 if o->bad is set. */
 static size_t
 get_count(struct subset_get *o, size_t most)
 {

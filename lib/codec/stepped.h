@@ -20,7 +20,7 @@
 
 struct err;
 
-enum { STEPPED_SAME = 4 };	/* size of a body whose values are all equal */
+enum { STEPPED_SAME = 4 };	/* bytes of a body whose values are all equal, not 0 */
 
 /* Return the 24 bits that a body has for the step, which is the valid one nearest to the plan's. */
 uint32_t stepped_bits(const struct codec_plan *plan);

@@ -89,8 +89,8 @@ span_column(const struct kern_ecq *m, unsigned c, uint32_t t[KERN_ECQ_SYMBOLS])
 		    (uint32_t)(m->first[s + 1][c] - m->first[s][c]) << 16;
 }
 
-/* ecq_spans for chunks with one context: the context's spans are two vectors, computed
- * when first needed after the tables changed. */
+/* ecq_spans for chunks with one context: the context's spans are two vectors, computed when
+ * first needed after the tables changed. Return the number of values in whole chunks. */
 INLINE size_t
 spans_one(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span)
 {

@@ -202,8 +202,8 @@ take(const unsigned char **p, const unsigned char *end, __mmask16 k, __m512i *w)
 	return 0;
 }
 
-/* Decode a chunk's symbols, in each turn as many as there are states. Every group of
- * `states' lanes holds the states; each turn uses one group. */
+/* Decode a chunk's symbols, in each turn as many as there are states. Every group of `states'
+ * lanes holds the states; each turn uses one group. Return 0, or -1 if words are missing. */
 INLINE int
 decode(const struct kern_ecq *m, const struct chunk *h, unsigned states,
     __m512i *x, struct kern_ecq_get *g, __m512i *s, int two)

@@ -307,7 +307,7 @@ struct banks {
 	uint32_t n[BANKS][2 * BANK + 16];
 };
 
-/* Return the counter of each value of a chunk: symbol * KERN_ECQ_WIDTH + context, for TCQ
+/* Set at[] to the counter of each value of a chunk: symbol * KERN_ECQ_WIDTH + context, for TCQ
  * plus BANK * quantiser. */
 WIDE_INLINE void
 banks_places(uint16_t at[KERN_ECQ_LANES], const uint16_t *code)

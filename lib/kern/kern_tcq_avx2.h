@@ -145,7 +145,7 @@ tcq_turn(const __m256i r[8], __m256i c[6])
 	}
 }
 
-/* Return the costs of the symbols of a chunk's cells: a column per way, then one for 0
+/* Set c[] to the costs of the symbols of a chunk's cells: a column per way, then one for 0
  * per u. */
 WIDE_INLINE void
 tcq_costs(const struct kern_tcq_walk *w, size_t i, __m256i cell, __m256i c[6])

@@ -191,7 +191,7 @@ replace_remove(const struct replace *s, const char *path)
 		    path, strerror(why != EISDIR ? why : errno));
 }
 
-/* Exchange two names atomically. */
+/* Exchange two names atomically; return what renameat2(2) does. */
 static int
 replace_exchange(const char *a, const char *b)
 {

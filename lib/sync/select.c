@@ -114,8 +114,8 @@ select_fill(const struct select_level *level, size_t n, size_t m,
 	select_totals(level, n, m, choice, res);
 }
 
-/* Bisect lambda until no double is left between its bounds.  Return 1 when lambda 0 is
- * within the budget already. */
+/* Set choice and res to the best levels at the least lambda that fits, with the rest of the budget
+ * filled.  Return 1 if that lambda is 0, else 0. */
 static int
 select_bisect(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res)
@@ -164,7 +164,7 @@ struct select_group {
 struct select_core {
 	const struct select_level *level;
 	size_t m;
-	struct select_group *g;		/* [n] the undecided groups */
+	struct select_group *g;		/* [n] groups, the most decided first (select_reduce) */
 	size_t n;
 	struct select_state *s[SELECT_CORE_FEW + 1];	/* [k]: answers over the first k groups */
 	size_t len[SELECT_CORE_FEW + 1];	/* number of answers in each s[k] */

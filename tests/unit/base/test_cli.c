@@ -67,7 +67,8 @@ static struct cli c;
 static struct all o;
 static struct common common;
 
-/* Parse words separated by spaces, without a sandbox, since this test would be in it, too. */
+/* Return cli_parse's result for words separated by spaces; no sandbox, which would hold this
+ * test, too. */
 static int
 line(const char *words)
 {

@@ -29,7 +29,7 @@ there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* Call statedir_open on a directory with this mode. */
+/* Return statedir_open's result for a directory with this mode. */
 static int
 opened(mode_t mode)
 {

@@ -48,8 +48,8 @@ trip(size_t n, unsigned shape, double *entropy, size_t *guess)
 	return (double)b.n * 8 - bits;
 }
 
-/* Decode a table of one symbol with count 4096, or nearly, and the four final states;
- * state `off' is one too large. */
+/* Return rans_get's result for a table of one symbol with count 4096, or nearly, and the four
+ * final states; state `off' is one too large. */
 static int
 single(const char *table, size_t len, int off)
 {

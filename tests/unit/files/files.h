@@ -23,7 +23,7 @@ files_put(const char *name, const void *p, size_t n)
 		abort();
 }
 
-/* Read at most cap bytes of a file. */
+/* Read at most cap bytes of a file; return their number. */
 static inline size_t
 files_get(const char *name, void *p, size_t cap)
 {

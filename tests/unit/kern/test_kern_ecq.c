@@ -50,7 +50,7 @@ same(const void *a, const void *b, size_t n)
 	return n == 0 || memcmp(a, b, n) == 0;
 }
 
-/* Compare tables, counts and, if any, means. */
+/* Return 1 if the tables, the counts and, if any, the means are equal. */
 static int
 alike(const struct kern_ecq *a, const struct kern_ecq *b)
 {
