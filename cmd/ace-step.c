@@ -164,8 +164,7 @@ wanted(const struct opts *o, int t)
 	case EXPAND:
 		return o->expand.dir != NULL || o->asked[t];
 	case POLICY:
-		return o->asked[t] || (o->select.mode == STAGE_SELECT_BUDGET &&
-		    o->select.want.by == STAGE_SELECT_BY_POLICY);
+		return o->asked[t] || o->select.mode == STAGE_SELECT_POLICY;
 	case SCORE:
 	case SELECT:
 		return !o->compress.have_codec;

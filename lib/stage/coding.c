@@ -576,8 +576,7 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 	if (least > budget)
 		return coding_small(q, budget, least, e);
 	q->base = base;
-	if ((r = coding_settled(q, e)) == 0)
-		r = rate_control_open(&l, e);
+	r = rate_control_open(&l, e);
 	while (r == 0 && rate_control_next(&l, coding_size(q)))
 		r = coding_turn_all(q, l.which, l.many, e);
 	rate_control_close(&l);

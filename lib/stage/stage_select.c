@@ -105,26 +105,18 @@ stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e
 	return r;
 }
 
-/* Set the mode; -ERR_USAGE if another option has set it. */
+/* Set the row's mode; -ERR_USAGE if another option has set another. */
 static int
-stage_select_mode(struct stage_select_opts *o, const struct opt *row,
-    enum stage_select_mode mode, struct err *e)
+stage_select_mode(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	if (o->said != NULL && strcmp(o->said, row->name) != 0)
+	struct stage_select_opts *o = arg;
+	const enum stage_select_mode mode = (enum stage_select_mode)row->value;
+
+	if (o->mode != STAGE_SELECT_UNSAID && o->mode != mode)
 		return err_set(e, ERR_USAGE, "-p, -b, --bits, --policy and --plan "
 		    "exclude each other: give one");
 	o->mode = mode;
-	o->said = row->name;
 	return 0;
-}
-
-static int
-stage_select_budget(void *arg, const struct opt *row, const char *val, struct err *e)
-{
-	struct stage_select_opts *o = arg;
-
-	o->want.by = (enum stage_select_by)row->value;
-	return stage_select_mode(o, row, STAGE_SELECT_BUDGET, e);
 }
 
 static int
@@ -134,7 +126,7 @@ stage_select_by_share(void *arg, const struct opt *row, const char *val,
 	struct stage_select_opts *o = arg;
 	int r = stage_select_shares(o, val, e);
 
-	return r < 0 ? r : stage_select_mode(o, row, STAGE_SELECT_SHARE, e);
+	return r < 0 ? r : stage_select_mode(o, row, val, e);
 }
 
 static int
@@ -143,18 +135,18 @@ stage_select_by_plan(void *arg, const struct opt *row, const char *val, struct e
 	struct stage_select_opts *o = arg;
 	int r = plan_text_read(&o->given, val, e);
 
-	return r < 0 ? r : stage_select_mode(o, row, STAGE_SELECT_GIVEN, e);
+	return r < 0 ? r : stage_select_mode(o, row, val, e);
 }
 
 const struct opt stage_select_rows[] = {
 	{ 'b', "budget", "SIZE", "bytes for each shard, spent for the least "
-	    "error", OPT_SIZE(struct stage_select_opts, want.bytes),
-	    .set = stage_select_budget, .value = STAGE_SELECT_BY_BYTES },
+	    "error", OPT_SIZE(struct stage_select_opts, bytes),
+	    .set = stage_select_mode, .value = STAGE_SELECT_BYTES },
 	{ 0, "bits", "N", "the same, in bits per value",
-	    OPT_F64(struct stage_select_opts, want.bits, 0, 1e6),
-	    .set = stage_select_budget, .value = STAGE_SELECT_BY_BITS },
+	    OPT_F64(struct stage_select_opts, bits, 0, 1e6),
+	    .set = stage_select_mode, .value = STAGE_SELECT_BITS },
 	{ 0, "policy", NULL, "use the budget that ace-policy decided",
-	    OPT_CALL(stage_select_budget), .value = STAGE_SELECT_BY_POLICY },
+	    OPT_CALL(stage_select_mode), .value = STAGE_SELECT_POLICY },
 	{ 0, "levels", "LIST", "codecs to choose from, separated by commas",
 	    OPT_CALL(stage_select_levels), .word = codec_word, .several = 1 },
 	{ 0, "effort", "N", "from 6 on, search for codes of fewer bytes, which "
@@ -162,11 +154,18 @@ const struct opt stage_select_rows[] = {
 	    OPT_U64(struct stage_select_opts, effort, 1, CODEC_EFFORT_MOST) },
 	{ 'p', "share", "[count:]SHARE[=CODEC][@N],...",
 	    "code groups with CODEC (default f16) up to that share of all importance; "
-	    "the others are not sent", OPT_CALL(stage_select_by_share) },
+	    "the others are not sent", OPT_CALL(stage_select_by_share),
+	    .value = STAGE_SELECT_SHARE },
 	{ 0, "plan", "FILE", "use the plan in FILE, as --format text wrote it",
-	    OPT_CALL(stage_select_by_plan), .right = OPT_READ },
+	    OPT_CALL(stage_select_by_plan), .value = STAGE_SELECT_GIVEN, .right = OPT_READ },
 	OPT_END
 };
+
+static int
+stage_select_budget(const struct stage_select_opts *o)
+{
+	return o->mode >= STAGE_SELECT_BYTES;
+}
 
 int
 stage_select_waits(const struct stage_select_opts *o)
@@ -307,19 +306,15 @@ stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 /* Set *bytes to the budget of the current shard.  If the policy gives the budget, use its
  * key budget_bytes, else its key ratio; -ERR_USAGE if it has neither. */
 static int
-stage_select_bytes(const struct stage_select_budget *b, const struct survey *s,
-    uint64_t *bytes, struct err *e)
+stage_select_bytes(const struct stage_select *x, uint64_t *bytes, struct err *e)
 {
-	switch (b->by) {
-	case STAGE_SELECT_BY_BYTES:
-		*bytes = b->bytes;
-		return 0;
-	case STAGE_SELECT_BY_BITS:
-		*bytes = (uint64_t)(b->bits * (double)s->schema->total / 8);
-		return 0;
-	default:
-		return stage_select_policy(s, bytes, e);
-	}
+	const struct stage_select_opts *o = x->o;
+
+	if (o->mode == STAGE_SELECT_POLICY)
+		return stage_select_policy(&x->survey, bytes, e);
+	*bytes = o->mode == STAGE_SELECT_BYTES ? o->bytes :
+	    (uint64_t)(o->bits * (double)x->sh.schema->total / 8);
+	return 0;
 }
 
 /* Announce the budget by a plan without groups, so that segments can be coded before the
@@ -332,8 +327,8 @@ stage_select_announce(struct stage_select *x, struct err *e)
 	struct size empty;
 	int r;
 
-	if ((r = stage_select_bytes(&x->o->want, &x->survey, &terms.budget,
-	    e)) < 0 || (r = size_shard(&empty, x->sh.shard, e)) < 0 ||
+	if ((r = stage_select_bytes(x, &terms.budget, e)) < 0 ||
+	    (r = size_shard(&empty, x->sh.shard, e)) < 0 ||
 	    terms.budget < size_send(&empty) + x->survey.notes + STAGE_SELECT_SPARE)
 		return r;
 	x->announced = terms.budget;
@@ -349,10 +344,10 @@ stage_select_data(struct stage *s, const struct stage_data *d, struct err *e)
 	size_t i;
 	int r;
 
-	if (d->cut && x->o->mode == STAGE_SELECT_BUDGET && x->announced == 0 &&
+	if (d->cut && stage_select_budget(x->o) && x->announced == 0 &&
 	    (r = stage_select_announce(x, e)) < 0)
 		return r;
-	if ((r = stage_data(s->next, d, e)) < 0 || x->o->mode != STAGE_SELECT_BUDGET)
+	if ((r = stage_data(s->next, d, e)) < 0 || !stage_select_budget(x->o))
 		return r;
 	for (i = 0; i < d->n && r == 0; i++) {
 		survey_sent(&x->survey, d->rec[i].group);
@@ -586,8 +581,8 @@ stage_select_least(struct stage_select *x, struct err *e)
 	int r;
 
 	budget = x->announced;
-	if ((budget == 0 && (r = stage_select_bytes(&x->o->want, s, &budget,
-	    e)) < 0) || (r = size_shard(&empty, x->sh.shard, e)) < 0)
+	if ((budget == 0 && (r = stage_select_bytes(x, &budget, e)) < 0) ||
+	    (r = size_shard(&empty, x->sh.shard, e)) < 0)
 		return r;
 	z = empty;
 	size_record(&z, 0, 0, 0, 0);
@@ -604,11 +599,10 @@ stage_select_least(struct stage_select *x, struct err *e)
 	/* A policy does not know how many bytes an empty shard takes.  If its budget is too small
 	 * for any group, send none, but do not end the run with an error.  ace-compress refuses
 	 * other budgets below that size. */
-	if (x->o->want.by == STAGE_SELECT_BY_POLICY || budget >= size_send(&empty) + s->notes)
+	if (x->o->mode == STAGE_SELECT_POLICY || budget >= size_send(&empty) + s->notes)
 		stage_select_say(x, &a, budget, exact);
 	terms.budget = budget > 0 ? budget : 1;	/* 0 would mean no limit */
-	if (x->o->want.by == STAGE_SELECT_BY_POLICY && a.sent == 0 &&
-	    x->announced == 0) {
+	if (x->o->mode == STAGE_SELECT_POLICY && a.sent == 0 && x->announced == 0) {
 		terms.budget = 0;
 		for (g = 0; g < s->n; g++)
 			x->plan[g] = x->level[0];
@@ -672,7 +666,7 @@ stage_select_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 	struct stage_select *x = (struct stage_select *)s;
 	int r = 0;
 
-	if (x->o->mode == STAGE_SELECT_BUDGET)
+	if (stage_select_budget(x->o))
 		r = stage_select_least(x, e);
 	if (r == 0 && x->o->mode == STAGE_SELECT_SHARE)
 		r = stage_select_share(x, e);
@@ -699,7 +693,7 @@ stage_select_check(const void *opts, struct err *e)
 	if (o->mode == STAGE_SELECT_UNSAID)
 		return err_set(e, ERR_USAGE, "the budget is missing: give -p, -b, "
 		    "--bits, --policy or --plan");
-	if ((o->effort != 0) + (o->m > 0) > (o->mode == STAGE_SELECT_BUDGET))
+	if ((o->effort != 0) + (o->m > 0) > stage_select_budget(o))
 		return err_set(e, ERR_USAGE, "--effort and --levels need -b, --bits or "
 		    "--policy, and exclude each other");
 	return 0;

@@ -20,18 +20,9 @@ struct err;
 enum { STAGE_SELECT_MOST = 32 };	/* most codecs in --levels, and in -p */
 
 enum stage_select_mode {
-	STAGE_SELECT_UNSAID, STAGE_SELECT_SHARE, STAGE_SELECT_BUDGET,
-	STAGE_SELECT_GIVEN
-};
-
-/* How the user gave the budget of a coded shard. */
-enum stage_select_by { STAGE_SELECT_BY_BYTES, STAGE_SELECT_BY_BITS,
-    STAGE_SELECT_BY_POLICY };
-
-struct stage_select_budget {
-	enum stage_select_by by;
-	uint64_t bytes;
-	double bits;		/* bits per value */
+	STAGE_SELECT_UNSAID, STAGE_SELECT_SHARE, STAGE_SELECT_GIVEN,
+	/* a budget for the coded shard: in bytes, in bits per value, or of the policy */
+	STAGE_SELECT_BYTES, STAGE_SELECT_BITS, STAGE_SELECT_POLICY
 };
 
 /* An item of -p: the codec of the most important groups up to a share. */
@@ -43,8 +34,8 @@ struct stage_select_upto {
 
 struct stage_select_opts {
 	enum stage_select_mode mode;
-	const char *said;		/* name of the option that chose the plan */
-	struct stage_select_budget want;
+	uint64_t bytes;			/* of STAGE_SELECT_BYTES */
+	double bits;			/* of STAGE_SELECT_BITS */
 	struct codec_plan level[STAGE_SELECT_MOST + 1];	/* [m] none, and the codecs of --levels */
 	size_t m;			/* 0: use the default levels */
 	uint32_t shared;		/* the codec of --levels with a free step
