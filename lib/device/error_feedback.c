@@ -559,13 +559,8 @@ feedback_send(struct feedback *f, uint64_t step, struct writer *w, struct err *e
 
 	feedback_drop(f);
 	f->sent = 1;
-	if ((r = residual_open(&q, &f->state, e)) < 0)
-		return r;
-	r = feedback_durable(f, &q, e);
-	while (r >= 0 && (r = residual_pending(&q, e)) > 0 &&
-	    reader_shard(q.d.r)->step != step)
-		continue;
-	if (r > 0)
+	if ((r = residual_find(&q, &f->state, step, e)) > 0 &&
+	    (r = feedback_durable(f, &q, e)) == 0)
 		r = filter_copy(q.d.r, w, e);
 	else if (r == 0)
 		r = err_set(e, ERR_REFUSED, "'%s/residual' lacks the coded shard of its step, "

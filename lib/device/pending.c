@@ -158,43 +158,18 @@ int
 pending_values(struct dense *d, const struct statedir *s, uint64_t step, struct err *e)
 {
 	struct residual q;
-	int k;
+	int k = residual_find(&q, s, step, e);
 
-	if ((k = residual_open(&q, s, e)) < 0) {
-		residual_close(&q);
-		return k;
-	}
 	*d = q.d;
 	d->v.differences = 1;
-	while ((k = reader_to_shard(d->r, e)) > 0)
-		if (reader_shard(d->r)->step == step)
-			return values_begin(&d->v, d->r, e);
+	if (k > 0)
+		return values_begin(&d->v, d->r, e);
 	return k < 0 ? k : err_set(e, ERR_DATA, "mismatch: '%s/residual' lacks the shard "
 	    "of step %llu that was refused: restore the whole state from one copy" RESIDUAL_ANEW,
 	    s->dir, (unsigned long long)step);
 }
 
 /* ---- the shard that was coded last ---- */
-
-static int
-pending_last_open(struct pending_last *l, const struct statedir *s,
-    uint64_t step, struct err *e)
-{
-	int k;
-
-	l->open = 1;
-	if ((k = residual_open(&l->q, s, e)) < 0)
-		return k;
-	if (l->q.d.r != NULL)
-		(void)reader_skip_bodies(l->q.d.r, 1);
-	while ((k = residual_pending(&l->q, e)) > 0)
-		if (reader_shard(l->q.d.r)->step == step) {
-			(void)reader_skip_bodies(l->q.d.r, 0);
-			return 0;
-		}
-	l->done = 1;
-	return k;
-}
 
 /* Read frames until record l->i exists; at the shard's end, set l->done. */
 static int
@@ -221,8 +196,12 @@ pending_last_group(struct pending_last *l, const struct statedir *s,
 {
 	int k;
 
-	if (!l->open && (k = pending_last_open(l, s, step, e)) < 0)
-		return k;
+	if (!l->open) {
+		l->open = 1;
+		if ((k = residual_find(&l->q, s, step, e)) < 0)
+			return k;
+		l->done = k == 0;
+	}
 	for (;; l->i++) {
 		if ((k = pending_last_next(l, e)) < 0)
 			return k;

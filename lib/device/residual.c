@@ -54,6 +54,20 @@ residual_pending(struct residual *q, struct err *e)
 	return q->d.r == NULL ? 0 : reader_blame(q->d.r, reader_to_shard(q->d.r, e), e);
 }
 
+int
+residual_find(struct residual *q, const struct statedir *s, uint64_t step, struct err *e)
+{
+	int k = residual_open(q, s, e);
+
+	if (k < 0 || q->d.r == NULL)
+		return k;
+	(void)reader_skip_bodies(q->d.r, 1);
+	while ((k = residual_pending(q, e)) > 0 && reader_shard(q->d.r)->step != step)
+		continue;
+	(void)reader_skip_bodies(q->d.r, 0);
+	return k;
+}
+
 void
 residual_close(struct residual *q)
 {

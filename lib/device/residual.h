@@ -46,6 +46,9 @@ int residual_owns(const struct residual_owner *o, const unsigned char *run,
 /* Go to the next pending shard.  Return 1, with q->d.r at its READER_SHARD, or 0 if there
  * is none. */
 int residual_pending(struct residual *q, struct err *e);
+/* Open the residual, and go to the pending shard of this step without reading what precedes
+ * it.  Return as residual_pending. */
+int residual_find(struct residual *q, const struct statedir *s, uint64_t step, struct err *e);
 void residual_close(struct residual *q);
 
 /* ---- changing ---- */
