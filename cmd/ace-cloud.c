@@ -724,7 +724,7 @@ static const struct cli_command commands[] = {
 	{ "serve", "DIR [NAME [WHAT [ID]]]",
 	    "Serves a device; ssh runs it for ace-edge", NULL,
 	    run_serve, 0 },
-	{ "watch", "DIR", "Shows the progress of a run until it is ended", NULL,
+	{ "watch", "DIR", "Shows the progress of a run", NULL,
 	    run_watch, 0 },
 	{ "example", "pytorch | numpy | jax | hf | c",
 	    "Writes a training script for ace-edge", NULL, run_example, 0 },

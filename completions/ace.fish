@@ -113,7 +113,7 @@ complete -c ace-cloud -n __fish_use_subcommand -a add -d 'Lets a device in; prin
 complete -c ace-cloud -n __fish_use_subcommand -a remove -d 'Takes a device out of the run, so that no round waits for it'
 complete -c ace-cloud -n __fish_use_subcommand -a relay -d 'Averages devices near by, and is one device of the cloud'
 complete -c ace-cloud -n __fish_use_subcommand -a serve -d 'Serves a device; ssh runs it for ace-edge'
-complete -c ace-cloud -n __fish_use_subcommand -a watch -d 'Shows the progress of a run until it is ended'
+complete -c ace-cloud -n __fish_use_subcommand -a watch -d 'Shows the progress of a run'
 complete -c ace-cloud -n __fish_use_subcommand -a example -d 'Writes a training script for ace-edge'
 complete -c ace-cloud -n 'not __fish_seen_subcommand_from add remove relay serve watch example' -l devices -x -d 'devices that take part'
 complete -c ace-cloud -n 'not __fish_seen_subcommand_from add remove relay serve watch example' -l rounds -x -d 'end after N averages (default never)'
