@@ -97,9 +97,9 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 	(void)sscanf(r->reason, "incarnation %*u is older than %10llu", &known);
 	if (known < x->owner.incarnation)
 		known = x->owner.incarnation;
-	return err_set(e, ERR_REFUSED, "%s (if this state is new or from a backup, run "
-	    "ace-ack -S %s --restart %llu; if not, another state sends as this device: end the "
-	    "programs that use it)", said, x->o->dir, known + 1);
+	return err_set(e, ERR_REFUSED, "%s: if another state sends as this device, end the "
+	    "programs that use it; if this state is new or from a backup, run "
+	    "ace-ack -S '%s' --restart %llu", said, x->o->dir, known + 1);
 }
 
 /* Add the receipt at which x->in stands to those of the state, and report it.  Receipts are

@@ -93,7 +93,7 @@ transfers(const struct table *t, const char *name,
 		x = x * 8 / o->bandwidth;
 		if (x > LONGEST)
 			return err_set(e, ERR_DATA, "limit: line %zu: sending 'bytes' would "
-			    "take %.3g s, expected at most %g s: check --bandwidth",
+			    "take %.9g s, expected at most %.9g s: check them and --bandwidth",
 			    t->line[i + 1], x, LONGEST);
 		v[i] = ns(x);
 	}
@@ -325,8 +325,8 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 	}
 	*v = x[0] + 8 * x[3] / x[1] + x[2];
 	if (*v > ROUND)
-		return err_set(e, ERR_DATA, "limit: line %zu: a round would take %.3g s, "
-		    "expected at most %g s: check its times and bandwidth",
+		return err_set(e, ERR_DATA, "limit: line %zu: a round would take %.9g s, "
+		    "expected at most %.9g s: check its times and bandwidth",
 		    t->line[row + 1], *v, ROUND);
 	return 0;
 }
@@ -420,7 +420,7 @@ ratio_run(void *arg, char **path, size_t n, struct err *e)
 	int i;
 
 	if (n != 0)
-		return err_set(e, ERR_USAGE, "ratio takes no FILE: leave it out");
+		return err_set(e, ERR_USAGE, "ratio takes no FILE: leave out '%s'", path[0]);
 	if (o->factor.warmup > 0)
 		return err_set(e, ERR_USAGE, "ratio: --ratio takes no WARMUP here, "
 		    "since a link has no steps: leave the fourth number out");

@@ -38,7 +38,8 @@ static int
 begun(const struct opts *x, struct err *e)
 {
 	return x->folder.said.id[0] != '\0' ? 0 : err_set(e, ERR_USAGE, "no run has begun in '%s': "
-	    "begin one there with 'ace cloud %s --devices N'", x->folder.where, x->folder.dir);
+	    "begin one there with 'ace cloud DIR --devices N' or, for a device, 'ace edge'",
+	    x->folder.where);
 }
 
 /* ---- the spool ---- */
@@ -139,8 +140,8 @@ agree(struct opts *x, struct err *e)
 		place_random(had->id);
 		had->bits = 1.3;
 	} else if (now->bits > 0 && now->bits != had->bits) {
-		return err_set(e, ERR_REFUSED, "--bits %g differs from the run in "
-		    "'%s', which began with %g: leave --bits out, or give another "
+		return err_set(e, ERR_REFUSED, "--bits %.9g differs from the run in "
+		    "'%s', which began with %.9g: leave --bits out, or give another "
 		    "folder", now->bits, x->folder.where, had->bits);
 	}
 	had->bits = now->bits > 0 ? now->bits : had->bits;
@@ -321,8 +322,8 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 
 	if (n != 2 || x->name == NULL)
 		return err_set(e, ERR_USAGE, "expected [[USER@]HOST:]DIR of the cloud, DIR of "
-		    "this relay and --name NAME, found %zu operands%s", n, x->name == NULL ?
-		    " and no name" : "");
+		    "this relay and --name NAME, found %zu operand%s%s", n, n == 1 ? "" : "s",
+		    x->name == NULL ? " and no name" : "");
 	x->above.name = x->name;
 	if ((r = place_named(x->name, e)) == 0 &&
 	    (r = cloud_at(&x->above, path[0], e)) == 0 &&
@@ -444,7 +445,8 @@ run_add(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n < 2 || n > 3)
-		return err_set(e, ERR_USAGE, "expected DIR NAME [KEY.pub], found %zu operands", n);
+		return err_set(e, ERR_USAGE, "expected DIR NAME [KEY.pub], found %zu operand%s", n,
+		    n == 1 ? "" : "s");
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
 	    (r = may_add(x, e)) == 0 && (r = furnish(x, 1, e)) == 0)
@@ -473,7 +475,8 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n != 2)
-		return err_set(e, ERR_USAGE, "expected DIR NAME, found %zu operands", n);
+		return err_set(e, ERR_USAGE, "expected DIR NAME, found %zu operand%s", n,
+		    n == 1 ? "" : "s");
 	(void)snprintf(in, sizeof(in), "devices/%s", path[1]);
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
@@ -511,15 +514,15 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 		return err_set(e, ERR_USAGE, "hello: '%.40s' is not an ID of %d hex "
 		    "digits", id, PLACE_ID);
 	if (!there && (r = full(x, e)) != 0)
-		return r < 0 ? r : err_set(e, ERR_REFUSED, "'%s' is not one of the %llu devices "
-		    "of the run in %s: add it on the cloud with 'ace add %s %s'",
-		    name, (unsigned long long)x->folder.said.devices, x->folder.where,
-		    x->folder.dir, name);
+		return r < 0 ? r : err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s, "
+		    "which has %llu already: add it on the cloud with 'ace add DIR %s' (a relay: "
+		    "with --devices N)", name,
+		    x->folder.where, (unsigned long long)x->folder.said.devices, name);
 	if (had[0] != '\0' && strcmp(had, id) != 0)
 		return err_set(e, ERR_REFUSED, "the name '%s' is in use by another "
 		    "device of the run in %s: choose another --name or, if this is "
-		    "the same device with a new folder, run 'ace remove %s %s' on "
-		    "the cloud first", name, x->folder.where, x->folder.dir, name);
+		    "the same device with a new folder, run 'ace remove DIR %s' on "
+		    "the cloud first", name, x->folder.where, name);
 	return had[0] != '\0' ? 0 : let_in(x, name, id, there, e);
 }
 
@@ -532,12 +535,12 @@ sync_with(struct opts *x, const char *name, const char *run, struct err *e)
 
 	if (run[0] != '\0' && strcmp(run, x->folder.said.id) != 0)
 		r = err_set(e, ERR_REFUSED, "device '%s' belongs to run %.8s, but %s has run "
-		    "%.8s: give the cloud of run %.8s, or another folder of the device (--state)",
+		    "%.8s: give the cloud of run %.8s, or another folder (of ace edge: --state)",
 		    name, run, x->folder.where, x->folder.said.id, run);
 	if (r == 0)
 		r = err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: "
-		    "add it on the cloud with 'ace add %s %s'", name, x->folder.where,
-		    x->folder.dir, name);
+		    "add it on the cloud with 'ace add DIR %s' (a relay: with --devices N)",
+		    name, x->folder.where, name);
 	if (r > 0 && (r = receiver(x, name, "--reply", "aggregate", &c)) == 0)
 		r = child_exec(c.child[0].word, e);
 	child_release(&c);

@@ -92,7 +92,7 @@ cut_shard(void *arg, struct reader *r, const char *from, struct err *e)
 
 	x->shards++;
 	if (x->o->tensor != NULL && shard_is_patch(reader_shard(r)))
-		return reader_place(r, err_set(e, ERR_DATA, "mismatch: the input is a "
+		return reader_place(r, err_set(e, ERR_DATA, "mismatch: the shard is a "
 		    "patch, which needs all of its tensors: leave --tensor out"), e);
 	if (x->o->tensor == NULL)
 		return (k = writer_history(x->w, reader_provenance(r), e)) < 0 ?

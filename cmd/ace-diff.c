@@ -204,7 +204,8 @@ open_models(struct diff *d, char **path, size_t n, struct err *e)
 
 	d->whole = n == 1;
 	if (n < 1 || n > 2)
-		return err_set(e, ERR_USAGE, "expected OLD and NEW, or one model, found %zu", n);
+		return err_set(e, ERR_USAGE, "expected OLD and NEW, or one model, found %zu "
+		    "operands", n);
 	if ((r = model_open(&d->new, path[n - 1], e)) < 0 ||
 	    (!d->whole && (r = model_open(&d->old, path[0], e)) < 0))
 		return r;

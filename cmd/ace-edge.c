@@ -107,21 +107,21 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	status = child_status(p);
 	if (c->circle && p == &c->child[1] && status == ERR_DATA &&
 	    x->tell.state == TELL_STARTS && (strcmp(kind, "truncated") == 0 ||
-	    strcmp(kind, "corrupt") == 0))
-		return err_set(e, ERR_DATA, "%s wrote no valid shard: expected one "
+	    strcmp(kind, "corrupt") == 0) && strstr(cause, ", file '") == NULL)
+		return err_set(e, ERR_DATA, "'%s' wrote no valid shard: expected one "
 		    "per round on its standard output, and nothing else, see "
 		    "ace-trainers(7) (%.300s)", c->child[0].word[0], cause);
 	if (p->own_voice)
-		return err_set(e, ERR_NO, "%s ended with status %d%s in round %llu: see its "
+		return err_set(e, ERR_NO, "'%s' ended with status %d%s in round %llu: see its "
 		    "messages above, if any; run the same command again to continue", p->word[0],
 		    status, status > 128 ? " (128 + signal)" : "",
 		    (unsigned long long)x->tell.round);
 	limit = strstr(cause, "(limits: ") != NULL;
 	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0)
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: correct the "
-		    "training program or, if it is right, %s%s%s; then run the same command again",
-		    cause, limit ? "raise that limit on the cloud" : "remove '",
-		    limit ? "" : x->folder.dir, limit ? "" : "/state'");
+		    "training program or, if it is right, %s; then run the same command again",
+		    cause, limit ? "raise that limit on the cloud" :
+		    "remove 'state' in this device's folder");
 	if (strstr(cause, "(--bits ") != NULL)	/* so small a model needs more bits per value */
 		return err_set(e, ERR_REFUSED, "%.500s: give these bits to ace-cloud, for a new "
 		    "run in another folder", cause);
@@ -249,8 +249,9 @@ edge(struct edge *x, struct err *e)
 	tell_say(&x->tell, "device '%s' of the run in %s: %s; its folder is %s",
 	    x->cloud.name, x->where, place_agreed(&x->folder.said, text), x->folder.dir);
 	if ((r = train(x, e)) == 0 && x->tell.rounds == 0 && x->tell.over)
-		tell_say(&x->tell, "done: all %llu rounds of the run had ended before",
-		    (unsigned long long)x->folder.said.rounds);
+		tell_say(&x->tell, "done: the run had ended before, after %llu round%s",
+		    (unsigned long long)x->folder.said.rounds,
+		    x->folder.said.rounds == 1 ? "" : "s");
 	else if (r == 0)
 		tell_say(&x->tell, "done: %llu round%s%s",
 		    (unsigned long long)x->tell.rounds, x->tell.rounds == 1 ? "" : "s",

@@ -126,7 +126,7 @@ describe(const struct opts *o, uint64_t i,
 	sh->step += i;
 	sh->base_version += o->based ? i : 0;
 	if (r == 0 && (sh->step < i || sh->base_version < o->sh.base_version))
-		r = err_set(e, ERR_USAGE, "%s is too large: the number of a later "
+		r = err_set(e, ERR_USAGE, "%s is too large: the number of a "
 		    "file would overflow", sh->step < i ? "--step" : "--base-version");
 	return r < 0 ? r : notes(src, sh, e);
 }

@@ -223,7 +223,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 		r = copy(&x, e);
 	(void)num_text(link_bandwidth(&x.l), "bit/s", rate);
 	if (r == 0)		/* 0 stands for an unknown value */
-		cli_say(o->cli, 1, "%llu bytes, %llu shards, bandwidth %s, "
+		cli_say(o->cli, 1, "bytes: %llu, shards: %llu, bandwidth %s, "
 		    "round trip %.3g s, jitter %.3g s (0: not measured)",
 		    (unsigned long long)x.passed, (unsigned long long)x.l.shards,
 		    rate, x.l.rtt, x.l.jitter);

@@ -223,8 +223,9 @@ make_next(struct patch *x, struct err *e)
 		return err_move(e, &x->bad);
 	model_hash(&x->m, x->after, makes);
 	if (memcmp(makes, x->c.note.after, MODEL_HASH) != 0)
-		return err_set(e, ERR_DATA, "corrupt: the patch does not make the model that "
-		    "it names: copy the stream again, or make it again with ace-diff");
+		return err_set(e, ERR_DATA, "corrupt: the patch to step %llu does not make the "
+		    "model that it names: copy the stream again, or make it again with ace-diff",
+		    (unsigned long long)x->c.step);
 	if ((r = replace_ready(&x->replace, makes, x->c.step, e)) == 0)
 		tell(&x->replace);
 	return r;

@@ -471,10 +471,11 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	    (k = scan(dir, 0, status_each_name, kind, e)) < 0)
 		return k;
 	if (*kind == STATUS_CLOUD)
-		return err_set(e, ERR_DATA, "mismatch: '%.120s' is the folder of a cloud, give "
-		    "'%.120s/spool' (ace watch shows its rounds)", dir, dir);
+		return err_set(e, ERR_DATA, "mismatch: '%s' is the folder of a cloud or a relay: "
+		    "give its folder 'spool' (ace watch shows the rounds)", dir);
 	return *kind != STATUS_OTHER ? 0 : err_set(e, ERR_DATA, "mismatch: '%s' is not a "
-	    "spool (ace-recv --spool) and not a device's state", dir);
+	    "spool (ace-recv --spool) and not a device's state (of ace edge's folder, give "
+	    "'state')", dir);
 }
 
 static int

@@ -81,7 +81,7 @@ ace_run(const char *self, char **argv, struct err *e)
 	if (dir == 0 || errno == ENOENT)
 		(void)execvp(path + dir, argv);
 	if (errno == ENOENT)
-		return err_set(e, ERR_USAGE, "no program %s beside ace or in PATH: install it, "
+		return err_set(e, ERR_USAGE, "no program '%s' beside ace or in PATH: install it, "
 		    "or see 'ace --help' for the commands", path + dir);
 	return err_set(e, ERR_SYS, "'%s': %s", path + dir, strerror(errno));
 }

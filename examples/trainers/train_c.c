@@ -8,6 +8,7 @@
  * array, and applies the mean of all devices' changes.  The array and the number of
  * rounds are the checkpoint: the same command continues the run.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ step(float *p, uint64_t *seed)
 static void
 die(const char *what)
 {
-	perror(what);
+	fprintf(stderr, "%s: %s\n", what, errno != 0 ? strerror(errno) : "too short");
 	exit(1);
 }
 
@@ -83,7 +84,7 @@ main(void)
 		while (n-- > 0)
 			(void)getc(back);
 		if (fread(mean, sizeof(mean), 1, back) != 1)
-			die("cannot read from ace-export");
+			return 1;	/* ace-export has said why */
 		for (int i = 0; i < N; i++)
 			m.p[i] += mean[i];
 		m.round++;

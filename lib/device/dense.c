@@ -33,9 +33,9 @@ dense_first(struct dense *d, enum shard_kind kind, struct err *e)
 	int k = reader_to_shard(d->r, e);
 
 	if (k == 0 || (k > 0 && reader_shard(d->r)->kind != (uint32_t)kind))
-		k = err_set(e, ERR_DATA, "corrupt: the file begins with %s, expected a shard of "
-		    "kind %s", k == 0 ? "no shard" : shard_kind_name(
-		    reader_shard(d->r)->kind), shard_kind_name(kind));
+		k = err_set(e, ERR_DATA, "corrupt: the file's first shard is %s, expected one of "
+		    "kind %s", k == 0 ? "absent" : shard_kind_name(reader_shard(d->r)->kind),
+		    shard_kind_name(kind));
 	return k < 0 ? k : values_begin(&d->v, d->r, e);
 }
 
@@ -81,14 +81,15 @@ dense_check(const struct dense *d, const struct shard *sh,
 	mine = text_get(&own->kv, SHARD_KEY_RUN) != NULL;
 	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard %s%s%s, %s%s%s "
-		    "('%s'): give a shard of that run (ace-import --run), or another state "
-		    "directory", named ? "is of run '" : "names no run", named ? shard_run(sh) : "",
+		    "('%s'): give a shard %s, or another state directory", named ?
+		    "is of run '" : "names no run", named ? shard_run(sh) : "",
 		    named ? "'" : "", mine ? "but the state is of run '" :
 		    "but the state names none", mine ? shard_run(own) : "", mine ? "'" : "",
-		    reader_name(d->r));
+		    reader_name(d->r), mine ? "of that run (ace-import --run)" : "without a run");
 	if (memcmp(own->device, sh->device, SHARD_ID) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard is of device '%s', "
-		    "but the state is of device '%s' ('%s'): give another state directory",
+		    "but the state is of device '%s' ('%s'): give each device a name (ace-import "
+		    "--device) and its own state directory",
 		    shard_device(sh), shard_device(own), reader_name(d->r));
 	if (schema_diff(reader_schema(d->r), sc, why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: '%s' is of another model than the shard: "

@@ -135,21 +135,23 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 static int
 feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err *e)
 {
+	const int none = strcmp(c->want, "none") == 0;
 	char has[64] = "no history";
 	int k;
 
 	c->was[0] = c->stamp[0] = '\0';
 	if ((k = scan(c->state.dir, 0, feedback_cache_is, c, e)) != 0)
 		return k < 0 ? k : 0;
-	if (strcmp(c->want, "none") == 0 && (c->stamp[0] == '\0' ||
+	if (none && (c->stamp[0] == '\0' ||
 	    c->newest <= sh->step))
 		return 0;
 	if (c->stamp[0] != '\0')
 		(void)snprintf(has, sizeof(has), "history %.8s of step %llu", c->stamp,
 		    (unsigned long long)c->newest);
-	return err_set(e, ERR_REFUSED, "step %llu is a difference to history %.8s, but this "
+	return err_set(e, ERR_REFUSED, "step %llu is a difference to %s%.8s, but this "
 	    "receiver has %s: %s a new one with step %llu", (unsigned long long)sh->step,
-	    c->want, has, c->lent ? "the device begins" : "ace-ack --restart begins",
+	    none ? "no history" : "history ", none ? "" : c->want, has,
+	    c->lent ? "the device begins" : "ace-ack --restart begins",
 	    1 + (unsigned long long)(c->stamp[0] != '\0' && c->newest > sh->step ?
 	    c->newest : sh->step));
 }

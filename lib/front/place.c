@@ -155,7 +155,7 @@ place_read(const char *path, struct agreement *a, struct err *e)
 	if ((r = limits_file_read(path, place_lines, a, a, NULL, &why)) >= 0)
 		return r;
 	return r != -ERR_USAGE ? err_move(e, &why) : err_set(e, ERR_DATA, "corrupt: the "
-	    "description of the run: %.200s: restore the file or, on a device, remove it",
+	    "description of the run: %s: restore the file or, on a device, remove it",
 	    why.text);
 }
 

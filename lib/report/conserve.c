@@ -548,7 +548,7 @@ conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e)
 		return k;
 	return err_set(e, ERR_DATA, "mismatch: tensor '%.80s' at index %llu: "
 	    "the inputs of '%.80s' up to step %llu add up to %.9g, but %.9g is delivered "
-	    "or kept; %llu elements differ", c->tensor, (unsigned long long)c->index,
+	    "or kept; elements that differ: %llu", c->tensor, (unsigned long long)c->index,
 	    c->device, (unsigned long long)c->step, c->given, c->given - c->missing,
 	    (unsigned long long)c->violated);
 }

@@ -412,7 +412,7 @@ stats_diff_shard(struct stats_pair *d, struct err *e)
 	int k;
 
 	if (schema_diff(sc, reader_schema(d->y.r), why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: '%.60s' and '%.60s' have "
+		return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have "
 		    "different tensors: %s", reader_name(d->x.r), reader_name(d->y.r),
 		    why);
 	if ((k = stats_diff_begin(d, sc, e)) < 0 || (k = stats_diff_groups(d, sc, e)) < 0)

@@ -44,17 +44,17 @@ clients_enter(int fd, uint64_t most, const char *device, uint64_t each, struct e
 	int r = clients_place(fd, 0, most, e);
 
 	if (r == 0)
-		r = err_set(e, ERR_REFUSED, "%llu connections are open, the most "
-		    "allowed (limits: clients): try again later",
+		r = err_set(e, ERR_REFUSED, "too many open connections, expected at most "
+		    "%llu (limits: clients): try again later",
 		    (unsigned long long)most);
 	if (r > 0 && device != NULL) {
 		shard_id(device, id);
 		r = clients_place(fd, CLIENTS_DEVICES + (off_t)bytes_le32(id) *
 		    CLIENTS_LIMIT, each, e);
 		if (r == 0)
-			r = err_set(e, ERR_REFUSED, "%llu connections of device "
-			    "'%.80s' are open, the most allowed (limits: each): try "
-			    "again later", (unsigned long long)each, device);
+			r = err_set(e, ERR_REFUSED, "too many open connections of "
+			    "device '%.80s', expected at most %llu (limits: each): try "
+			    "again later", device, (unsigned long long)each);
 	}
 	return r < 0 ? r : 0;
 }

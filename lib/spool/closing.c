@@ -105,8 +105,8 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 			memcpy(x->name, file->name, RECEIPT_LIST_NAME);
 		else
 			k = err_set(e, ERR_DATA, "mismatch: '%s/closed' lists a shard whose "
-			    "file is not in '%s/%llu': restore that folder from a backup",
-			    r->in.state.dir, r->in.state.dir, (unsigned long long)x->r.step);
+			    "file is absent from folder '%llu' beside it: restore that folder "
+			    "from a backup", r->in.state.dir, (unsigned long long)x->r.step);
 	}
 	receipt_list_release(&have);
 	return k;

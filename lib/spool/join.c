@@ -31,9 +31,9 @@ join_gone(const struct spool *s, uint64_t from, struct err *e)
 
 	if (k == 0 && done.n != 0 &&
 	    (k = spool_has(s, &done.step[0], "", e)) == 0)
-		k = err_set(e, ERR_REFUSED, "the average of step %llu was "
-		    "removed (ace-aggregate --keep): begin with a model of a later "
-		    "step (ace-recv(1), Joining and leaving)",
+		k = err_set(e, ERR_REFUSED, "the average of step %llu is absent "
+		    "(ace-aggregate --keep removes averages): begin with a model of a "
+		    "later step (ace-recv(1), Joining and leaving)",
 		    (unsigned long long)done.step[0]);
 	steps_release(&done);
 	return k < 0 ? k : 0;

@@ -120,7 +120,7 @@ static void
 limits_numbers(const struct limits *a, const struct shard *sh, struct receipt *r)
 {
 	if (!(sh->weight <= a->weight))
-		limits_refuse(r, "limit: the weight is %g, at most %g (limits: weight)",
+		limits_refuse(r, "limit: the weight is %.9g, at most %.9g (limits: weight)",
 		    sh->weight, a->weight);
 	if (sh->contributors == 0 || sh->contributors > a->contributors)
 		limits_refuse(r, "limit: the shard has %lu contributors, expected "
@@ -304,16 +304,16 @@ limits_room(const struct limits *a, const struct spool *s, const struct shard *s
 		return k < 0 ? k : 1;
 	last = d.open != 0 ? d.open - 1 : 0;
 	if (sh->step - last > a->ahead)
-		return err_set(e, ERR_REFUSED, "limit: step %llu is more than %llu steps after "
-		    "%s %llu (limits: ahead)", (unsigned long long)sh->step,
-		    (unsigned long long)a->ahead, d.open != 0 ? "the last closed step," : "step",
-		    (unsigned long long)last);
+		return err_set(e, ERR_REFUSED, "limit: step %llu of '%.80s' is more than %llu "
+		    "step%s after %s %llu (limits: ahead)", (unsigned long long)sh->step,
+		    shard_device(sh), (unsigned long long)a->ahead, a->ahead == 1 ? "" : "s",
+		    d.open != 0 ? "the last closed step," : "step", (unsigned long long)last);
 	k = limits_list(s, sh, LOCK_SH, &d, &l, &fd, e);
 	many = l.n >= a->open;
 	if (k == 0 && (many || (l.n > 0 && kept > a->shard / (l.n + 1))) &&
 	    !limits_listed(&l, sh->step))
-		k = err_set(e, ERR_REFUSED, "limit: shards of %zu steps of '%.80s' wait for an "
-		    "average (limits: %s)", l.n, shard_device(sh), many ? "open" :
+		k = err_set(e, ERR_REFUSED, "limit: steps of '%.80s' that wait for an average: "
+		    "%zu (limits: %s)", shard_device(sh), l.n, many ? "open" :
 		    "shard: kept differences are f32 and may take 8 times as much");
 	steps_release(&l);
 	if (fd >= 0)

@@ -150,7 +150,9 @@ manifest_of(const struct spool *s, uint64_t step, struct receipt_list *l,
 		    MANIFEST_CLOSED : manifest_name(into, name), path), e);
 		/* another step may have been closed meanwhile */
 	} while (k > 0 && into + 1 == d.open && l->line[l->n - 1].r.step > into);
-	if (k == 0 || (k > 0 && l->line[l->n - 1].r.step != into))
+	if (k == -ERR_DATA)
+		(void)err_after(e, k, ": restore it from a backup");
+	else if (k == 0 || (k > 0 && l->line[l->n - 1].r.step != into))
 		k = err_set(e, ERR_DATA, "corrupt: '%s' %s the manifest of step %llu: restore "
 		    "it from a backup", path, k == 0 ? "is missing, expected" : "is not",
 		    (unsigned long long)into);

@@ -117,9 +117,9 @@ receive_frames(struct receive *x, struct writer *w, struct checks *c, struct err
 			limits_refuse(r, "limit: the shard is larger than %llu bytes "
 			    "(limits: shard)", (unsigned long long)x->o->limits.shard);
 		if (bytes / LIMITS_BEYOND > x->o->limits.shard)
-			return err_set(e, ERR_DATA, "limit: the shard is larger than "
-			    "%d times %llu bytes (limits: shard)", LIMITS_BEYOND,
-			    (unsigned long long)x->o->limits.shard);
+			return reader_place(x->in, err_set(e, ERR_DATA, "limit: the shard is "
+			    "larger than %d times %llu bytes (limits: shard)", LIMITS_BEYOND,
+			    (unsigned long long)x->o->limits.shard), e);
 		if (k == READER_DATA && c->sign)
 			limits_refuse(r, "corrupt: a frame follows the signature");
 		if (r->verdict != RECEIPT_ACCEPTED)
@@ -438,7 +438,7 @@ receive_published(const struct shard *sh, const char *path,
 	int r = spool_shard(path, &had, e);
 
 	if (r <= 0 || memcmp(had.digest, digest, SHARD_DIGEST) == 0)
-		return err_file(e, r, path);
+		return r != -ERR_DATA ? r : err_file(e, err_after(e, r, ": remove the file"), path);
 	return err_set(e, ERR_REFUSED, "step %llu already has a different average, '%s', "
 	    "which stays: let only one ace-aggregate publish to a spool",
 	    (unsigned long long)sh->step, path);
@@ -483,8 +483,9 @@ receive_publish(const struct spool *s, struct reader *in, struct err *e)
 			continue;
 		sh = reader_shard(in);
 		if (sh->kind != SHARD_MEAN && sh->kind != SHARD_SUM)
-			r = err_set(e, ERR_DATA, "mismatch: '%.80s' sent kind %s, expected "
-			    "mean or sum (--publish)", shard_device(sh), shard_kind_name(sh->kind));
+			r = err_set(e, ERR_DATA, "mismatch: step %llu of '%.80s' has kind "
+			    "%s, expected mean or sum (--publish)", (unsigned long long)sh->step,
+			    shard_device(sh), shard_kind_name(sh->kind));
 		else if ((r = verdict_run(s, sh, reader_schema(in), why, e)) >= 0)
 			r = receive_publish_shard(s, in, e);
 		if (r < 0)

@@ -173,8 +173,8 @@ roster_change(const struct spool *s, const char *device, int joins, struct err *
 		;
 	if (k >= 0 && i == t.n)
 		k = joins ? array_add(&t, device, e) : err_set(e, ERR_REFUSED,
-		    "spool '%s' has no device '%.80s' in %s: 'ace-status %s' shows the names",
-		    s->state.dir, device, k > 0 ? "its list" : "a step", s->state.dir);
+		    "spool '%s' has no device '%.80s' in %s: ace-status shows the names",
+		    s->state.dir, device, k > 0 ? "its list" : "a step");
 	else if (k >= 0 && !joins) {
 		alloc_free(t.p[i]);
 		t.p[i] = t.p[--t.n];

@@ -363,7 +363,7 @@ spool_shard(const char *path, struct receipt *rc, struct err *e)
 	}
 	reader_free(r);
 	if (k == 0 && n != 1)
-		k = err_set(e, ERR_DATA, "corrupt: '%s' has %d shards, expected 1", path, n);
+		k = err_set(e, ERR_DATA, "corrupt: the file has %d shards, expected 1", n);
 	return k < 0 ? k : 1;
 }
 

@@ -163,8 +163,8 @@ policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
 	if (r < 0 || !(bandwidth > 0) || c->n != sc->n)
 		return r < 0 ? r : 0;
 	if ((r = policy_dynacomm_model(c, sc, 32 * share / bandwidth, &d, e)) == 0)
-		(void)snprintf(words, 256, "cuts: a link of %s takes too long "
-		    "for any", rate);
+		(void)snprintf(words, 256, "cuts: none are chosen: with a link of %s a shard "
+		    "takes more than %g s", rate, (double)POLICY_DYNACOMM_LONGEST);
 	if (r <= 0)
 		return r;
 	changed = policy_dynacomm_plan(c, &d, &t, e);

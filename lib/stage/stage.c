@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -49,6 +50,14 @@ stage_finish(struct stage *s, struct err *e)
 	while (s->kind->finish == NULL)
 		s = s->next;
 	return s->kind->finish(s, e);
+}
+
+const char *
+stage_name(const struct stage_shard *sh, char buf[160])
+{
+	(void)snprintf(buf, 160, "shard '%.100s/%llu'", shard_device(sh->shard),
+	    (unsigned long long)sh->shard->step);
+	return buf;
 }
 
 static void

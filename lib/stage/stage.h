@@ -102,6 +102,10 @@ int stage_note(struct stage *s, const struct stage_note *n, struct err *e);
 int stage_end(struct stage *s, const struct shard_sums *sums, struct err *e);
 int stage_finish(struct stage *s, struct err *e);
 
+/* Write the shard's name for messages, as in "shard 'edge1/42'", and return buf. */
+const char *stage_name(const struct stage_shard *sh, char buf[160]);
+#define STAGE_NAME(sh) stage_name((sh), (char[160]){ 0 })
+
 /* Pass s an annotation that was made here instead of read from the input. */
 int stage_make(struct stage *s, uint32_t type, const unsigned char *p, size_t n,
     struct err *e);

@@ -31,8 +31,9 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 	int k, r;
 
 	if (n >= sizeof(word))
-		return err_set(e, ERR_USAGE, "--error-feedback '%s': expected ef, "
-		    "ef:GAMMA, cache or cache:RHO", val);
+		return err_set(e, ERR_USAGE, "--error-feedback '%s': expected at most %zu "
+		    "characters: ef[:GAMMA] or cache[:RHO], and :raw or not", val,
+		    sizeof(word) - 1);
 	memcpy(word, val, n + 1);
 	o->raw = n >= sizeof(raw) && strcmp(word + n + 1 - sizeof(raw), raw) == 0;
 	if (o->raw)
@@ -420,7 +421,7 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 		return r;
 	if (x->plan.any && note.terms.budget != x->budget)
 		return reader_place(x->sh.in, err_set(e, ERR_DATA,
-		    "mismatch: the plan names two budgets, %llu and %llu bytes",
+		    "mismatch: the plan names two budgets, %llu and %llu bytes, expected one",
 		    (unsigned long long)x->budget, (unsigned long long)note.terms.budget), e);
 	x->budget = note.terms.budget;
 	if ((r = note_wait_add(&x->plan, n->p, n->n, all, e)) < 0)
@@ -454,11 +455,10 @@ static int
 stage_compress_lacks(struct stage_compress *x, const char *what, uint32_t g, struct err *e)
 {
 	if (!x->plan.any)
-		return err_set(e, ERR_USAGE, "the stream has no plan: put "
-		    "ace-select before this program, or give -c CODEC");
-	return reader_place(x->sh.in, err_set(e, ERR_DATA, "mismatch: the stream has no %s for "
-	    "group %lu, in tensor '%.160s'", what, (unsigned long)g,
-	    schema_name(x->sh.schema, g)), e);
+		return err_set(e, ERR_USAGE, "%s has no plan: put ace-select before this program, "
+		    "or give -c CODEC", STAGE_NAME(&x->sh));
+	return err_set(e, ERR_DATA, "mismatch: %s has no %s for group %lu, in tensor '%.160s'",
+	    STAGE_NAME(&x->sh), what, (unsigned long)g, schema_name(x->sh.schema, g));
 }
 
 /* At the end of the shard, set the plan of each waiting group. */
@@ -493,9 +493,8 @@ static void
 stage_compress_short(const struct stage_compress *x)
 {
 	if (x->coding.dropped > 0)
-		cli_say(x->o->f->cli, 0, "%s/%llu: a budget of %llu bytes is too small: "
-		    "groups of the plan that are not sent: %zu%s",
-		    shard_device(x->sh.shard), (unsigned long long)x->sh.shard->step,
+		cli_say(x->o->f->cli, 0, "%s: a budget of %llu bytes is too small: "
+		    "groups of the plan that are not sent: %zu%s", STAGE_NAME(&x->sh),
 		    (unsigned long long)x->budget, x->coding.dropped,
 		    x->fb != NULL ? "" : ", and without -S they are lost");
 }
@@ -527,12 +526,10 @@ static int
 stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
     struct err *e)
 {
-	const uint64_t step = x->sh.shard->step;
 	unsigned growing = 0;
 	int r;
 
-	cli_say(x->o->f->cli, 1, "%s/%llu: groups coded: %llu, not sent: %llu",
-	    shard_device(x->sh.shard), (unsigned long long)step,
+	cli_say(x->o->f->cli, 1, "%s: groups coded: %llu, not sent: %llu", STAGE_NAME(&x->sh),
 	    (unsigned long long)x->sent, (unsigned long long)x->none);
 	writer_dropped(x->to, sums->dropped);
 	if (x->shares.on && (r = shares_save(&x->shares, feedback_state(x->fb),
@@ -544,10 +541,9 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 	if (r == 0)
 		writer_keeps(x->out);
 	if (r == 0 && growing >= CONTRACTION_PATIENCE)
-		cli_say(x->o->f->cli, 0, "%s/%llu: in %u shards in a row the code "
-		    "lost more than it kept, so the residual grows: use a finer "
-		    "code, or --error-feedback without ':raw'",
-		    shard_device(x->sh.shard), (unsigned long long)step, growing);
+		cli_say(x->o->f->cli, 0, "%s: in %u shards in a row the code lost more than it "
+		    "kept, so the residual grows: use a finer code%s", STAGE_NAME(&x->sh),
+		    growing, x->o->raw ? ", or --error-feedback without ':raw'" : "");
 	return r;
 }
 

@@ -97,7 +97,7 @@ policy_set_ratio(void *arg, const struct opt *row, const char *val, struct err *
 	const int n = opt_items(policy_ratios, arg, val, "--ratio", e);
 
 	return n < 0 ? n : f->least <= f->most ? 0 : err_set(e, ERR_USAGE,
-	    "--ratio: MIN %g is above MAX %g", f->least, f->most);
+	    "--ratio: MIN %.9g is above MAX %.9g", f->least, f->most);
 }
 
 /* Set a time; "auto" means that it is measured. */
@@ -224,18 +224,17 @@ policy_ratio(struct stage_policy *p, double rate)
 static int
 policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 {
-	const struct shard *s = p->sh.shard;
 	int r = 1;
 
 	*norm = p->o.norm;
-	if (*norm == 0 && (r = keys_real(&s->kv, SHARD_KEY_NORM, norm, shard_device(s),
-	    e)) < 0)
+	if (*norm == 0 && (r = keys_real(&p->sh.shard->kv, SHARD_KEY_NORM, norm,
+	    STAGE_NAME(&p->sh), e)) < 0)
 		return r;
 	if (r == 0)
-		return err_set(e, ERR_USAGE, "--target-divergence needs "
-		    "--model-norm, or the key " SHARD_KEY_NORM " in the shards");
-	return *norm > 0 ? 0 : err_set(e, ERR_DATA, "corrupt: key "
-	    SHARD_KEY_NORM " of %s: expected a norm above 0, found %g", shard_device(s), *norm);
+		return err_set(e, ERR_USAGE, "--target-divergence needs --model-norm, or the key "
+		    SHARD_KEY_NORM " in %s (ace-import --model-norm)", STAGE_NAME(&p->sh));
+	return *norm > 0 ? 0 : err_set(e, ERR_DATA, "mismatch: key " SHARD_KEY_NORM " of %s is "
+	    "%g, expected a norm above 0: give --model-norm", STAGE_NAME(&p->sh), *norm);
 }
 
 /* Decide the interval at the end of a shard whose values have these sums, and set o.steps
@@ -262,9 +261,8 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 		why = ", at once: a device diverges and asks for it";
 	}
 	p->asked = 0;
-	SAY(p, "'%s/%llu': relative drift %.4g, interval %llu%s", shard_device(s),
-	    (unsigned long long)s->step, drift, (unsigned long long)p->o.steps,
-	    why != NULL ? why : "");
+	SAY(p, "%s: relative drift %.4g, interval %llu%s", STAGE_NAME(&p->sh), drift,
+	    (unsigned long long)p->o.steps, why != NULL ? why : "");
 	/* a drift that is too large or not finite is not written, but it forces a
 	 * synchronisation */
 	if (drift <= POLICY_BIG)
@@ -283,11 +281,11 @@ static int
 policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
     struct err *e)
 {
-	const struct shard *s = p->sh.shard;
 	int r = 0;
 
 	if (m->compute < 0)
-		r = keys_real(&s->kv, SHARD_KEY_COMPUTE, &m->compute, shard_device(s), e);
+		r = keys_real(&p->sh.shard->kv, SHARD_KEY_COMPUTE, &m->compute,
+		    STAGE_NAME(&p->sh), e);
 	/* no step is this short: the time was not measured */
 	if (m->compute < DECO_LEAST)
 		m->compute = -1;
@@ -356,7 +354,8 @@ policy_load(struct stage_policy *p, struct err *e)
 		return 0;
 	p->loaded = 1;
 	if ((r = learned_before(&h, &p->state, POLICY_FILE, p->sh.shard->step, e)) >= 0 &&
-	    (r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "the state's policy", e)) >= 0 &&
+	    (r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "file 'policy' of "
+	    "the state (remove that file)", e)) >= 0 &&
 	    (r = learned_list(&h, POLICY_RATE, &p->o.rate, 1, e)) >= 0 && p->o.stale.on)
 		r = learned_list(&h, POLICY_DECO_STATE, (double *)t, REPLAN_NUMBERS, e);
 	if (r >= 0 && replan_check(t) < 0)
@@ -568,7 +567,7 @@ stage_policy_check(const void *opts, struct err *e)
 	const struct stage_policy_opts *o = opts;
 
 	return o->stale.on && (o->factor.warmup > 0 || o->deadline >= 0) ? err_set(e, ERR_USAGE,
-	    "--deco excludes --deadline and a WARMUP of --ratio: leave them out") : 0;
+	    "--deco excludes --deadline and a WARMUP of --ratio: leave out one or the other") : 0;
 }
 
 static int

@@ -225,8 +225,8 @@ stage_score_energy(struct stage_score *x, struct reader *r, float *energy,
 	int k;
 
 	if (schema_diff(x->sh.schema, reader_schema(r), why) != 0)
-		return err_set(e, ERR_DATA, "mismatch: the shard and file '" STAGE_SCORE_TOLD
-		    "' of the state have different tensors: %s", why);
+		return err_set(e, ERR_DATA, "mismatch: the shard and the trainer's file have "
+		    "different tensors: %s", why);
 	if ((k = values_begin(&v, r, e)) < 0)
 		goto out;
 	while ((k = values_next(&v, e)) > 0) {
@@ -269,7 +269,7 @@ stage_score_take(struct stage_score *x, const char *name, struct err *e)
 			k = score_tell(x->score, energy, e);
 	}
 	if (k == 0 && tells == 0)
-		k = err_set(e, ERR_DATA, "truncated: the file has no shard");
+		k = err_set(e, ERR_DATA, "mismatch: the trainer's file has no shard");
 	alloc_free(energy);
 	reader_free(r);
 	return k < 0 ? err_file(e, k, name) : 0;

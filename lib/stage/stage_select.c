@@ -195,15 +195,6 @@ struct stage_select {
 	struct buf note;
 };
 
-/* Return the beginning of messages: "shard 'edge1/42'". */
-static const char *
-stage_select_name(const struct stage_select *x, char buf[160])
-{
-	(void)snprintf(buf, 160, "shard '%.100s/%llu'",
-	    shard_device(x->sh.shard), (unsigned long long)x->sh.shard->step);
-	return buf;
-}
-
 static int
 stage_select_put(struct stage_select *x, const struct note_terms *terms,
     struct err *e)
@@ -230,8 +221,9 @@ stage_select_given(struct stage_select *x, struct err *e)
 	uint32_t g, all = x->sh.schema->ngroups;
 
 	if (t->n > all)
-		return err_set(e, ERR_DATA, "mismatch: the plan names group %zu, but the "
-		    "shard's groups are numbered below %lu", t->n - 1, (unsigned long)all);
+		return err_set(e, ERR_DATA, "mismatch: the plan of --plan names group %zu, but the "
+		    "groups of %s are numbered below %lu", t->n - 1, STAGE_NAME(&x->sh),
+		    (unsigned long)all);
 	for (g = 0; g < all; g++)
 		x->plan[g] = g < t->n ? t->p[g] : x->level[0];
 	return stage_select_put(x, NULL, e);
@@ -297,8 +289,8 @@ stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 	if ((k = keys_real(&s->policy, KEYS_RATIO, &v, "the policy", e)) < 0)
 		return k;
 	if (k == 0)
-		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy in "
-		    "the stream sets a budget: put ace-policy before this program"), e);
+		return reader_place(s->in, err_set(e, ERR_USAGE, "no policy sets "
+		    "a budget for the shard: put ace-policy before this program"), e);
 	*bytes = ratio_budget(s->schema->total, v);
 	return 0;
 }
@@ -392,9 +384,8 @@ static void
 stage_select_say(const struct stage_select *x, const struct allot *a,
     uint64_t budget, uint64_t exact)
 {
-	char who[160];
+	const char *const who = STAGE_NAME(&x->sh);
 
-	(void)stage_select_name(x, who);
 	if (a->sent == 0 && a->energy > 0) {
 		cli_say(x->o->f->cli, 0, "%s: a budget of %llu bytes is too small "
 		    "for any group%s", who, (unsigned long long)budget,
@@ -619,7 +610,6 @@ stage_select_share(struct stage_select *x, struct err *e)
 	uint8_t *chosen = alloc_get(n, 1, e);
 	const struct stage_select_upto *u;
 	struct schema_span span;
-	char who[160];
 	size_t sent = 0;
 	int r = chosen != NULL ? 0 : -ERR_SYS;
 
@@ -655,7 +645,7 @@ stage_select_share(struct stage_select *x, struct err *e)
 	if (r < 0)
 		return r;
 	cli_say(o->f->cli, 1, "%s: %zu of %lu groups chosen, with at least %g of the %s",
-	    stage_select_name(x, who), sent, (unsigned long)n,
+	    STAGE_NAME(&x->sh), sent, (unsigned long)n,
 	    o->upto[o->shares - 1].share, o->count ? "values" : "importance");
 	return stage_select_put(x, NULL, e);
 }

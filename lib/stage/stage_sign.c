@@ -64,8 +64,7 @@ stage_sign_check(struct stage_sign *x, const struct stage_note *n, struct err *e
 		return reader_place(x->sh.in, r, e);
 	x->signed_by = 1;
 	sign_who(n->p, who);
-	cli_say(x->o->f->cli, 1, "%s/%llu: signed with %s...", device,
-	    (unsigned long long)x->sh.shard->step, who);
+	cli_say(x->o->f->cli, 1, "%s: signed with %s...", STAGE_NAME(&x->sh), who);
 	return 0;
 }
 
@@ -98,7 +97,7 @@ stage_sign_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 		r = stage_make(s->next, FRAME_SIGN, p, sizeof(p), e);
 	} else if (!x->signed_by) {
 		r = err_set(e, ERR_REFUSED, "the shard of '%s', step %llu, is not "
-		    "signed: sign it with ace-sign -k", shard_device(x->sh.shard),
+		    "signed: let its device sign it (ace-sign -k)", shard_device(x->sh.shard),
 		    (unsigned long long)x->sh.shard->step);
 	}
 	return r < 0 ? r : stage_end(s->next, sums, e);

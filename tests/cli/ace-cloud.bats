@@ -66,9 +66,9 @@ load front
 	edge edge1 1 2
 	ends edge1
 	exits 5 ace edge run --name edge1 --state elsewhere -- true
-	says "the name 'edge1' is in use by another device of the run in $(hostname):$PWD/run: .*ace remove $PWD/run edge1"
+	says "the name 'edge1' is in use by another device of the run in $(hostname):$PWD/run: .*ace remove DIR edge1"
 	exits 5 ace edge run --name edge2 -- true
-	says "'edge2' is not one of the 1 devices .*ace add $PWD/run edge2"
+	says "'edge2' is not a device of the run in .*, which has 1 already: .*ace add DIR edge2"
 	ends cloud
 	refuses 5 '--bits 4 differs from .* began with 1.3' ace cloud run --bits 4
 	exits 5 ace edge run --name edge2 --state run -- true
@@ -304,10 +304,10 @@ load front
 	edge edge1 1 2
 	ends edge1 cloud
 	exits 0 ace edge run --name edge1 -- "$train" 1 2
-	says '^ace-edge: done: all 2 rounds of the run had ended before$'
+	says '^ace-edge: done: the run had ended before, after 2 rounds$'
 	cloud other --devices 1 --bits 8
 	exits 1 ace edge other --name edge2 -- false
-	shows '^failed: false ended with status 1 in round 1: ' ace watch ace-edge2
+	shows '^failed: .false. ended with status 1 in round 1: ' ace watch ace-edge2
 	grep -q '^round 1: ace edge does not run in this folder: type its command again$' out
 	exits 0 ace edge other --name edge2 -- "$train" 1 0
 	says '^ace-edge: done: 0 rounds: the training program ended before a new average came$'

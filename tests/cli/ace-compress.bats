@@ -45,7 +45,7 @@ records() {
 		! frames coded | grep -q pLAN || false
 		frames coded | grep -q xyZz
 	done
-	notes "edge1/0: groups coded: 8, not sent: 2" ace-compress -v in
+	notes "shard 'edge1/0': groups coded: 8, not sent: 2" ace-compress -v in
 	# -c overrides the plan
 	exits 0 ace-compress -c q8 in
 	records out | awk '$2 != 4 { exit 1 }'
@@ -83,7 +83,7 @@ records() {
 
 @test "no plan and no codec: status 2" {
 	mkshards >in
-	refuses 2 'the stream has no plan: put' ace-compress in
+	refuses 2 "shard 'edge1/0' has no plan: put ace-select" ace-compress in
 	refuses 2 "codec 'zip' is unknown" ace-compress -c zip in
 	exits 2 ace-compress -c topk in
 	exits 2 ace-compress -c topk:0 in

@@ -20,11 +20,11 @@ load front
 	# ace-step's message is printed, although the connection fails, too
 	sed -i '2i [ "$2" != sync ] || { cat >all; exit 255; }' through
 	exits 3 ace edge far:away --name edge1 --through ./through -- echo hello
-	says '^ace-edge: echo wrote no valid shard: '
+	says '^ace-edge: .echo. wrote no valid shard: '
 	# a program like socat reports a broken pipe, but the trainer failed first
 	sed -i '2s/exit 255/echo "12:58 socat E: Broken pipe" >\&2; exit 1/' through
 	exits 1 ace edge far:away --name edge1 --through ./through -- false
-	says '^ace-edge: false ended with status 1'
+	says '^ace-edge: .false. ended with status 1'
 	# a line of the cloud's programs is the cause, although the trainer failed first
 	sed -i '2c [ "$2" != sync ] || { exec >&-; until [ -e pid ] && ! kill -0 "$(cat pid)"; '\
 'do sleep 0.1; done 2>&-; echo "ace-recv: corrupt: all of it" >&2; exit 3; }' through
@@ -100,9 +100,9 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	cloud run --devices 1 --bits 8
 	exits 3 env "LD_PRELOAD=$(preload)" ACE_FASTER=5 ACE_ONLY=ace-edge \
 	    ace-edge run --name edge1 -- bash -c 'exec >&- && sleep 1000'
-	says '^ace-edge: bash wrote no valid shard: '
+	says '^ace-edge: .bash. wrote no valid shard: '
 	exits 1 ace edge run --name edge1 -- ./none
-	says '^ace-edge: ./none ended with status 127 in round 1: '
+	says '^ace-edge: ../none. ended with status 127 in round 1: '
 	variant 's/4096/4/g;s/16384/16/g'
 	refuses 5 'has 4 values .--bits [0-9]+ is enough.: give these bits to ace-cloud, for a new run' ace edge run --name edge1 -- ./variant 2 99
 	exits 0 ace edge run --name edge1 -- "$train" 2 1
@@ -119,13 +119,13 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 		exits 0 timeout "$HANG" ace edge run --name edge1 -- "$train" 2 $r
 		averaged edge1 $r 2
 	done <<-'END'
-	3|echo hello|bash wrote no valid shard: expected one per round on its standard output
-	1|exit 7|bash ended with status 7 in round .*run the same command again to continue
-	1|kill -9 $$|bash ended with status 137 .128 . signal. in round
-	1|variant s/into.stdin.write.*/into.stdin.write(shard(step)[:9000]); sys.exit(3)/|variant ended with status 3
+	3|echo hello|.bash. wrote no valid shard: expected one per round on its standard output
+	1|exit 7|.bash. ended with status 7 in round .*run the same command again to continue
+	1|kill -9 $$|.bash. ended with status 137 .128 . signal. in round
+	1|variant s/into.stdin.write.*/into.stdin.write(shard(step)[:9000]); sys.exit(3)/|.*variant. ended with status 3
 	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model than the shard: tensor 'w' differs in shape: [0-9]+ and [0-9]+ in dimension 0 .give a new model a new state directory
 	3|variant s/"w"/"v"/|another model
-	3|variant s/"delta"/"model"/|ace-step: mismatch: the shard of 'edge1' has kind model, expected gradient, delta, sum or mean
+	3|variant s/"delta"/"model"/|ace-step: mismatch: step [0-9]+ of 'edge1' has kind model, expected gradient, delta, sum or mean
 	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, at most 1 .*: correct the training program or, if it is right, raise that limit on the cloud;
 	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, at most 1 .*: correct the training program or, if it is right, raise that limit on the cloud;
 	5|variant s/str(begun)/str(begun+3)/|ace-step: steps are missing between [0-9]+ and [0-9]+ of 'edge1': send step
@@ -135,15 +135,15 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	rm run/devices/edge1 2>/dev/null || :
 	variant 's/4096/8192/g;s/16384/32768/g'
 	exits 5 timeout "$HANG" ace edge run --name edge1 --state other -- ./variant 2 99
-	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model than run '.*': tensor 'w' differs in shape: [0-9]+ and [0-9]+ in dimension 0: correct the training program or, if it is right, remove '$PWD/other/state'; then run the same command again"
+	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model than run '.*': tensor 'w' differs in shape: [0-9]+ and [0-9]+ in dimension 0: correct the training program or, if it is right, remove 'state' in this device's folder; then run the same command again"
 	exits 3 timeout "$HANG" ace edge run --name edge1 --state other -- "$train" 2 $((r + 1))
-	says "^ace-edge: ace-step: mismatch: .*: correct the training program or, if it is right, remove '$PWD/other/state'"
+	says "^ace-edge: ace-step: mismatch: .*: correct the training program or, if it is right, remove 'state' in this"
 	rm -r other/state
 	exits 0 timeout "$HANG" ace edge run --name edge1 --state other -- "$train" 2 $((r + 1))
 	# a new device with another model: the first average that it receives is refused
 	ace remove run edge1
 	exits 3 timeout "$HANG" ace edge run --name late -- ./variant 2 99
-	says "^ace-edge: ace-ack: mismatch: the shard of 'aggregate' is of another model .* remove '$PWD/ace-late/state'"
+	says "^ace-edge: ace-ack: mismatch: the shard of 'aggregate' is of another model .* remove 'state' in this device's folder"
 	rm -r ace-late/state
 	exits 0 timeout "$HANG" ace edge run --name late -- "$train" 2 $((r + 2))
 }

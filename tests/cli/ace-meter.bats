@@ -29,9 +29,9 @@ known() {
 @test "shards are counted, in any stream" {
 	mkshards -N 3 -a -p >in
 	cat in in >two
-	notes '6 shards' ace-meter -v two
+	notes 'shards: 6,' ace-meter -v two
 	head -c 5000 /dev/zero | exits 0 ace-meter -v
-	says '5000 bytes, 0 shards'
+	says 'bytes: 5000, shards: 0,'
 }
 
 @test "each piece of input is passed before more is read" {

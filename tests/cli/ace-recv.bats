@@ -76,7 +76,7 @@ gets() {
 		mkshards -n 64k -s $s -c topk:0.01 -H flags=16 -K predict=cache:1 -K history=none >in
 		[ $s = 3 ] || exits 0 ace-recv --spool spool in
 	done
-	refuses 5 'limit: shards of 3 steps of .* wait for an average \(limits: shard: kept differences are f32 and may take 8 times as much\)$' \
+	refuses 5 'limit: steps of .* that wait for an average: 3 \(limits: shard: kept differences are f32 and may take 8 times as much\)$' \
 	    ace-recv --spool spool in
 	# another device has its own room, and a gradient needs none
 	exits 0 ace-recv --spool spool < <(mkshards -d edge2 -n 64k -c topk:0.01)
@@ -90,7 +90,7 @@ gets() {
 		ace-compress -S state -c f32 --window 4 in$s >sent$s
 		[ $s = 1 ] || ace-recv --spool spool sent0 | ace-ack -S state >rest
 	done
-	waits 'limit: shards of 1 steps of .* wait for an average \(limits: open\)$' <sent1
+	waits 'limit: steps of .* that wait for an average: 1 \(limits: open\)$' <sent1
 	exits 4 ace-ack -S state < <(cat out)
 	says 'no answer: .*run the same command again later'
 	exits 0 ace-aggregate --spool spool --rounds 1
@@ -335,7 +335,7 @@ gets() {
 	# while no step is closed, `ahead' counts from step 0
 	limited 'ahead 7' gets '^step 7: accepted$' 7 edge1
 	shard 9 edge1 >in
-	limited 'ahead 8' waits 'limit: step 9 is more than 8 steps after step 0 ' <in
+	limited 'ahead 8' waits 'limit: step 9 of .* is more than 8 steps after step 0 ' <in
 }
 
 @test "a shard that ace-aggregate deferred becomes invalid, with the reason" {
@@ -354,7 +354,7 @@ gets() {
 	gets '^step 0: accepted$' 0 edge1 -H incarnation=3
 	[ "$(cat spool/device/edge1.incarnation)" = 3 ]
 	find spool | sort >before
-	gets '^step 1: fenced: incarnation 2 is older than 3, the newest ' 1 edge1 -H incarnation=2
+	gets '^step 1: fenced: incarnation 2 is older than 3, the newest: ' 1 edge1 -H incarnation=2
 	gets '^step 1: accepted$' 1 edge1 -H incarnation=3
 	[ "$(find spool -name '*.no')" = '' ]
 	# a shard without an incarnation writes none
@@ -431,7 +431,7 @@ gets() {
 	exits 0 ace-aggregate --spool spool --rounds 1
 	shard 2 >in
 	rm spool/0/edge1.aceg spool/done/0
-	refuses 3 'mismatch: .spool/closed. lists a shard whose file is not in .spool/0.: restore that folder' \
+	refuses 3 'mismatch: .spool/closed. lists a shard whose file is absent from folder .0. beside it: restore that folder' \
 	    ace-aggregate --spool spool --rounds 1
 	for v in '' 0 '0 ' x $'0\n1'; do
 		printf '%s' "$v" >spool/closed
@@ -471,7 +471,7 @@ gets() {
 	[ ! -e spool/5/edge3.aceg ]
 	gets '^step 4: late: step 4 is closed$' 4
 	shard 8 >in
-	limited 'ahead 2' waits 'limit: step 8 is more than 2 steps after the last closed step, 5 ' <in
+	limited 'ahead 2' waits 'limit: step 8 of .* is more than 2 steps after the last closed step, 5 ' <in
 	limited 'ahead 2' gets '^step 7: accepted$' 7
 }
 
@@ -537,7 +537,7 @@ gets() {
 	makes mean ace-aggregate --spool spool --devices 2 --rounds 1
 	ace-aggregate in >other
 	exits 3 ace-recv --spool spool --publish in
-	says "mismatch: 'edge1' sent kind gradient, expected mean or sum .--publish."
+	says "mismatch: step [0-9]+ of 'edge1' has kind gradient, expected mean or sum .--publish."
 	mkshards -r else >in2
 	ace-aggregate in2 >in3
 	exits 3 ace-recv --spool spool --publish in3

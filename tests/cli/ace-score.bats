@@ -202,7 +202,7 @@ lessons() {
 	mkshards -N 0 -t a:64,64 -t b:64,32 >none
 	mv none st/moment
 	exits 3 ace-score -S st --form moment in
-	says "truncated: the file has no shard, file 'st/moment'"
+	says "mismatch: the trainer's file has no shard, file 'st/moment'"
 }
 
 @test "feedback that is not finite, or not of an average, is refused" {
@@ -219,7 +219,7 @@ lessons() {
 	mkdir -m 700 st
 	mkshards >st/moment
 	exits 3 ace-score -S st --form moment in
-	says "mismatch: the shard and file 'moment' of the state have different tensors: "
+	says "mismatch: the shard and the trainer's file have different tensors: "
 	mkshards -t a:64,64 -t b:64,64 | head -c 1000 >st/moment
 	refuses 3 'truncated' ace-score -S st --form moment in
 	mkshards -k nan -t a:64,64 -t b:64,64 >st/moment

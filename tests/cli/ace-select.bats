@@ -316,7 +316,7 @@ codecs() {
 	same file text
 	echo '64 q8' >long
 	exits 3 ace-select --plan long scored
-	says "mismatch: the plan names group 64, but the shard.s groups are numbered below 64"
+	says "mismatch: the plan of --plan names group 64, but the groups of shard .edge1.0. are numbered below 64"
 	# a zero byte would hide the rest of its line
 	printf '0 q8\n\0005 nonsense\n' >binary
 	refuses 3 "corrupt: 'binary' has a zero byte: expected text" ace-select --plan binary scored
@@ -361,7 +361,7 @@ codecs() {
 @test "--policy takes the budget of the policy, and refuses a stream without one" {
 	layered
 	exits 2 ace-select --policy scored
-	says "no policy in the stream sets a budget: put ace-policy before"
+	says "no policy sets a budget for the shard: put ace-policy before"
 	[ -x "$BUILD/ace-policy" ] || skip "no ace-policy here"
 	makes policed ace-policy --ratio 2,200,5Mbit --bandwidth 5Mbit scored
 	notes "of 41527 bytes" ace-select -v --policy policed

@@ -315,7 +315,7 @@ aged() {
 	echo hello >folder/file
 	refuses 3 "^ace-status: mismatch: 'folder' is not a spool \(ace-recv --spool\) and not a device's state" ace-status folder
 	mkdir folder/spool && : >folder/spool/limits
-	refuses 3 "'folder' is the folder of a cloud, give 'folder/spool'" ace-status folder
+	refuses 3 "'folder' is the folder of a cloud or a relay: give its folder 'spool'" ace-status folder
 	refuses 3 "is not a directory" ace-status folder/file
 	exits 2 ace-status
 	shows 'waiting for a first shard' ace-status empty

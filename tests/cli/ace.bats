@@ -56,10 +56,10 @@ load helper
 
 @test "an unknown command: status 2, and the name of the missing program" {
 	exits 2 ace nonsense
-	says "^ace: no program ace-nonsense beside ace or in PATH: install it, or see 'ace --help'"
-	refuses 2 "no program ace-nonsense beside ace" ace help nonsense
-	refuses 2 "no program ace-nonsense beside ace" ace help ace-nonsense
-	refuses 2 "no program ace- beside ace" ace help ace-
+	says "^ace: no program 'ace-nonsense' beside ace or in PATH: install it, or see 'ace --help'"
+	refuses 2 "no program 'ace-nonsense' beside ace" ace help nonsense
+	refuses 2 "no program 'ace-nonsense' beside ace" ace help ace-nonsense
+	refuses 2 "no program 'ace-' beside ace" ace help ace-
 	refuses 2 "is not a valid name of a command" ace ../ace-inspect
 	exits 2 ace ''
 	refuses 2 "option '--nonsense' is unknown" ace --nonsense

@@ -46,7 +46,7 @@ aggregate() {
 }
 
 @test "weights, counts and steps are limited" {
-	gets "invalid: limit: the weight is 1e\+30, at most 1e\+06" 0 edge1 -w 1e30
+	gets "invalid: limit: the weight is 1e\+30, at most 1000000" 0 edge1 -w 1e30
 	limited 'weight 1' gets "invalid: limit: the weight is 2, at most 1 " 1 edge1 -w 2
 	# a limit on weights is at most 1e12, so that sums stay finite
 	limited 'weight 1.1e12' exits 2 ace-recv --spool spool in
@@ -142,7 +142,7 @@ cuts.seconds=1" >in
 	local s
 	for s in 9223372036854775808 18446744073709551615 10001; do
 		shard $s >in
-		waits "limit: step $s is more than 10000 steps after step 0 " <in
+		waits "limit: step $s of .* is more than 10000 steps after step 0 " <in
 	done
 	[ "$(ls spool)" = "" ]
 	gets accepted 10000
@@ -242,7 +242,7 @@ cuts.seconds=1" >in
 
 @test "the open steps of each device are limited separately, those of refused shards too" {
 	mkshards -N 12 >in
-	limited 'open 5' waits "limit: shards of 5 steps of '.*' wait for an average .limits: open" -v in
+	limited 'open 5' waits "limit: steps of '.*' that wait for an average: 5 .limits: open" -v in
 	[ "$(grep -c accepted err)" -eq 5 ]
 	[ "$(ls -d spool/[0-9]* | wc -l)" -eq 5 ]
 	limited 'open 5' gets accepted 9 edge2
@@ -250,11 +250,11 @@ cuts.seconds=1" >in
 	limited 'open 5' gets "step 3: duplicate" 3
 	# closing a step makes room
 	shard 6 >in
-	limited 'open 5' waits "limit: shards of 5 steps" <in
+	limited 'open 5' waits "limit: steps of .edge1. that wait for an average: 5" <in
 	aggregate
 	limited 'open 5' gets "step 6: invalid: non-finite" 6 edge1 -k nan
 	shard 7 >in
-	limited 'open 5' waits "limit: shards of 5 steps" <in
+	limited 'open 5' waits "limit: steps of .edge1. that wait for an average: 5" <in
 	limited 'open 6' recv "step 7: accepted" <in
 }
 
@@ -409,10 +409,10 @@ let_go() {
 	head -c 20000 theirs >&${fds[0]}
 	wait_for begun 1
 	limited 'each 1' exits 5 ace-recv --spool spool --device evil theirs
-	says "1 connections of device 'evil' are open, the most allowed"
+	says "too many open connections of device 'evil', expected at most 1 .limits: each"
 	limited 'each 1' recv accepted --device edge1 <in
 	limited 'clients 1' exits 5 ace-recv --spool spool --device edge1 in
-	says "1 connections are open, the most allowed"
+	says "too many open connections, expected at most 1 .limits: clients"
 	limited 'clients 2, each 1' recv duplicate --device edge1 <in
 	# a closed connection frees its place
 	let_go
@@ -469,11 +469,11 @@ let_go() {
 	mkshards -N 3 >in
 	recv accepted <in
 	shard 3 >in
-	limited 'open 3' waits "limit: shards of 3 steps of '.*' wait for an average .limits: open" <in
+	limited 'open 3' waits "limit: steps of '.*' that wait for an average: 3 .limits: open" <in
 	limited 'open 4' recv "step 3: accepted" <in
 	printf 'x\n' >>spool/device/edge1.open
 	shard 4 >in
-	limited 'open 4' waits "limit: shards of 4 steps of '.*' wait for an average .limits: open" <in
+	limited 'open 4' waits "limit: steps of '.*' that wait for an average: 4 .limits: open" <in
 	limited 'open 5' recv "step 4: accepted" <in
 }
 

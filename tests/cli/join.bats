@@ -208,7 +208,7 @@ for line in sys.stdin:
 	keep=(--keep 1)
 	closes 2 edge1 edge2
 	exits 5 asks edge4 0
-	says "the average of step [01] was removed \(ace-aggregate --keep\): begin with a model of a later step"
+	says "the average of step [01] is absent \(ace-aggregate --keep removes averages\): begin with a model of a later step"
 	asks edge4 2 >told
 	[ "$(told)" = 'mean 2 model 3' ]
 }

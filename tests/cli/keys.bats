@@ -72,17 +72,17 @@ refused() {
 	for v in nan inf -1 x 1e301; do
 		mkshards -K model.norm=$v >bad
 		exits 3 ace-policy --target-divergence 0.01 bad
-		says "^ace-policy: corrupt: key model.norm of edge1: '$v'"
+		says "^ace-policy: corrupt: key model.norm of shard 'edge1/0': '$v'"
 		exits 3 ace-aggregate bad
 		says "^ace-aggregate: corrupt: key model.norm of edge1: '$v'"
 		mkshards -K compute.seconds=$v >bad
 		exits 3 ace-policy --deco auto,1ms --bandwidth 1Mbit bad
-		says "^ace-policy: corrupt: key compute.seconds of edge1: '$v'"
+		says "^ace-policy: corrupt: key compute.seconds of shard 'edge1/0': '$v'"
 	done
 	# the norm 0 of a model of zeros is valid, but a drift relative to it is not
 	mkshards -K model.norm=0 >zero
 	exits 0 ace-aggregate zero
-	refuses 3 "expected a norm above 0" ace-policy --target-divergence 0.01 zero
+	refuses 3 "is 0, expected a norm above 0: give --model-norm" ace-policy --target-divergence 0.01 zero
 }
 
 @test "the drift is relative to the norm in each shard, or to --model-norm" {
@@ -96,5 +96,5 @@ refused() {
 	drift | grep -q 'e-08$'
 	mkshards -K model.norm=0 >in
 	exits 3 ace-policy --target-divergence 0.01 in
-	says "corrupt: key model.norm of edge1: expected a norm above 0"
+	says "mismatch: key model.norm of shard 'edge1/0' is 0, expected a norm above 0: give --model-norm"
 }

@@ -38,7 +38,7 @@ noticed() {
 	ace-recv --spool spool sent >receipt
 	cp -r state before
 	exits 5 ace-ack -S state receipt
-	says "step $1: equivocation: another shard .* run ace-ack -S state --restart $2; .*\\)\$"
+	says "step $1: equivocation: another shard .* run ace-ack -S 'state' --restart $2\$"
 	[ "$(wc -l <err)" -eq 1 ]
 	same before/residual state/residual
 	rm -r before
@@ -78,7 +78,7 @@ noticed() {
 	code 7
 	ace-recv --spool spool sent >receipt
 	exits 5 ace-ack -S state receipt
-	says "step 7: fenced: incarnation 0 is older than 1, the newest .*--restart 2; "
+	says "step 7: fenced: incarnation 0 is older than 1, the newest: .*--restart 2\$"
 	exits 0 ace-ack -S state --restart 2
 	deliver 7
 	shows "exact, 1 inputs up to step 7, 1 accepted, 0 pending" balance in7

@@ -113,7 +113,7 @@ all() {
 	silence() { [ "$(ls silent | wc -l)" -eq 2 ]; }
 	wait_for silence
 	exits 1 on ace edge 127.0.0.1:run --name edge1 --through tls.sh -- false
-	says '^ace-edge: false ended with status 1'
+	says '^ace-edge: .false. ended with status 1'
 }
 
 # broker_up: start a broker with a user per device, which may use that device's topics only

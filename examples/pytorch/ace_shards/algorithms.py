@@ -533,8 +533,8 @@ class Local(Run):
         if all(s is None for s in found):
             raise Error("moment=True needs an optimiser with mean squared gradients "
                         "(exp_avg_sq), as Adam has after its first step, but "
-                        f"{type(self.optimizer).__name__} has none: take a step before "
-                        "sync(), or leave moment=True out", 2, True)
+                        f"{type(self.optimizer).__name__} has none: take a step of Adam "
+                        "before sync(), or leave moment=True out", 2, True)
         return found
 
     def _finish(self) -> None:
@@ -558,8 +558,8 @@ class Local(Run):
         if self.undone:
             raise Error(
                 f"the optimiser ({type(self.optimizer).__name__}) undoes each average: "
-                "its first step after an exchange returned to the weights before it, so "
-                "it keeps a copy of them: use mode=\"replay\" or mode=\"gradients\"", 2, True)
+                "its first step after an exchange returned to the weights before it, as if "
+                "it kept a copy: use mode=\"replay\" or mode=\"gradients\"", 2, True)
 
     def _part(self) -> None:
         for t, v, s in zip(self.room, fetch(t for _, t in self.pairs), self.start):
@@ -740,8 +740,8 @@ class Replay(Run):
         if seen[0] != seen[1]:
             raise Error(
                 "the optimiser's steps differ when they are repeated from the same "
-                "state with the same gradients: it draws random numbers, or has data "
-                "outside of state and param_groups: use mode=\"local\"")
+                "state with the same gradients, as with random numbers or data outside "
+                "of state and param_groups: use mode=\"local\"")
         self.proved = seen[0]
 
     def sync(self) -> None:

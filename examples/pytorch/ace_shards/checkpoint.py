@@ -50,7 +50,8 @@ def load(path: str) -> Any:
     except FileNotFoundError:
         return None
     except Exception as e:
-        raise Error(f"checkpoint '{path}' cannot be read: {e} ({SEE})", 3) from e
+        raise Error(f"checkpoint '{path}' cannot be read: {type(e).__name__}: {e} "
+                    f"({SEE})", 3) from e
 
 
 def model(path: str) -> dict[str, torch.Tensor]:
@@ -64,7 +65,8 @@ def model(path: str) -> dict[str, torch.Tensor]:
                    for s, (n, kind) in zip(had["start"], had["names"])},
                 **had["moved"], **had["buffers"]}
     except Exception as e:
-        raise Error(f"'{path}' cannot be read as a checkpoint of ace.join: {e}", 3) from e
+        raise Error(f"'{path}' cannot be read as a checkpoint of ace.join: "
+                    f"{type(e).__name__}: {e}", 3) from e
 
 
 def kept(path: str) -> dict[int, str]:

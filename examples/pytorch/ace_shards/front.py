@@ -55,7 +55,7 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
     said = _agreed(dir)
     for what, mine in (("rounds", rounds), ("bits", bits)):
         if mine is not None and said.get(what, 0) not in (0, mine):
-            raise Error(f"{what}={mine:g}, but the cloud's run has {said[what]:g}: leave "
+            raise Error(f"{what}={mine:.12g}, but the cloud's run has {said[what]:.12g}: leave "
                         f"{what}= out", 5)
     if moment:
         if through or mode != "local":

@@ -321,8 +321,8 @@ class Wait:
         """Raise after the timeout, even while an answer arrives; log a long wait."""
         if not self.left(1):
             raise Error(f"round {self.round} took more than {self.timeout:g} s: "
-                        f"{self.says()} (start this device again: its state "
-                        "keeps what was sent)", 4, True)
+                        f"{self.says()} (start this device again: its state, if it "
+                        "has one, keeps what was sent)", 4, True)
         self.tell(logging.WARNING, self.round,
                   self.says() if silent else "receiving the average")
 
@@ -431,7 +431,7 @@ class Pipe:
                  wait: Wait, weight: float = 1, ask: bool = False) -> None:
         self.wait, self.run = wait, run
         wait.kinds.clear()
-        self.far = " | ".join(" ".join(w) for w in way.connection) or "ace-edge"
+        self.far = " | ".join(" ".join(w) for w in way.connection) or "the pipeline"
         # without a cloud, the shard itself comes back, of its own kind
         self.kinds = ("mean",) if way.connection else ("mean", kind)
         middle = way.connection + [["ace-expand"]] if ask else way.stages

@@ -249,8 +249,8 @@ main(void)
 	    sent(len), ERR_MSG(&e));
 	for (i = 0; i < SIZE; i++)
 		x[4][i] *= 0x1p20f;
-	ok(strcmp(told("012345f"), "test: (none)/0: a budget of 5000 bytes is too small: groups "
-	    "of the plan that are not sent: 1, and without -S they are lost\n") == 0,
+	ok(strcmp(told("012345f"), "test: shard '(none)/0': a budget of 5000 bytes is too small: "
+	    "groups of the plan that are not sent: 1, and without -S they are lost\n") == 0,
 	    "and it is said");
 	ok(told("012345p")[0] == '\0', "no message if all groups fit");
 	defaults();
@@ -258,7 +258,7 @@ main(void)
 	refused("012345Qr", ERR_DATA, "two budgets, ");
 	refused("012345R", ERR_DATA, "no plan for group 0");
 	refused("012345q", ERR_DATA, "no plan for group 3");
-	refused("012345", ERR_USAGE, "the stream has no plan: put");
+	refused("012345", ERR_USAGE, "has no plan: put");
 	refused("01245p", ERR_DATA, "no values, but a plan, for group 3");
 	refused("P", ERR_DATA, "number of groups are 0 and 7, but the schema's number of groups is 6");
 	schema_release(&schema);
