@@ -644,7 +644,7 @@ run_watch(void *own, char **path, size_t n, struct err *e)
 
 	if (n != 1)
 		return err_set(e, ERR_USAGE, "expected one folder of a run, on the "
-		    "cloud or on a device, found %zu", n);
+		    "cloud or on a device, found %zu operands", n);
 	if ((r = place_open(&x->folder, path[0], 0, e)) < 0 || (r = begun(x, e)) < 0)
 		return r;
 	do {

@@ -85,18 +85,22 @@ feedback_cache_how(float *rho, const struct shard *sh, const char **base,
     struct err *e)
 {
 	const char *how = text_get(&sh->kv, SHARD_KEY_PREDICT);
+	const unsigned long long step = sh->step;
 	double d;
 
 	*base = text_get(&sh->kv, SHARD_KEY_HISTORY);
 	if (how == NULL || *base == NULL)
-		return err_set(e, ERR_DATA, "corrupt: the shard is a difference, but lacks "
-		    "key %s", how == NULL ? SHARD_KEY_PREDICT : SHARD_KEY_HISTORY);
+		return err_set(e, ERR_DATA, "corrupt: step %llu of '%.80s' is a difference, but "
+		    "lacks key %s", step, shard_device(sh), how == NULL ? SHARD_KEY_PREDICT :
+		    SHARD_KEY_HISTORY);
 	if (strncmp(how, "cache:", 6) != 0)
-		return err_set(e, ERR_DATA, "unsupported: the shard is a difference of form "
-		    "'%.40s', expected cache:R (ace-patch applies '" SHARD_PREDICT_PATCH "')", how);
+		return err_set(e, ERR_DATA, "unsupported: step %llu of '%.80s' is a difference of "
+		    "form '%.40s', expected cache:R (ace-patch applies '" SHARD_PREDICT_PATCH "')",
+		    step, shard_device(sh), how);
 	if (num_f64(&d, how + 6, 0, 1, "", NULL) < 0)
-		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_PREDICT " is '%.40s', "
-		    "expected cache:R with R from 0 to 1", how);
+		return err_set(e, ERR_DATA, "corrupt: key " SHARD_KEY_PREDICT " of step %llu of "
+		    "'%.80s' is '%.40s', expected cache:R with R from 0 to 1", step,
+		    shard_device(sh), how);
 	*rho = (float)d;
 	return 0;
 }

@@ -150,7 +150,7 @@ load values
 	done
 	mkshards -H flags=16 -K history=0 >in
 	exits 3 ace-expand --cache cache in
-	says "corrupt: the shard is a difference, but lacks key predict"
+	says "corrupt: step 0 of 'edge1' is a difference, but lacks key predict"
 }
 
 @test "an average with values beyond any device's is refused: status 3, and the state stays" {

@@ -373,7 +373,7 @@ class Run:
                         "which only mode=\"local\" allows: call it without")
         got = self._step(*args, **more)
         self.count += 1
-        self.wait.tell(logging.INFO, self.round + 1, f"{self.count} steps")
+        self.wait.tell(logging.INFO, self.round + 1, f"steps so far: {self.count}")
         if self.every and self.count >= self.every:
             self.sync()
         return got
