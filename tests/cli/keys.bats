@@ -74,7 +74,7 @@ refused() {
 		exits 3 ace-policy --target-divergence 0.01 bad
 		says "^ace-policy: corrupt: key model.norm of shard 'edge1/0': '$v'"
 		exits 3 ace-aggregate bad
-		says "^ace-aggregate: corrupt: key model.norm of edge1: '$v'"
+		says "^ace-aggregate: corrupt: step 0: key model.norm of edge1: '$v'"
 		mkshards -K compute.seconds=$v >bad
 		exits 3 ace-policy --deco auto,1ms --bandwidth 1Mbit bad
 		says "^ace-policy: corrupt: key compute.seconds of shard 'edge1/0': '$v'"
