@@ -81,11 +81,12 @@ dense_check(const struct dense *d, const struct shard *sh,
 	mine = text_get(&own->kv, SHARD_KEY_RUN) != NULL;
 	if (memcmp(own->run, sh->run, SHARD_ID) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard %s%s%s, %s%s%s "
-		    "('%s'): give a shard %s, or another state directory", named ?
+		    "('%s'): give %s, or another state directory", named ?
 		    "is of run '" : "names no run", named ? shard_run(sh) : "",
 		    named ? "'" : "", mine ? "but the state is of run '" :
 		    "but the state names none", mine ? shard_run(own) : "", mine ? "'" : "",
-		    reader_name(d->r), mine ? "of that run (ace-import --run)" : "without a run");
+		    reader_name(d->r), mine ? "a shard of that run (ace-import --run)" :
+		    "a shard without a run");
 	if (memcmp(own->device, sh->device, SHARD_ID) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard is of device '%s', "
 		    "but the state is of device '%s' ('%s'): give each device a name (ace-import "
