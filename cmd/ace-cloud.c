@@ -128,6 +128,19 @@ operate(const struct opts *x, const char *name, const char *how,
 
 /* ---- the cloud itself ---- */
 
+/* Check that the devices suffice for the other numbers. */
+static int
+sound(const struct agreement *a, struct err *e)
+{
+	if (a->quorum > a->devices || 2 * a->tolerate >= a->devices)
+		return err_set(e, ERR_USAGE, a->quorum > a->devices ?
+		    "--devices %llu is too few for --quorum %llu" : "--devices %llu is "
+		    "too few: expected more than twice --tolerate %llu",
+		    (unsigned long long)a->devices, (unsigned long long)(a->quorum >
+		    a->devices ? a->quorum : a->tolerate));
+	return 0;
+}
+
 /* Merge the command line into the agreement, which is the run's options, kept in its folder.
  * -ERR_REFUSED if the bits per value of a run would change after its beginning. */
 static int
@@ -135,6 +148,7 @@ agree(struct opts *x, struct err *e)
 {
 	struct agreement *had = &x->folder.said;
 	const struct agreement *now = &x->said;
+	int r;
 
 	if (had->id[0] == '\0') {
 		place_random(had->id);
@@ -151,13 +165,7 @@ agree(struct opts *x, struct err *e)
 	had->quorum = now->quorum != 0 ? now->quorum : had->quorum;
 	had->deadline = now->deadline > 0 ? now->deadline :
 	    had->deadline > 0 || had->quorum == 0 ? had->deadline : 10;
-	if (had->quorum > had->devices || 2 * had->tolerate >= had->devices)
-		return err_set(e, ERR_USAGE, had->quorum > had->devices ?
-		    "--devices %llu is too few for --quorum %llu" : "--devices %llu is "
-		    "too few: expected more than twice --tolerate %llu",
-		    (unsigned long long)had->devices, (unsigned long long)(had->quorum >
-		    had->devices ? had->quorum : had->tolerate));
-	return place_save(&x->folder, e);
+	return (r = sound(had, e)) < 0 ? r : place_save(&x->folder, e);
 }
 
 static void
@@ -277,7 +285,8 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, n == 0 ? "no folder of a run was given: "
 		    "expected ace-cloud DIR --devices N" : "expected one folder: leave out "
 		    "'%s'", path[1]);
-	if ((r = place_open(&x->folder, path[0], x->said.devices != 0, e)) == 0 &&
+	if ((x->said.devices == 0 || (r = sound(&x->said, e)) == 0) &&
+	    (r = place_open(&x->folder, path[0], x->said.devices != 0, e)) == 0 &&
 	    (x->said.devices != 0 || (r = begun(x, e)) == 0) &&
 	    (r = statedir_lock(&x->folder.held, STATE_LOCK, e)) == 0 &&
 	    (r = furnish(x, 0, e)) == 0 && (r = agree(x, e)) == 0 &&
@@ -325,6 +334,9 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 		    "this relay and --name NAME, found %zu operand%s%s", n, n == 1 ? "" : "s",
 		    x->name == NULL ? " and no name" : "");
 	x->above.name = x->name;
+	if (x->add.devices == 0 && access(path[1], F_OK) < 0)
+		return err_set(e, ERR_USAGE, "the number of the relay's devices is "
+		    "missing: add --devices N");
 	if ((r = place_named(x->name, e)) == 0 &&
 	    (r = cloud_at(&x->above, path[0], e)) == 0 &&
 	    (r = place_open(&x->folder, path[1], 1, e)) == 0 &&

@@ -271,6 +271,9 @@ run(void *own, char **path, size_t n, struct err *e)
 		return err_set(e, ERR_USAGE, "no folder of a cloud was given: "
 		    "expected [[USER@]HOST:]DIR");
 	x->command = path + 1;
+	if (n > 1 && path[1][0] == '\0')
+		return err_set(e, ERR_USAGE, "the command's name is empty: expected -- COMMAND "
+		    "[argument ...]");
 	x->cloud.through = x->through;
 	x->cloud.name = x->name != NULL ? x->name : name;
 	if ((x->name == NULL && (r = name_of_host(name, e)) < 0) ||

@@ -40,7 +40,18 @@ from() {
 step() { sed -n 's/^step //p' "$model.ace-patch/marker" 2>/dev/null || :; }
 
 # apply COMMAND...: apply the files in $list
-apply() { "$@" "$folder && cat $list" | ace-patch -q "$model"; }
+apply() { "$@" "$folder && cat $list" | ace-patch "$model"; }
+
+# held COMMAND...: apply and print messages, except that no patch fits, which goes to standard
+# output, since a whole model may fit; then print the status there
+held() {
+	{ apply "$@" 2>&1 && echo 0 || echo $?; } | while IFS= read -r line; do
+		case $line in
+		[0-9] | [0-9][0-9]* | *' or a whole model'*) printf '%s\n' "$line" ;;
+		*) printf '%s\n' "$line" >&2 ;;
+		esac
+	done
+}
 
 files=$("$@" "$folder && ls") || fail 4 "cannot list '$sent' of the trainer: run this again"
 has=$(step) got=5 said=
@@ -52,12 +63,16 @@ whole=${whole% } whole=${whole##* }
 # the host has the newest whole model, and nothing changed it since: do not send it again
 [ -n "$list" ] || [ -z "$whole" ] || [ "${has:-0}" -ne "${whole%.*}" ] ||
     [ -n "$(find -L "$model" -cnewer "$model.ace-patch/marker" 2>&1)" ] || exit 0
-[ -z "$list" ] || { got=0; said=$(apply "$@" 2>&1) || got=$?; }
+if [ -n "$list" ]; then
+	said=$(held "$@")
+	got=${said##*
+} said=${said%"$got"}
+fi
 if [ "$got" -eq 5 ] && [ -n "$whole" ]; then
 	list="$whole $(from "${whole%.*}" aceg)" got=0 said=
 	apply "$@" || got=$?
 fi
-[ -z "$said" ] || printf '%s\n' "$said" >&2
+printf %s "$said" >&2
 [ -n "$list" ] || fail 4 "'$sent' of the trainer has no patch for step ${has:-0}: expected files such as 000007.aceg"
 [ "$got" -eq 0 ] || exit "$got"
 # the connection may have ended between two files

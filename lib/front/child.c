@@ -154,7 +154,6 @@ child_output(char *const *words, char *out, size_t n, struct err *e)
 {
 	struct child p = { .pid = 0 };
 	size_t at = 0, got = 1;
-	char rest[512];
 	int fd[2], r = 0;
 
 	if (pipe2(fd, O_CLOEXEC) < 0 || (p.pid = fork()) < 0)
@@ -170,13 +169,17 @@ child_output(char *const *words, char *out, size_t n, struct err *e)
 		_exit(127);
 	}
 	(void)close(fd[1]);
-	while (r == 0 && got != 0) {
-		r = fd_read(fd[0], -1, at < n - 1 ? out + at : rest,
-		    at < n - 1 ? n - 1 - at : sizeof(rest), &got, words[0], e);
-		at += at < n - 1 ? got : 0;
+	while (r == 0 && got != 0 && at < n) {
+		r = fd_read(fd[0], -1, out + at, n - at, &got, words[0], e);
+		at += got;
 	}
 	(void)close(fd[0]);
-	out[at] = '\0';
+	if (at == n && r == 0) {
+		(void)kill(p.pid, SIGKILL);
+		r = err_set(e, ERR_DATA, "limit: '%s' prints %zu bytes or more: expected only "
+		    "a short answer", words[0], n);
+	}
+	out[at - (at == n)] = '\0';
 	while (waitpid(p.pid, &p.status, 0) < 0 && errno == EINTR)
 		continue;
 	return r < 0 ? r : child_status(&p);

@@ -83,7 +83,8 @@ int child_status(const struct child *p);
 
 /* child_output(words, out, n, e): run one program without input and copy its output
  * into out, n - 1 bytes at most and a NUL. It inherits standard error. Return its
- * status as child_status, or -ERR_SYS. */
+ * status as child_status, or -ERR_SYS. -ERR_DATA: the output is longer; the program was
+ * killed. */
 int child_output(char *const *words, char *out, size_t n, struct err *e);
 
 /* child_exec(words, e): replace this process by a program. Return only on failure,

@@ -154,6 +154,9 @@ place_read(const char *path, struct agreement *a, struct err *e)
 	memset(a, 0, sizeof(*a));
 	if ((r = limits_file_read(path, place_lines, a, a, NULL, &why)) >= 0)
 		return r;
+	if (r == -ERR_DATA)
+		(void)err_after(&why, r, ": expected the text that describes "
+		    "a run: give another folder (of a device: --state)");
 	return r != -ERR_USAGE ? err_move(e, &why) : err_set(e, ERR_DATA, "corrupt: the "
 	    "description of the run: %s: restore the file or, on a device, remove it",
 	    why.text);

@@ -327,9 +327,12 @@ load front
 	grep -q '"event":"fails","program":"ace-edge"' ev
 	for call in cloud edge 'cloud run --devices 2 --quorum 3' 'cloud run --devices 2 --tolerate 1' \
 	    'cloud run --devices 2 --deadline 3s' 'edge none --name edge1 -- true' \
-	    'edge run --name a/b -- true' 'edge run --name a.new-b -- true' 'relay run west --devices 2'; do
+	    'edge run --name a/b -- true' 'edge run --name a.new-b -- true' 'relay run west --devices 2' \
+	    'relay none run --name west'; do
 		exits 2 ace $call
+		[ ! -e run ]
 	done
+	refuses 2 "the command's name is empty" ace edge none --name edge1 -- ''
 }
 
 @test "the EXAMPLES of ace-operations(7) and ace-transports(7) run as printed" {

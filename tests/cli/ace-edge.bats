@@ -9,6 +9,11 @@ load front
 	says "'h' answers 'Welcome to Linux!', expected 'ace-cloud 1'"
 	exits 4 ace edge h:run --name edge1 --through false -- true
 	says "the cloud 'h' was not reached"
+	printf '#!/bin/sh\nexec yes\n' >through
+	exits 3 timeout "$HANG" ace edge h:run --name edge1 --through ./through -- true
+	says "limit: './through' prints 8192 bytes or more: expected only a short answer$"
+	mkdir -m 700 -p state/run
+	refuses 3 "/state/run' is not a regular file.*give another folder" ace edge h:run -S state -- true
 }
 
 @test "--through replaces ssh" {
