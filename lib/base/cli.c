@@ -476,6 +476,7 @@ cli_parse(struct cli *c, int argc, char **argv, struct err *e)
 	c->line = &l;
 	cli_standard();
 	(void)signal(SIGXFSZ, cli_too_large);
+	(void)signal(SIGCHLD, SIG_DFL);		/* ignored, it would hide how children end */
 	l.n = opt_list(l.opt, 0, CLI_MAX, own, c->own, c->shared);
 	l.n = opt_list(l.opt, l.n, CLI_MAX, cli_common, c, NULL);
 	for (i = 0; i < l.n && r == 0; i++)

@@ -58,7 +58,8 @@ opt_assign(const struct opt *o, void *to, const char *val, const char *what,
 		return 0;
 	case OPT_IS_TEXT:
 		*(const char **)to = val;
-		return 0;
+		return o->right == OPT_NONE || val[0] != '\0' ? 0 : err_set(e, ERR_USAGE,
+		    "%s: the path is empty", what);
 	case OPT_IS_U64:
 		return num_u64(to, val, o->lo.u, o->hi.u, what, e);
 	case OPT_IS_UINT:

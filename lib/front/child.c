@@ -98,6 +98,7 @@ child_exec(char *const *words, struct err *e)
 	ssize_t n = strncmp(words[0], "ace-", 4) != 0 ? -1 :
 	    readlink("/proc/self/exe", path, sizeof(path) - 1);
 
+	(void)signal(SIGPIPE, SIG_DFL);	/* systemd starts programs that ignore it */
 	if (n > 0) {
 		path[n] = '\0';
 		slash = strrchr(path, '/');
@@ -376,7 +377,9 @@ child_run(struct children *c, const struct child_ear *ear)
 	for (i = 0; i < 4; i++) {
 		/* after SIGCHLD, restart interrupted writes: stdio would drop the text */
 		act.sa_flags = ends[i] == SIGCHLD ? SA_RESTART : 0;
-		(void)sigaction(ends[i], &act, &was[i]);
+		(void)sigaction(ends[i], NULL, &was[i]);
+		if (was[i].sa_handler != SIG_IGN)	/* under nohup, go on after HUP */
+			(void)sigaction(ends[i], &act, NULL);
 	}
 	child_start(c);
 	if (c->r < 0 && c->group != 0)

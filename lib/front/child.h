@@ -67,8 +67,8 @@ struct child_ear {
 /* child_run(c, ear): start the pipeline and wait until all its programs have ended.  Return
  * 0 if none failed, 1 if one did (see c->first and the statuses), c->r if the pipeline could
  * not be started.  An end by SIGPIPE does not count as a failure.  After the first failure
- * the other programs are ended if they run for CHILD_GRACE more seconds.  INT, TERM and HUP
- * first end the programs; then this process ends by the same signal. */
+ * the other programs are ended if they run for CHILD_GRACE more seconds.  INT, TERM and HUP,
+ * unless ignored, first end the programs; then this process ends by the same signal. */
 enum { CHILD_GRACE = 10 };
 int child_run(struct children *c, const struct child_ear *ear);
 

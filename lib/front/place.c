@@ -213,6 +213,8 @@ place_where(struct place *f, const char *dir)
 		at[0] = '\0';
 	(void)snprintf(f->where, sizeof(f->where), "%s:%.*s%s%s", host,
 	    (int)sizeof(at), at, at[0] != '\0' ? "/" : "", dir);
+	for (char *s = f->where; (s = strchr(s, '\n')) != NULL; )
+		*s = '?';		/* it is a line of the answer to a device */
 }
 
 int

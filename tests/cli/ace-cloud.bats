@@ -325,6 +325,7 @@ load front
 	done
 	exits 2 ace edge none --events ev --name edge1 -- true
 	grep -q '"event":"fails","program":"ace-edge"' ev
+	refuses 2 '--output: the path is empty' ace-import -o '' full/file
 	for call in cloud edge 'cloud run --devices 2 --quorum 3' 'cloud run --devices 2 --tolerate 1' \
 	    'cloud run --devices 2 --deadline 3s' 'edge none --name edge1 -- true' \
 	    'edge run --name a/b -- true' 'edge run --name a.new-b -- true' 'relay run west --devices 2' \
