@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "base/at.h"
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/scan.h"
 #include "front/cloud.h"
 #include "front/tell.h"
@@ -350,18 +352,18 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 
 /* ---- the devices of a run ---- */
 
-/* Print a line for authorized_keys that restricts a key to this device. */
+/* Read a public key that can stand in a line of authorized_keys with the folder. */
+enum { KEY_TEXT = 16384 };
 static int
-authorize(const struct opts *x, const char *name, const char *key,
-    struct err *e)
+read_key(const struct opts *x, const char *key, char text[KEY_TEXT], struct err *e)
 {
-	char text[16384], *end;
 	FILE *f = fopen(key, "re");
+	char *end;
 	size_t n;
 
 	if (f == NULL)
 		return err_sys(e, "'%s'", key);
-	n = fread(text, 1, sizeof(text) - 1, f);
+	n = fread(text, 1, KEY_TEXT - 1, f);
 	(void)fclose(f);
 	text[n] = '\0';
 	end = text + strcspn(text, "\n");
@@ -379,8 +381,6 @@ authorize(const struct opts *x, const char *name, const char *key,
 		return err_set(e, ERR_USAGE, "'%s' cannot stand in "
 		    "authorized_keys: use a folder without quotes, \\ or line ends in its path",
 		    x->folder.dir);
-	(void)printf("restrict,command=\"ace-cloud serve '%s' %s\" %s\n",
-	    x->folder.dir, name, text);
 	return 0;
 }
 
@@ -453,7 +453,7 @@ static int
 run_add(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
-	char id[PLACE_ID + 2];
+	char id[PLACE_ID + 2], key[KEY_TEXT];
 	int r;
 
 	if (n < 2 || n > 3)
@@ -461,7 +461,8 @@ run_add(void *own, char **path, size_t n, struct err *e)
 		    n == 1 ? "" : "s");
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
-	    (r = may_add(x, e)) == 0 && (r = furnish(x, 1, e)) == 0)
+	    (r = may_add(x, e)) == 0 && (n == 2 || (r = read_key(x, path[2], key, e)) == 0) &&
+	    (r = furnish(x, 1, e)) == 0)
 		r = member(x, path[1], id, e);
 	if (r == 0)
 		r = let_in(x, path[1], "", 0, e);
@@ -470,8 +471,9 @@ run_add(void *own, char **path, size_t n, struct err *e)
 		    operate(x, path[1], "--join", e) : 0;
 	if (r == 0 && x->add.devices > 1)
 		r = allow_more(x, path[1], x->add.devices, e);
-	if (r == 0 && n == 3)
-		r = authorize(x, path[1], path[2], e);
+	if (r == 0 && n == 3)	/* a line for authorized_keys: the key is for this device only */
+		(void)printf("restrict,command=\"ace-cloud serve '%s' %s\" %s\n",
+		    x->folder.dir, path[1], key);
 	if (r == 0 && n == 2)
 		cli_say(&x->cli, 0, "'%s' may take part in the run in %s", path[1],
 		    x->folder.where);
@@ -509,6 +511,17 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 }
 
 /* ---- requests of devices ---- */
+
+/* Wait until no other process admits a device.  The lock is held until this process ends. */
+static int
+alone(const struct opts *x, struct err *e)
+{
+	char *path = place_path(&x->folder, "devices-lock", e);
+	int fd, r = path != NULL ? fd_lock(path, LOCK_EX, &fd, e) : -ERR_SYS;
+
+	alloc_free(path);
+	return r;
+}
 
 /* Check that the device `name' has this id.  If the name has no id, store this one; if it is
  * new, add it, unless the run is full. */
@@ -637,7 +650,7 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	else if (strcmp(what, "hello") != 0)
 		r = err_set(e, ERR_USAGE, "the request of '%s' has '%.40s', expected hello or "
 		    "sync (ace edge sends them)", name, what[0] != '\0' ? what : id);
-	else if ((r = introduce(x, name, id, e)) == 0) {
+	else if ((r = alone(x, e)) == 0 && (r = introduce(x, name, id, e)) == 0) {
 		cloud_answer(&x->folder, text, sizeof(text));
 		(void)fputs(text, stdout);
 	}

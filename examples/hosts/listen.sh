@@ -7,7 +7,7 @@
 # change the data. So ADDRESS is 127.0.0.1 by default, for spiped, which admits only
 # holders of its key.  Give another address only for a wire that nobody else can reach.
 set -eu
-ACE_DIR=$(realpath -e "$1")
+ACE_DIR=$(realpath -e "${1:?expected DIR [ADDRESS]}")
 export ACE_DIR
 # -t: seconds to answer after the device has sent all; keepalive: notice after two minutes
 # that a device is gone; || exit 0: socat would drop the answer of a child that fails

@@ -13,4 +13,4 @@ get() {
 	mosquitto_sub -h "$ACE_HOST" -q 1 -t "ace/$1" -C 1 -N -W "$WAIT" &&
 	    mosquitto_pub -h "$ACE_HOST" -q 1 -r -t "ace/$1" -n
 }
-if [ "$1" = --cloud ]; then cloud "${@:2}"; else edge "$@"; fi
+if [ "${1:?expected --cloud DIR NAME...}" = --cloud ]; then cloud "${@:2}"; else edge "$@"; fi

@@ -23,7 +23,7 @@ get() {
 	cat "$m"
 	rclone deletefile "$remote/$1"
 }
-if [ "$1" = --cloud ]; then
+if [ "${1:?expected --cloud REMOTE DIR NAME...}" = --cloud ]; then
 	remote=$2
 	cloud "${@:3}"
 else

@@ -8,8 +8,9 @@
 # connect, a client has 20 s to authenticate (SO_RCVTIMEO, seconds and microseconds).
 # The other options are as in listen.sh.
 set -eu
+name=${2:?expected DIR NAME}
 ACE_DIR=$(realpath -e "$1")
 export ACE_DIR
 cd "${ACE_KEYS:-.}"
-exec socat -t 60 "OPENSSL-LISTEN:8443,reuseaddr,fork,max-children=256,keepalive,keepidle=60,keepintvl=15,keepcnt=4,setsockopt=1:20:x14000000000000000000000000000000,cert=$2.pem,key=$2.key,cafile=ca.pem,verify=1" \
+exec socat -t 60 "OPENSSL-LISTEN:8443,reuseaddr,fork,max-children=256,keepalive,keepidle=60,keepintvl=15,keepcnt=4,setsockopt=1:20:x14000000000000000000000000000000,cert=$name.pem,key=$name.key,cafile=ca.pem,verify=1" \
     SYSTEM:'ace-cloud serve "$ACE_DIR" "$SOCAT_OPENSSL_X509_COMMONNAME" || exit 0'

@@ -82,8 +82,8 @@ struct source_walk {
 
 static int source_folder(struct source *s, const char *dir, int depth, struct err *e);
 
-/* Return 1 if path is longer than `end' and ends with it. So a stream with damaged first bytes
- * is recognised by its name. */
+/* Return 1 if path is longer than `end' and ends with it. So a stream with damaged first bytes,
+ * also the residual of a state, is recognised by its name. */
 static int
 source_named(const char *path, const char *end)
 {
@@ -97,7 +97,7 @@ static int
 source_is_stream(const char *path, struct err *e)
 {
 	static const char *const ends[] = { ".aceg", ".aceg.gz", ".aceg.xz",
-	    ".aceg.zst", ".aceg.bz2", ".aceg.lz4", NULL };
+	    ".aceg.zst", ".aceg.bz2", ".aceg.lz4", "/residual", NULL };
 	unsigned char p[4];
 	size_t got;
 	struct io *io;

@@ -78,6 +78,10 @@ load front
 	exits 5 ace relay run ace-edge1 --name edge1 --devices 1
 	refuses 5 "/run' is the folder of a cloud: give another folder$" ace relay run run --name r --devices 1
 	rm -rf run
+	ace cloud run --devices 2 --print >out
+	seq 10 17 | xargs -P 8 -I{} sh -c 'ace-cloud serve run d{} hello $(printf %032d {}) || :' >out 2>&1
+	[ "$(ls run/devices | wc -l)" -eq 2 ]
+	rm -rf run
 	cloud run --devices 1
 	exits 5 ace edge run --name edge1 -- true
 	says "'$PWD/ace-edge1' belongs to run [0-9a-f]{8}, but .*/run' has run [0-9a-f]{8}: .*another folder"
@@ -177,8 +181,9 @@ load front
 	printf 'ssh-rsa AAAA "me"\n' >4.pub
 	echo '-----BEGIN OPENSSH PRIVATE KEY-----' >5.pub
 	for k in 1 2 3 4 5; do
-		refuses 2 "'$k.pub' is not a public key" ace add run edge1 $k.pub
+		refuses 2 "'$k.pub' is not a public key" ace add run edge2 $k.pub
 	done
+	[ ! -e run/devices/edge2 ]
 	for name in 'a b' '' '../x' '-oProxyCommand=x' 'a;b' '$(touch planted)' $'a\nb'; do
 		exits 2 ace add run "$name" key.pub
 		exits 2 ace remove run "$name"

@@ -283,6 +283,8 @@ receipt       edge1 step 7: accepted" ]
 	exits 0 ace-inspect state/receipts
 	truncate -s 300 state/residual
 	refuses 3 "no end \(ace-ack --restart .* empty residual\), at .*, file 'state/residual'" ace-inspect brief state
+	: >state/residual
+	exits 3 ace-inspect brief state
 }
 
 @test "a shard that is a difference to a history is shown as one" {
