@@ -73,7 +73,7 @@ cli_wrap(const char *s, int at, int in)
 		 * middle of the line */
 		if (*s == '[' && strchr(s, ']') != NULL &&
 		    strchr(s, ']') - s < CLI_WIDE / 2 - in)
-			n = (int)(strchr(s, ']') + 1 - s);
+			n = (int)(strchr(s, ']') - s + (long)strcspn(strchr(s, ']'), " \n"));
 		if (at > in && at + 1 + n > CLI_WIDE) {
 			(void)printf("\n%*s", in, "");
 			at = in;
