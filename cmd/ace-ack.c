@@ -209,8 +209,8 @@ restart(const struct opts *o, struct err *e)
 	return r;
 }
 
-/* Return 1 if the input is a pipe and ended without a byte.  Then the network is the cause
- * and not the data, so a retry helps. */
+/* Return 1 if the input is a pipe and ended without a byte.  Then probably the connection
+ * failed, and a retry may help. */
 static int
 no_answer(const struct ack *x, const struct err *e)
 {

@@ -144,7 +144,8 @@ sound(const struct agreement *a, struct err *e)
 }
 
 /* Merge the command line into the agreement, which is the run's options, kept in its folder.
- * -ERR_REFUSED if the bits per value of a run would change after its beginning. */
+ * -ERR_REFUSED if the bits per value of a run would change after its beginning; -ERR_USAGE if
+ * the devices are too few for quorum or tolerate. */
 static int
 agree(struct opts *x, struct err *e)
 {

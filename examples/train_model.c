@@ -458,7 +458,8 @@ ready(const struct model *m, size_t tensor)
 		m->ready(m->arg, tensor);
 }
 
-/* Replace dx, the gradient of the loss at this layer's output, by that at its input. */
+/* Replace dx, the gradient of the loss at this layer's output, by that at its input, and add
+ * those of its weights to m->grad. */
 static void
 layer_backward(struct model *m, size_t i, size_t b)
 {

@@ -269,7 +269,8 @@ say_gradient(struct run *r, float *out)
 	memcpy(out, r->m->grad, r->m->n * sizeof *out);
 }
 
-/* Write what device i sends this round into out. The weights are undefined afterwards. */
+/* Write what device i sends this round into out. h: its local steps, if it makes any. The
+ * weights are undefined afterwards. */
 static void
 contribution(struct run *r, size_t i, size_t h, float *out)
 {

@@ -297,8 +297,7 @@ call(const struct fault_case *c)
 	return r;
 }
 
-/* Return 1 when a sanitizer finds the first leak, which it reports on standard error; 0
- * after that. */
+/* Return 1 when a sanitizer first finds a leak, which it reports on standard error; else 0. */
 static unsigned long
 leaks(void)
 {

@@ -251,7 +251,7 @@ feedback_take_back(struct feedback *f, struct err *e)
 	return 0;
 }
 
-/* Open the state's history f->old_name. */
+/* Open the state's history f->old_name; -ERR_DATA if it is absent. */
 static int
 feedback_history_open(const struct feedback *f, struct dense *d, struct err *e)
 {

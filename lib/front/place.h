@@ -28,7 +28,7 @@ struct agreement {
 	double bits;		/* bits per value, in each direction; 0: not given */
 	uint64_t rounds;	/* the run ends after this many; 0: never */
 	uint64_t devices;	/* number of devices; 0: not given */
-	uint64_t quorum;	/* number of shards at which the deadline starts */
+	uint64_t quorum;	/* number of shards at which the deadline starts; 0: no deadline */
 	double deadline;	/* seconds after the quorum; 0: wait for all devices */
 	uint64_t tolerate;	/* number of bad devices that the average must tolerate */
 };

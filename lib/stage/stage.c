@@ -9,7 +9,7 @@
 #include "pipe/program.h"
 #include "stage/stage.h"
 
-/* Shards of at least this many values get memory in large pages. */
+/* Before the first shard of at least this many values, call alloc_expect. */
 enum { STAGE_MANY = 1 << 16 };
 
 int
