@@ -30,8 +30,7 @@ enum { CLOSING_LOOKS = 16 };	/* the pause gets one unit longer per so many open 
 struct closing {
 	const struct closing_opts *o;
 	struct spool in;
-	uint64_t step;		/* the current step; before closing_next the last step whose
-				   average was made, or UINT64_MAX */
+	uint64_t step;		/* the current step */
 	struct receipt_list list;	/* the step's manifest */
 	struct array_names paths;	/* files of the shards to average */
 	size_t open;		/* number of open steps at the last look */
@@ -41,7 +40,6 @@ int
 closing_open(struct closing **out, const struct closing_opts *o, struct err *e)
 {
 	struct closing *r = alloc_get(1, sizeof(*r), e);
-	struct closed d;
 	int k;
 
 	*out = r;
@@ -51,11 +49,8 @@ closing_open(struct closing **out, const struct closing_opts *o, struct err *e)
 	r->in = (struct spool)SPOOL_INIT;
 	r->in.sync = o->sync;
 	r->in.wait = o->wait;
-	if ((k = spool_open(&r->in, o->dir, o->create, e)) < 0)
-		return k;
-	temp_sweep(r->in.state.dir);
-	if ((k = manifest_closed(&r->in, &d, e)) == 0)
-		r->step = d.made - 1;
+	if ((k = spool_open(&r->in, o->dir, o->create, e)) == 0)
+		temp_sweep(r->in.state.dir);
 	return k;
 }
 
@@ -118,6 +113,7 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
  * device does not hold up all others.
  */
 struct closing_watch {
+	struct closed run;	/* at the last look */
 	uint64_t step;
 	struct array_names files;	/* its shards; none: no open step has shards */
 	uint64_t first;		/* the first open step that has shards */
@@ -125,16 +121,15 @@ struct closing_watch {
 	double since;		/* when the step had a quorum, by clock_now */
 };
 
-/* Find the step to wait for, after the closed steps of d. */
+/* Find the step to wait for, after the closed steps. */
 static int
-closing_look(struct closing *r, const struct closed *d, struct closing_watch *w,
-    struct err *e)
+closing_look(struct closing *r, struct closing_watch *w, struct err *e)
 {
 	struct array_names files = ARRAY_NAMES_INIT;
 	struct steps l = STEPS_INIT;
 	const uint64_t before = w->step;
 	size_t i;
-	int k = steps_list(&l, &r->in, "", d->open, e);
+	int k = steps_list(&l, &r->in, "", w->run.open, e);
 
 	array_release(&w->files);
 	r->open = l.n;
@@ -338,17 +333,16 @@ static int
 closing_try(struct closing *r, struct closing_watch *w, struct err *e)
 {
 	struct receipt_list seen = { .n = 0 };
-	struct closed d;
-	int k = manifest_closed(&r->in, &d, e);
+	int k = manifest_closed(&r->in, &w->run, e);
 
-	if (k == 0 && d.made != d.open) {
-		r->step = d.open - 1;
+	if (k == 0 && w->run.made != w->run.open) {
+		r->step = w->run.open - 1;
 		/* the process that closed the step may have died before a sync */
 		return (k = spool_durable(&r->in, NULL, e)) < 0 ||
 		    (k = manifest_of(&r->in, r->step, &r->list,
 		    e)) < 0 ? k : closing_names(r, &r->list, e);
 	}
-	if (k < 0 || (k = closing_look(r, &d, w, e)) < 0 ||
+	if (k < 0 || (k = closing_look(r, w, e)) < 0 ||
 	    (k = closing_ripe(r, w, e)) <= 0)
 		return k < 0 ? k : CLOSING_AGAIN;
 	k = steps_shards(&seen, &r->in, w->step, NULL, e);
@@ -381,7 +375,7 @@ closing_wait(struct closing *r, struct err *e)
 		if ((k = closing_try(r, &w, e)) != CLOSING_AGAIN)
 			break;
 		if (waiting_due(r->in.wait))
-			waiting_step(&r->in, w.files.n != 0 ? w.step : r->step,
+			waiting_step(&r->in, w.files.n != 0 ? w.step : w.run.made - 1,
 			    w.files.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
 		for (i = 0; i < r->open / CLOSING_LOOKS && k >= 0; i++)
 			k = wait_more(&pause, e);
