@@ -330,7 +330,7 @@ blocks() {
 	TMPDIR=$PWD/tmp exits 0 ace-aggregate <all
 	[ -z "$(ls tmp)" ]
 	TMPDIR=$PWD/nowhere exits 4 ace-aggregate <all
-	says 'nowhere/ace'
+	says "no file can be made in '$PWD/nowhere'"
 	# files need no copies
 	TMPDIR=$PWD/nowhere exits 0 ace-aggregate all
 	TMPDIR=$PWD/nowhere exits 0 ace-aggregate --rule median e1 e2 e3
