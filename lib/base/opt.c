@@ -104,13 +104,14 @@ opt_items(const struct opt *table, void *own, const char *list, const char *what
     struct err *e)
 {
 	struct opt_place p = { table, own };
+	const char *const all = list;
 	char word[NUM_ITEM];
 	int r;
 
 	for (; (r = num_item(&list, word, what, e)) > 0; p.row++)
 		if (p.row->type == OPT_IS_END)
-			return err_set(e, ERR_USAGE, "%s: expected at most %d values, "
-			    "separated by commas", what, (int)(p.row - table));
+			return err_set(e, ERR_USAGE, "%s '%s': expected at most %d values, "
+			    "separated by commas", what, all, (int)(p.row - table));
 		else if ((r = opt_set_to(&p, word, what, e)) < 0)
 			break;
 	return r < 0 ? r : (int)(p.row - table);

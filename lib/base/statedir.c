@@ -25,8 +25,8 @@ statedir_ours(int fd, const char *dir, struct err *e)
 		return err_sys(e, "directory '%s'", dir);
 	if (st.st_uid != geteuid())
 		return err_set(e, ERR_REFUSED, "directory '%s' belongs to user %lu, but "
-		    "the program runs as user %lu: run it as that user, or name "
-		    "another folder", dir, (unsigned long)st.st_uid,
+		    "the program runs as user %lu: run it as that user, or use "
+		    "another directory", dir, (unsigned long)st.st_uid,
 		    (unsigned long)geteuid());
 	if ((st.st_mode & 022) != 0)
 		return err_set(e, ERR_REFUSED, "directory '%s' can be changed by other "
@@ -45,7 +45,7 @@ statedir_none(const char *dir, struct err *e)
 
 	if (lstat(dir, &st) == 0 && S_ISLNK(st.st_mode))
 		return err_set(e, ERR_REFUSED, "'%s' is a symbolic link made "
-		    "by user %lu: remove it, or name its target", dir,
+		    "by user %lu, expected a directory: remove it", dir,
 		    (unsigned long)st.st_uid);
 	errno = why;
 	return err_sys(e, "directory '%s'", dir);

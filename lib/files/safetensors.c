@@ -614,7 +614,7 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 
 	if (strcmp(t->name, SAFETENSORS_META) == 0)
 		return err_set(e, ERR_DATA, "unsupported: a tensor is named '" SAFETENSORS_META
-		    "', which safetensors reserves: rename the tensor");
+		    "', which safetensors reserves: rename the tensor, or use -f npz");
 	if ((r = safetensors_quote(b, t->name, e)) < 0)
 		return r;
 	n = snprintf(text, sizeof(text), ":{\"dtype\":\"%s\",\"shape\":[",

@@ -85,6 +85,14 @@ stage_score_same(const struct stage_score *x, const struct learned *h, const cha
 	    model != NULL ? model : "unknown", id);
 }
 
+/* Add to an error in h's values the file and what to do.  Return r. */
+static int
+stage_score_damaged(const struct stage_score *x, const struct learned *h, int r, struct err *e)
+{
+	return r != -ERR_DATA ? r : err_after(e, r, ", in '%s/%s': remove that file", x->o->dir,
+	    h->file);
+}
+
 static int
 stage_score_load(struct stage_score *x, struct err *e)
 {
@@ -102,12 +110,12 @@ stage_score_load(struct stage_score *x, struct err *e)
 	for (c = 0; c < SCORE_COLUMNS && r >= 0; c++)
 		if ((r = learned_need(&h, score_columns[c], x->score->n, &row,
 		    e)) == 0)
-			r = score_put_column(x->score, c, row, e);
+			r = stage_score_damaged(x, &h, score_put_column(x->score, c, row, e), e);
 	if ((lesson = text_get(&h.kv, STAGE_SCORE_LESSON)) != NULL)
 		(void)snprintf(x->lesson, sizeof(x->lesson), "%s", lesson);
 	if (r >= 0 && (r = learned_need(&h, STAGE_SCORE_ROW, SCORE_ALL, &row,
 	    e)) == 0)
-		r = score_put_all(x->score, row, e);
+		r = stage_score_damaged(x, &h, score_put_all(x->score, row, e), e);
 	learned_release(&h);
 	return r;
 }
@@ -205,7 +213,8 @@ stage_score_learn(struct stage_score *x, struct err *e)
 		r = err_set(e, ERR_DATA, "corrupt: file 'feedback' in '%s' has no row of "
 		    "%zu values, one per group: remove that file", x->o->dir, n);
 	else if (r == 0 && x->score->all.shards > 0 && stage_score_news(x, &h) &&
-	    (r = score_learn(x->score, energy, STAGE_SCORE_RATE, e)) == 0)
+	    (r = stage_score_damaged(x, &h, score_learn(x->score, energy, STAGE_SCORE_RATE,
+	    e), e)) == 0)
 		stage_score_name(&h, x->lesson);
 	learned_release(&h);
 	return r;

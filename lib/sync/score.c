@@ -236,9 +236,8 @@ score_labels(const struct score *s, const float *benefit, double *mean,
 
 	for (i = 0; i < s->n; i++) {
 		if (!isfinite(benefit[i]) || benefit[i] < 0)
-			return err_set(e, ERR_DATA, "corrupt: the benefit of group %zu in file "
-			    "'feedback' of the state is %g, expected a finite number from 0 on: "
-			    "remove that file", i, (double)benefit[i]);
+			return err_set(e, ERR_DATA, "corrupt: the benefit of group %zu is %g, "
+			    "expected a finite number from 0 on", i, (double)benefit[i]);
 		if (benefit[i] > 0)
 			score_add(&m, detmath_log((double)benefit[i] + SCORE_EPS));
 	}
@@ -374,10 +373,9 @@ score_put_column(struct score *s, unsigned c, const float *x, struct err *e)
 
 	for (i = 0; i < s->n; i++) {
 		if (!isfinite(x[i]) || (nonneg && x[i] < 0))
-			return err_set(e, ERR_DATA, "corrupt: %s of group %zu in the score "
-			    "history (file 'score' of the state) is %g, expected a finite number"
-			    "%s: remove that file", score_columns[c], i, (double)x[i],
-			    nonneg ? " from 0 on" : "");
+			return err_set(e, ERR_DATA, "corrupt: row '%s' of the score history is %g "
+			    "for group %zu, expected a finite number%s", score_columns[c],
+			    (double)x[i], i, nonneg ? " from 0 on" : "");
 		*score_cell(&s->group[i], c) = x[i];
 	}
 	return 0;
@@ -400,12 +398,11 @@ score_put_all(struct score *s, const float x[SCORE_ALL], struct err *e)
 	for (i = 0; i < SCORE_ALL; i++)
 		if (!isfinite(x[i]))
 			return err_set(e, ERR_DATA, "corrupt: number %zu of the score history "
-			    "(file 'score' of the state) is %g, expected a finite number: remove "
-			    "that file", i, (double)x[i]);
+			    "is %g, expected a finite number", i, (double)x[i]);
 	memcpy(&s->all, x, sizeof(s->all));
 	if (s->all.dev[0] < 0 || s->all.dev[1] < 0 || s->all.shards < 0 ||
 	    s->all.lessons < 0)
-		return err_set(e, ERR_DATA, "corrupt: the score history (file 'score' of the "
-		    "state) has a negative deviation or count: remove that file");
+		return err_set(e, ERR_DATA, "corrupt: the score history has a negative deviation "
+		    "or count");
 	return 0;
 }

@@ -64,7 +64,7 @@ TEST(test_open)
 		ok(chown("S", 65534, (gid_t)-1) == 0 &&
 		    opened(0700) == -ERR_REFUSED && strcmp(ERR_MSG(&e),
 		    "directory 'S' belongs to user 65534, but the program runs as user 0: run "
-		    "it as that user, or name another folder") == 0,
+		    "it as that user, or use another directory") == 0,
 		    "nor may it be somebody else's: %s", ERR_MSG(&e));
 		ok(chown("S", 0, (gid_t)-1) == 0, "given back");
 	}
