@@ -285,7 +285,7 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 
 	if (c->sandbox == SANDBOX_OFF || c->open) {
 		cli_say(c, 2, "sandbox: %s", c->open ?
-		    "none, this starts other programs" : "off");
+		    "none, since this program starts others" : "off");
 		return 0;
 	}
 	sandbox_begin(box);

@@ -446,8 +446,8 @@ reader_on_send(struct reader *r, struct err *e)
 	if (r->end.status == SHARD_ABORTED)
 		return chain_aborted(&r->c, e);
 	if (r->end.sums.nonzero > reader_schema(r)->total)
-		return reader_corrupt(r, e, "the shard's sums do not match its "
-		    "values");
+		return reader_corrupt(r, e, "the shard states more nonzero values than the "
+		    "schema has");
 	hash_sum_get(r->digest, digest);
 	if (memcmp(digest, r->end.digest, 16) != 0)
 		return reader_corrupt(r, e, "the shard's digest does not match its "
@@ -472,8 +472,8 @@ reader_on_prov(struct reader *r, struct err *e)
 	if (r->pos.at != AT_HEAD || r->table.n != 0)
 		return reader_corrupt(r, e, "the frame is not at the stream's head");
 	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: the provenance is larger than 64 "
-		    "KiB");
+		return err_set(e, ERR_DATA, "limit: the provenance has %zu bytes, expected at "
+		    "most %d", n, TEXT_MAX_KV);
 	if (!text_lines(s, n))
 		return reader_corrupt(r, e, "the text is not lines of UTF-8");
 	r->prov.n--;

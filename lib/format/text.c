@@ -169,6 +169,13 @@ text_release(struct text_kv *kv)
 	*kv = (struct text_kv)TEXT_KV_INIT;
 }
 
+static int
+text_large(size_t n, struct err *e)
+{
+	return n <= TEXT_MAX_KV ? 0 : err_set(e, ERR_DATA, "limit: the list of keys and values "
+	    "has %zu bytes, expected at most %d", n, TEXT_MAX_KV);
+}
+
 int
 text_encode(const struct text_kv *kv, struct buf *out, struct err *e)
 {
@@ -186,9 +193,7 @@ text_encode(const struct text_kv *kv, struct buf *out, struct err *e)
 		    (r = buf_put(out, kv->p[i].value, vlen, e)) < 0)
 			return r;
 	}
-	if (out->n - start > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: the list of keys and values exceeds 64 KiB");
-	return 0;
+	return text_large(out->n - start, e);
 }
 
 /* Append a pair, which must sort after all others. */
@@ -219,11 +224,9 @@ int
 text_decode(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 {
 	struct bytes b = BYTES(p, n);
-	int r = 0;
+	int r = text_large(n, e);
 
 	text_release(kv);
-	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: the list of keys and values exceeds 64 KiB");
 	while (b.at < n && r == 0) {
 		size_t klen = bytes_u16(&b), vlen = bytes_u16(&b);
 		const unsigned char *k = bytes_take(&b, klen);
@@ -261,11 +264,9 @@ int
 text_get_lines(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 {
 	const char *s = (const char *)p, *end = s + n, *nl, *eq;
-	int r = 0;
+	int r = text_large(n, e);
 
 	text_release(kv);
-	if (n > TEXT_MAX_KV)
-		return err_set(e, ERR_DATA, "limit: the list of keys and values exceeds 64 KiB");
 	while (s < end && r == 0) {
 		nl = memchr(s, '\n', (size_t)(end - s));
 		eq = nl != NULL ? memchr(s, '=', (size_t)(nl - s)) : NULL;

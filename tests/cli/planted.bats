@@ -126,7 +126,7 @@ calls() {
 		for how in "" --stage "--in-place"; do
 			cp old m
 			exits 5 ace-patch $how m <step.aceg
-			says "'m.ace-patch' is a symbolic link made by user $owner: "
+			says "'m.ace-patch' is a symbolic link made by user $owner, expected a directory: remove it"
 			unharmed
 			same m old
 		done
