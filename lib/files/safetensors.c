@@ -464,8 +464,8 @@ safetensors_open(struct format_source *s, const struct format_opts *o, struct er
 	if ((s->none = s->many && got == 0))
 		return 0;
 	if (got < 8)
-		return err_set(e, ERR_DATA, "truncated: '%s' ends after %zu B of a safetensors "
-		    "header's length, expected 8 B", s->name, got);
+		return err_set(e, ERR_DATA, "truncated: '%s' has %zu of the 8 bytes with which a "
+		    "safetensors file begins", s->name, got);
 	t.left = bytes_le64(b);
 	t.base = io_bytes(s->io);
 	if ((r = safetensors_other(s, b, t.left > SAFETENSORS_MAX_HEADER, e)) < 0)

@@ -149,7 +149,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 3 ace-import --many <part
 	says "^ace-import: truncated: '<stdin>' ends inside tensor 'layer.bias'"
 	head -c $(($(wc -c <one) + 5)) many >part
-	refuses 3 "^ace-import: truncated: '<stdin>' ends after 5 B of .*, in file 2 of the stream" \
+	refuses 3 "^ace-import: truncated: '<stdin>' has 5 of the 8 bytes .*, in file 2 of the stream" \
 	    ace-import --many <part
 	{ cat one; safetensors 3; } >other
 	exits 3 ace-import --many <other
