@@ -100,12 +100,10 @@ int
 statedir_there(const struct statedir *s, struct err *e)
 {
 	struct stat now, was;
-	const int k = fstat(s->at->fd, &was) < 0 ? -1 : stat(s->dir, &now);
 
-	if (k == 0 && now.st_dev == was.st_dev && now.st_ino == was.st_ino)
+	if (fstat(s->at->fd, &was) == 0 && stat(s->dir, &now) == 0 &&
+	    now.st_dev == was.st_dev && now.st_ino == was.st_ino)
 		return 0;
-	if (k < 0 && errno != ENOENT)
-		return err_sys(e, "directory '%s'", s->dir);
 	return err_set(e, ERR_SYS, "'%s' was moved or removed while it was in use: move "
 	    "it back and, if this program has ended, start it again", s->dir);
 }

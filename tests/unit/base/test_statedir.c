@@ -44,19 +44,6 @@ opened(mode_t mode)
 	return r;
 }
 
-TEST(test_there)
-{
-	struct statedir s = STATE_INIT;
-
-	ok(mkdir("P", 0700) == 0 && statedir_open(&s, "P/S", &e) == 0 &&
-	    statedir_there(&s, &e) == 0 && rename("P", "Q") == 0, "in its place");
-	put("P");
-	ok(statedir_there(&s, &e) == -ERR_SYS && strcmp(ERR_MSG(&e),
-	    "directory 'P/S': Not a directory") == 0, "not just moved: %s", ERR_MSG(&e));
-	statedir_close(&s);
-	err_clear(&e);
-}
-
 TEST(test_open)
 {
 	struct statedir s = STATE_INIT;
