@@ -87,12 +87,24 @@ cloud_answer(const struct place *f, char *out, size_t n)
 		place_text(&f->said, out + k, n - (size_t)k);
 }
 
+/* Check that the device's folder f is new, or belongs to the run of the cloud. */
+static int
+cloud_of(const struct place *f, const char *where, const char *id, struct err *e)
+{
+	const char *had = f->said.id;
+
+	if (had[0] == '\0' || id[0] == '\0' || strcmp(had, id) == 0)
+		return 0;
+	return err_set(e, ERR_REFUSED, "'%s' belongs to run %.8s, but '%s' has run %.8s: give the "
+	    "cloud of run %.8s, or another folder", f->dir, had, where, id, had);
+}
+
 /* Parse the answer: CLOUD_FIRST, a line HOST:DIR, and the agreement, which is saved. */
 static int
 cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
     size_t n, struct err *e)
 {
-	struct agreement had = f->said, now;
+	struct agreement now;
 	struct err why = ERR_INIT;
 	char *from, *path;
 	const size_t first = sizeof(CLOUD_FIRST) - 1;
@@ -117,11 +129,7 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 		    "there", where);
 	(void)unlinkat(AT(path), 0);
 	alloc_free(path);
-	if (r == 0 && had.id[0] != '\0' && strcmp(had.id, now.id) != 0)
-		return err_set(e, ERR_REFUSED, "'%s' belongs to run %.8s, but '%s' has run %.8s: "
-		    "give the cloud of run %.8s, or another folder", f->dir, had.id, where,
-		    now.id, had.id);
-	if (r < 0)
+	if (r < 0 || (r = cloud_of(f, where, now.id, e)) < 0)
 		return r;
 	f->said = now;
 	return place_save(f, e);
@@ -133,9 +141,15 @@ cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
 {
 	char id[PLACE_ID + 1], text[CLOUD_ANSWER];
 	struct children p = { .e = e };
-	int r;
+	struct place near = PLACE_INIT;
+	struct err any = ERR_INIT;
+	int r = 0;
 
-	if ((r = place_get(f, "id", id, sizeof(id), e)) < 0)
+	/* hello may add the device to the run, so check a cloud on this machine before it */
+	if (c->host == NULL && c->through == NULL && place_open(&near, c->dir, 0, &any) == 0)
+		r = cloud_of(f, near.where, near.said.id, e);
+	place_close(&near);
+	if (r < 0 || (r = place_get(f, "id", id, sizeof(id), e)) < 0)
 		return r;
 	if (strlen(id) != PLACE_ID) {
 		place_random(id);

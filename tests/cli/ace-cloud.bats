@@ -85,6 +85,7 @@ load front
 	cloud run --devices 1
 	exits 5 ace edge run --name edge1 -- true
 	says "'$PWD/ace-edge1' belongs to run [0-9a-f]{8}, but .*/run' has run [0-9a-f]{8}: .*another folder"
+	[ ! -e run/devices/edge1 ]	# it takes no place
 }
 
 @test "a second cloud or a second device on the same folder is refused" {
