@@ -450,6 +450,17 @@ may_add(const struct opts *x, struct err *e)
 	return r < 0 ? r : any ? begun(x, e) : 0;
 }
 
+/* Wait until no other process admits a device.  The lock is held until this process ends. */
+static int
+alone(const struct opts *x, struct err *e)
+{
+	char *path = place_path(&x->folder, "devices-lock", e);
+	int fd, r = path != NULL ? fd_lock(path, LOCK_EX, &fd, e) : -ERR_SYS;
+
+	alloc_free(path);
+	return r;
+}
+
 static int
 run_add(void *own, char **path, size_t n, struct err *e)
 {
@@ -463,7 +474,7 @@ run_add(void *own, char **path, size_t n, struct err *e)
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
 	    (r = may_add(x, e)) == 0 && (n == 2 || (r = read_key(x, path[2], key, e)) == 0) &&
-	    (r = furnish(x, 1, e)) == 0)
+	    (r = furnish(x, 1, e)) == 0 && (r = alone(x, e)) == 0)
 		r = member(x, path[1], id, e);
 	if (r == 0)
 		r = let_in(x, path[1], "", 0, e);
@@ -512,17 +523,6 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 }
 
 /* ---- requests of devices ---- */
-
-/* Wait until no other process admits a device.  The lock is held until this process ends. */
-static int
-alone(const struct opts *x, struct err *e)
-{
-	char *path = place_path(&x->folder, "devices-lock", e);
-	int fd, r = path != NULL ? fd_lock(path, LOCK_EX, &fd, e) : -ERR_SYS;
-
-	alloc_free(path);
-	return r;
-}
 
 /* Check that the device `name' has this id.  If the name has no id, store this one; if it is
  * new, add it, unless the run is full. */

@@ -81,6 +81,8 @@ load front
 	ace cloud run --devices 2 --print >out
 	seq 10 17 | xargs -P 8 -I{} sh -c 'ace-cloud serve run d{} hello $(printf %032d {}) || :' >out 2>&1
 	[ "$(ls run/devices | wc -l)" -eq 2 ]
+	exits 124 flock run/devices-lock timeout 0.5 ace add run d9
+	[ ! -e run/devices/d9 ]
 	rm -rf run
 	cloud run --devices 1
 	exits 5 ace edge run --name edge1 -- true
