@@ -238,8 +238,9 @@ def output(words: list[str], *given: bytes | bytearray) -> str:
     if p.returncode:
         said = [s for s in err.decode(errors="replace").splitlines()
                 if not s.startswith("Try '")]
-        raise Error("\n".join(said) or f"{words[0]} ended with status {p.returncode}",
-                    p.returncode)
+        raise Error("\n".join(said) or f"{words[0]} " + (
+            f"was killed by signal {-p.returncode}" if p.returncode < 0 else
+            f"ended with status {p.returncode}"), p.returncode)
     return out.decode()
 
 
