@@ -395,8 +395,8 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 }
 
 /* Apply one average to the model, and obey the policy's decisions that came with it. */
-static void
-apply(struct run *r, const float *x, const struct link_word *word)
+static int
+apply(struct run *r, const float *x, const struct link_word *word, struct ace_error *e)
 {
 	const struct run_options *o = r->o;
 	size_t n = r->m->n, i;
@@ -423,8 +423,13 @@ apply(struct run *r, const float *x, const struct link_word *word)
 		r->local = word->interval;
 	if (o->obey && word->delayed)
 		r->delay = word->delay;
+	if (r->delay > 0 && (o->resume != NULL || o->catch_up != NULL))
+		return fail(e, 5, "refused: the policy of round %zu delays averages, which "
+		    "--resume and --catch-up exclude: train without --policy, or without them",
+		    r->applied - 1);
 	if (o->obey && o->cuts != NULL && word->cuts[0] != '\0')
 		emit_obey(&r->emit, word->cuts);
+	return 0;
 }
 
 /* Apply the averages that are due, in order: all up to that of `delay' rounds ago.
@@ -439,8 +444,10 @@ apply_due(struct run *r, int end, struct ace_error *e)
 	while (r->applied + (end ? 0 : r->delay) < r->round) {
 		if ((c = queue_get(&r->queue, &q, e)) < 0)
 			return c;
-		apply(r, q->x, &q->word);
+		c = apply(r, q->x, &q->word, e);
 		free(q);
+		if (c < 0)
+			return c;
 	}
 	return 0;
 }
@@ -534,6 +541,7 @@ catch_up_round(struct run *r, const struct ace_shard *s,
     const struct link_word *word, struct ace_error *e)
 {
 	size_t h = r->o->local == 0 ? 1 : r->local;
+	int c;
 
 	if (s->step < r->round)
 		return 0;		/* the model has this average */
@@ -546,9 +554,9 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 	r->steps += h;
 	r->taken = h;
 	r->round++;
-	apply(r, r->sent, word);
+	c = apply(r, r->sent, word, e);
 	r->optim[0]->t = r->steps;
-	return 0;
+	return c;
 }
 
 /* Read a model in the form of --resume, if there is one, and the averages after it, and apply
