@@ -99,7 +99,9 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 		known = x->owner.incarnation;
 	return err_set(e, ERR_REFUSED, "%s: if another state sends as this device, end the "
 	    "programs that use it; if this state is new or from a backup, run "
-	    "ace-ack -S '%s' --restart %llu", said, x->o->dir, known + 1);
+	    "ace-ack -S '%s' --restart %llu%s", said, x->o->dir, known + 1,
+	    r->verdict == RECEIPT_FENCED ? "" : ", then send a step that the receiver does not "
+	    "have: one after this device's last step there (ace-status)");
 }
 
 /* Add the receipt at which x->in stands to those of the state, and report it.  Receipts are

@@ -9,6 +9,7 @@
 #include "sync/compensate.h"
 
 #define CACHE_REMOVE ": remove the file"
+#define CACHE_ANEW "a new state or, for a device that keeps receipts, ace-ack --restart"
 
 /* The receiver keeps its last reconstruction h and the previous one. A shard names the h
  * to which it is a difference, so that a lost or repeated shard is detected and not
@@ -119,7 +120,7 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 	    n >= CACHE_NAME)
 		return 0;
 	if ((k = dense_open(h, &c->state, name, SHARD_HISTORY, c->lent ? CACHE_REMOVE :
-	    CACHE_REMOVE ", and run ace-ack --restart on the device", e)) < 0 ||
+	    CACHE_REMOVE "; on the device, continue with " CACHE_ANEW, e)) < 0 ||
 	    (k = dense_check(h, c->of, c->model, e)) < 0)
 		return k;
 	if (h->r != NULL && strcmp(h->stamp, c->want) == 0) {
@@ -155,7 +156,7 @@ feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err
 	return err_set(e, ERR_REFUSED, "step %llu is a difference to %s%.8s, but this "
 	    "receiver has %s: %s a new one with step %llu", (unsigned long long)sh->step,
 	    none ? "no history" : "history ", none ? "" : c->want, has,
-	    c->lent ? "the device begins" : "ace-ack --restart begins",
+	    c->lent ? "the device begins" : "on the device, " CACHE_ANEW " begins",
 	    1 + (unsigned long long)(c->stamp[0] != '\0' && c->newest > sh->step ?
 	    c->newest : sh->step));
 }

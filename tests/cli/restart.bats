@@ -38,7 +38,7 @@ noticed() {
 	ace-recv --spool spool sent >receipt
 	cp -r state before
 	exits 5 ace-ack -S state receipt
-	says "step $1: equivocation: another shard .* run ace-ack -S 'state' --restart $2\$"
+	says "step $1: equivocation: another shard .* run ace-ack -S 'state' --restart $2, then send a step that the receiver does not have: .*"
 	[ "$(wc -l <err)" -eq 1 ]
 	same before/residual state/residual
 	rm -r before
