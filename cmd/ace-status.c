@@ -36,6 +36,7 @@ static const char *const forms[] = { "text", "metrics", "json", NULL };
 /* Options, and the directory that is being shown. */
 struct status {
 	int form;		/* enum render_form; index in forms */
+	int shown;		/* number of directories begun */
 	struct render s;	/* s.in: TEXT, JSON or METRICS */
 	const char *dir;
 	double now;		/* Unix seconds */
@@ -490,6 +491,8 @@ status_look(struct status *x, const char *dir, struct err *e)
 	x->dir = x->s.label[RENDER_DIRECTORY] = dir;
 	if ((k = status_kind(dir, &kind, e)) < 0)
 		return k;
+	if (x->s.in == TEXT && x->shown++ != 0)
+		(void)putchar('\n');
 	if (x->s.in == JSON) {
 		json_out_init(&x->s.json, x->s.f);
 		json_out_open(&x->s.json, NULL, '{');
@@ -531,8 +534,9 @@ static int
 run(void *arg, char **dir, size_t n, struct err *e)
 {
 	struct status *x = arg;
+	struct err own;
 	size_t i;
-	int r = 0;
+	int k, r = 0;
 
 	if (n == 0)
 		return err_set(e, ERR_USAGE, "no directory was given: expected a "
@@ -543,10 +547,13 @@ run(void *arg, char **dir, size_t n, struct err *e)
 	x->s.in = 1u << x->form;
 	if (x->s.in == METRICS)
 		r = measure(x, n, dir, e);
-	for (i = 0; i < n && r == 0; i++) {
-		if (i != 0 && x->s.in == TEXT)
-			(void)putchar('\n');
-		r = status_look(x, dir[i], e);
+	for (i = 0; i < n && (r == 0 || x->s.in != METRICS); i++) {
+		own = (struct err)ERR_INIT;
+		if ((k = status_look(x, dir[i], &own)) >= 0)
+			continue;
+		(void)fprintf(stderr, "ace-status: %s\n", ERR_MSG(&own));
+		e->quiet = 1;		/* the message is already printed */
+		r = k < r ? k : r;
 	}
 	/* print nothing: without the directory that failed, its run would seem to have ended */
 	if (x->s.in == METRICS) {

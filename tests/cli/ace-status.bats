@@ -201,6 +201,7 @@ aged() {
 	[ "$(wc -l <out)" -eq 2 ]
 	[ "$(grep -c '^{"directory":' out)" -eq 2 ]
 	tail -n 1 out | grep -q '^{"directory":"edge1",.*"kind":"state"'
+	[ "$(ace-status nowhere edge1 2>err || echo "$?")" = "$(ace-status edge1; echo 4)" ]
 }
 
 @test "invalid shards count as refused; a step with a receipt does not count as missed" {
