@@ -14,7 +14,7 @@ load front
 	printf '#!/bin/sh\nexec yes\n' >through
 	exits 3 timeout "$HANG" ace edge h:run --name edge1 --through ./through -- true
 	says "limit: './through' prints 8192 bytes or more: expected only a short answer$"
-	mkdir -m 700 -p state/run
+	mkdir -m 700 state state/run
 	refuses 3 "/state/run' is not a regular file.*give another folder" ace edge h:run -S state -- true
 }
 
