@@ -104,9 +104,10 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 	    "have: one after this device's last step there (ace-status)");
 }
 
-/* Add the receipt at which x->in stands to those of the state, and report it.  Receipts are
- * written to disk before what follows them is passed on, and before waiting for more input;
- * those that arrived together are written together.  No aggregate follows a refusal. */
+/* Add the receipt at which x->in stands to those of the state, and report it.  Accepted
+ * receipts that arrived together are written to disk together, before what follows them is
+ * passed on and before waiting for more input; others are written immediately.
+ * -ERR_REFUSED: the shard was refused, and the state did not know that before. */
 static int
 take(struct ack *x, struct err *e)
 {

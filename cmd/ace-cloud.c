@@ -130,7 +130,7 @@ operate(const struct opts *x, const char *name, const char *how,
 
 /* ---- the cloud itself ---- */
 
-/* Check that the devices suffice for the other numbers. */
+/* Check that there are enough devices for quorum and tolerate.  Return 0 or -ERR_USAGE. */
 static int
 sound(const struct agreement *a, struct err *e)
 {

@@ -252,7 +252,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	struct opts *o = arg;
 	struct run x = { .o = o, .spool = SPOOL_INIT, .clients = -1 };
 	const volatile sig_atomic_t asked = 0;
-	/* ssh shows messages about waits at the device */
+	/* messages about waits go to standard error, which ssh takes to the device */
 	struct waiting wait = { .f = o->f, .asked = &asked };
 	int r = check(o, *path, e);
 

@@ -45,7 +45,7 @@ struct arc {
 	uint64_t past;
 	uint64_t *seen;		/* [room] hash table, open addressing: hashes of files' names */
 	size_t nseen, room;	/* nseen: names in it; room: 0 or a power of 2 */
-	char what[ARC_WHAT];	/* the entry, before the first the archive, for messages */
+	char what[ARC_WHAT];	/* for messages: the archive's name, then also the entry's */
 	unsigned char block[ARC_BLOCK];
 };
 

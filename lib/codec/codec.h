@@ -54,7 +54,7 @@ struct codec_ctx {
 	uint64_t seed;		/* from run and device, so that devices' noise is independent */
 	uint64_t step;		/* the shard's step */
 	uint32_t group;		/* number of the group in the model */
-	uint32_t cols;		/* last dim of the tensor: row length, >= 1 */
+	uint32_t cols;		/* row length: last dim of the tensor; 1 if absent or >= 2^32 */
 	uint64_t offset;	/* first element's index in its tensor */
 };
 

@@ -56,8 +56,8 @@ void residual_close(struct residual *q);
 struct residual_new;
 
 /* Begin the next residual file, for the state after shard sh of schema sc.  kv: keys of
- * the residual, or NULL.  scratch: an unnamed file, whose contents are overwritten.  The
- * caller holds statedir_lock. */
+ * the residual, or NULL.  scratch: descriptor of an unnamed file, which is overwritten; the
+ * caller closes it after residual_free.  The caller holds statedir_lock. */
 int residual_begin(struct residual_new **out, const struct statedir *s,
     int scratch, const struct shard *sh, const struct text_kv *kv,
     const struct schema *sc, struct err *e);

@@ -28,7 +28,7 @@ struct err;
 struct schema;
 struct shard;
 
-#define SHARES_FILE "plan"	/* the memory's name */
+#define SHARES_FILE "plan"	/* name of the file in the state (learned.h) */
 
 struct shares {
 	int on;				/* 1: this shard has cuts and a budget */

@@ -311,7 +311,7 @@ writer_pack(struct buf *b, const void *p, size_t n, size_t *packed, struct err *
 	return r;
 }
 
-/* Write a frame, with its payload packed if lz4 is 1 and this makes it shorter. */
+/* Write a frame.  lz4 1: pack a payload of more than 64 bytes if this makes it shorter. */
 static int
 writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
     struct err *e)

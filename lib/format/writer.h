@@ -69,7 +69,7 @@ int writer_seen(struct writer *w, uint32_t group, const float *x, size_t n,
 int writer_note(struct writer *w, uint32_t type, const void *p, size_t n,
     struct err *e);
 /* Pack p[n], as writer_note does, as an LZ4 block into b. Set *packed to its length, or to 0
- * if p[n] is written as it is, since it is not shorter. */
+ * if p[n] is written as it is: it has up to 64 bytes, or packing makes it no shorter. */
 int writer_pack(struct buf *b, const void *p, size_t n, size_t *packed,
     struct err *e);
 /* Copy r's current frame (DATA or an annotation) unchanged. */

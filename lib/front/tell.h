@@ -1,6 +1,6 @@
 /*
  * Make one line per round from the events of the running programs.  ace-cloud and
- * ace-edge print these lines on the terminal and write them to the log.
+ * ace-edge print these lines on standard error and write them to the log.
  */
 #ifndef ACE_TELL_H
 #define ACE_TELL_H

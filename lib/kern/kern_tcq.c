@@ -110,8 +110,8 @@ most16(uint32_t v)
 	return v < 65535 ? v : 65535;
 }
 
-/* Compute the cost of value i coded each way, and for each u whether the even way is
- * 0. */
+/* Set cost to the cost of value i coded each way, and none[u] to 1 if u's even way means
+ * k = 0. */
 static void
 ways(const struct kern_tcq_walk *w, size_t i, uint32_t cost[KERN_TCQ_WAYS],
     unsigned none[2])

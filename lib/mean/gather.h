@@ -36,7 +36,7 @@ struct gather_record {
 	uint64_t at, hash;
 	uint32_t group, len;
 	uint8_t codec, param;
-	uint8_t copied;		/* 1: in the temporary file; 0: in the input */
+	uint8_t copied;		/* 1: in the temporary file; 0: in the file of the input's `fd' */
 };
 
 /* A shard of this step. */

@@ -315,7 +315,7 @@ replace_changed(const struct replace *s, struct err *e)
 	    "began to make the next model: apply or stage the patch again", s->path);
 }
 
-/* The next model is in place: write the marker, with this stamp. */
+/* Write the marker of the next model, now in place, with this stamp; then remove redo. */
 static int
 replace_finish(struct replace *s, uint64_t stamp, struct err *e)
 {
@@ -372,7 +372,7 @@ replace_placed(struct replace *s, struct err *e)
 	/* without an exchange, `new' is absent */
 	if ((replace_inode(new) == 0 || (r = replace_looks(new, &was, e)) == 0) &&
 	    (r = replace_looks(s->path, &now, e)) == 0) {
-		if (now.was != s->ready.next)	/* somebody replaced the next model meanwhile */
+		if (now.was != s->ready.next)	/* the model at path was changed meanwhile */
 			s->placed = 0;
 		else if (was.all != s->ready.was && replace_exchange(new, s->path) < 0)
 			r = err_sys(e, "'%s'", new);

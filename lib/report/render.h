@@ -77,9 +77,9 @@ struct render {
 	struct err *e;
 };
 
-/* render_head: print the column heads as a line; in text, first narrow x->wide[0], the width
- * of the first column, so that a line fits into the terminal: then a longer name has a line of
- * its own.  In JSON and metrics do nothing.  render_row: print a row, without
+/* render_head: print the column heads as a line; in text, first narrow x->wide[0] so that a
+ * line fits into the terminal, if the first column has this width: then a longer name has a
+ * line of its own.  In JSON and metrics do nothing.  render_row: print a row, without
  * the line's end and, in JSON, without opening an object. render_item: print a row as a
  * line or, in JSON, as an object of an array. render_lines: print a row as "key value"
  * lines. have: bits for the data that the row has (see `need'). */

@@ -73,7 +73,8 @@ struct coding {
 	} batch[2];			/* [0] is being coded, [1] is next */
 	const uint32_t *which;		/* groups that threads are coding */
 	float *room;			/* of all slots */
-	/* sums over groups coded early, weighted by age: bytes now and before; values */
+	/* sums over groups coded early, older ones weighted less.  now: bytes at the rates of the
+	 * previous shard; last: bytes in that shard; values_last: values */
 	double now, last, values_last;
 	uint64_t base;			/* bytes before the first record */
 	uint64_t open;			/* number of values that may still come */

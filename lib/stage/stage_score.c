@@ -85,7 +85,7 @@ stage_score_same(const struct stage_score *x, const struct learned *h, const cha
 	    model != NULL ? model : "unknown", id);
 }
 
-/* Add to an error in h's values the file and what to do.  Return r. */
+/* If r is -ERR_DATA, add h's file and what to do to the message.  Return r. */
 static int
 stage_score_damaged(const struct stage_score *x, const struct learned *h, int r, struct err *e)
 {

@@ -29,7 +29,7 @@ enum { SMALL_N = 7, SMALL_M = 4 };
 
 /* Kinds of distortions: small whole numbers with exact sums; points on lines of one
  * slope, where the bound is often optimal; real numbers; sizes far apart; some
- * unattainable; few distinct values. */
+ * unusable; few distinct values. */
 enum { KIND_WHOLE, KIND_LINE, KIND_REAL, KIND_APART, KIND_HUGE, KIND_TIES,
     KINDS };
 
@@ -75,7 +75,7 @@ small_fill(struct select_level *l, size_t n, size_t m, int kind)
 	}
 }
 
-/* Sum the bytes and distortion of choice c; return 0, or -1 if a level is unattainable. */
+/* Sum the bytes and distortion of choice c; return 0, or -1 if it has an unusable level. */
 static int
 small_sums(const struct select_level *l, size_t n, size_t m, const uint8_t *c,
     int64_t *rate, double *dist)
