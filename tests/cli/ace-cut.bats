@@ -238,7 +238,7 @@ shards() {
 	mkmodel new -n 100 -s 1
 	ace-diff -s 1 old new >1.aceg
 	ace-diff -s 2 new >2.aceg
-	refuses 3 "mismatch: the input is a patch, which needs all of its" ace-cut --tensor 'layer.0*' 1.aceg
+	refuses 3 "mismatch: the shard is a patch, which needs all of its" ace-cut --tensor 'layer.0*' 1.aceg
 	exits 3 ace-cut --tensor 'layer.00*' 2.aceg
 	says "mismatch: --tensor cannot cut 'layer.00.bf16', which has the bits of bf16"
 	refuses 3 'unsupported: parameter 77' ace-cut --tensor w "$ROOT/tests/golden/bad-unsupported-exact-parameter.aceg"
