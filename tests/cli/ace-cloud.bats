@@ -77,10 +77,9 @@ load front
 	exits 5 ace add ace-edge1 edge2
 	exits 5 ace relay run ace-edge1 --name edge1 --devices 1
 	refuses 5 "/run' is the folder of a cloud: give another folder$" ace relay run run --name r --devices 1
-	rm -rf run
-	ace cloud run --devices 2 --print >out
-	seq 10 17 | xargs -P 8 -I{} sh -c 'ace-cloud serve run d{} hello $(printf %032d {}) || :' >out 2>&1
-	[ "$(ls run/devices | wc -l)" -eq 2 ]
+	ace cloud many --devices 2 --print >out
+	seq 10 17 | xargs -P 8 -I{} sh -c 'ace-cloud serve many d{} hello $(printf %032d {}) || :' >out 2>&1
+	[ "$(ls many/devices | wc -l)" -eq 2 ]
 	exits 124 flock run/devices-lock timeout 0.5 ace add run d9
 	[ ! -e run/devices/d9 ]
 	rm -rf run
