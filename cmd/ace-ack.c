@@ -203,10 +203,10 @@ restart(const struct opts *o, struct err *e)
 			cli_say(o->f->cli, 0, "incarnation %llu has begun already: the "
 			    "state has sent nothing since", n);
 		else
-			cli_say(o->f->cli, 0, "incarnation %llu begins: all updates "
-			    "not delivered before are lost, an unknown amount, since "
-			    "the residual %s", n,
-			    l.what == LOST_UNREADABLE ? "is damaged" : "is absent");
+			cli_say(o->f->cli, 0, "incarnation %llu begins: the residual of "
+			    "state '%s' is %s, so all updates that were not delivered are "
+			    "lost, an unknown amount", n, s.dir,
+			    l.what == LOST_UNREADABLE ? "damaged" : "absent");
 	}
 	statedir_close(&s);
 	return r;

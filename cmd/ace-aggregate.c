@@ -48,7 +48,8 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 	if (o->sum || (o->who.rule_text != NULL &&
 	    strcmp(o->who.rule_text, "mean") != 0))
 		return err_set(e, ERR_USAGE, "--rule and --tolerate set the same "
-		    "rule: give one of them, once");
+		    "rule: give one of them, once (--rule takes a list: "
+		    "norm-ratio:3,median)");
 	o->sum = strcmp(val, "sum") == 0;
 	o->who.rule_text = o->sum ? "mean" : val;
 	return robust_parse(&o->who.rule, o->who.rule_text, e);

@@ -506,13 +506,18 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	(void)snprintf(in, sizeof(in), "devices/%s", path[1]);
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
-	    (file = place_path(&x->folder, in, e)) != NULL && unlinkat(AT(file), 0) < 0)
-		r = errno != ENOENT ? err_sys(e, "cannot remove '%s'", file) : err_set(e,
-		    ERR_NO, "'%s' is not a device of the run in %s", path[1], x->folder.where);
+	    (file = place_path(&x->folder, in, e)) == NULL)
+		r = -ERR_SYS;
+	if (r == 0 && !place_has(&x->folder, in))
+		r = err_set(e, ERR_NO, "'%s' is not a device of the run in %s", path[1],
+		    x->folder.where);
 	/* if there is no list and the device has sent a shard, --leave writes the list */
 	(void)snprintf(in, sizeof(in), "spool/device/%s.open", path[1]);
 	if (r == 0 && (place_has(&x->folder, "spool/devices") || place_has(&x->folder, in)))
 		r = operate(x, path[1], "--leave", e);
+	/* last, so that a repeated command removes it after a failure */
+	if (r == 0 && unlinkat(AT(file), 0) < 0 && errno != ENOENT)
+		r = err_sys(e, "cannot remove '%s'", file);
 	if (r == 0)
 		cli_say(&x->cli, 0, "'%s' is removed: no round waits for it; to deny "
 		    "it access, remove its line from ~/.ssh/authorized_keys",

@@ -68,7 +68,7 @@ ace_run(const char *self, char **argv, struct err *e)
 
 	if (ace_is_clouds(argv[0]))
 		*--argv = cloud;
-	if (argv[0][strspn(argv[0], letters)] != '\0' ||
+	if (argv[0][0] == '\0' || argv[0][strspn(argv[0], letters)] != '\0' ||
 	    dir + strlen(argv[0]) + sizeof("ace-") > sizeof(path))
 		return err_set(e, ERR_USAGE, "'%s' is not a valid name of a command: "
 		    "'ace --help' lists the commands", argv[0]);

@@ -228,8 +228,9 @@ feedback_wait(struct feedback *f, struct err *e)
 			return r;
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
 	return r < 0 ? r : err_set(e, ERR_REFUSED, "shards without a receipt in state '%s' after "
-	    "a wait of %g s: %zu, the most allowed: pass their receipts to ace-ack, or run "
-	    "ace-compress --resend", f->state.dir, f->o.wait, pending_count(&f->pending));
+	    "a wait of %g s: %zu, expected fewer than %zu: pass their receipts to ace-ack, or "
+	    "run ace-compress --resend", f->state.dir, f->o.wait, pending_count(&f->pending),
+	    window);
 }
 
 /* Open the rejected shards, whose values are added back to the next target. */

@@ -144,7 +144,8 @@ file_open(const struct model *m, struct model_file *f, struct err *e)
 		return m->index.inode != 0 ? err_set(e, ERR_DATA, "corrupt: '%s' "
 		    "names file '%.80s': %s", m->index.path, f->name, strerror(errno)) :
 		    err_set(e, ERR_DATA, "mismatch: '%s' has neither "
-		    MODEL_INDEX " nor " MODEL_SINGLE " to open: %s", m->path, strerror(errno));
+		    MODEL_INDEX " nor " MODEL_SINGLE " that can be opened (%s): if the model is "
+		    "one file of another name, give that file", m->path, strerror(errno));
 	if ((r = fd_open(f->path, FD_FILE, &f->fd, &st, e)) < 0)
 		return r;
 	if (model_stat(f->fd, "", AT_EMPTY_PATH, &st) < 0)

@@ -16,8 +16,7 @@
 enum {
 	SIGN_SCHEME = 1,	/* Ed25519 over BLAKE2b of 64 bytes */
 	SIGN_HASH = 64,
-	SIGN_FILE = 1 << 20,	/* limit on the bytes of a file of keys */
-	SIGN_NAME = 1024
+	SIGN_FILE = 1 << 20	/* limit on the bytes of a file of keys */
 };
 
 /* DER before the 32 bytes of an Ed25519 key (RFC 8410): PKCS #8 for secret keys,

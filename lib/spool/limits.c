@@ -70,7 +70,7 @@ limits_read(struct limits *a, const struct spool *s, const char *device,
 		k = limits_file_read(path, limits_rows, a, &other, NULL, e);
 	if (k == 0 && device != NULL)
 		k = limits_file_read(path, limits_rows, a, &other, device, e);
-	return k;
+	return k != -ERR_USAGE ? k : err_after(e, k, ": see ace-recv(1), Limits");
 }
 
 int

@@ -94,9 +94,10 @@ stage_expand_wait(struct stage_expand *x, const struct shard *sh, struct err *e)
 		    "no step before %llu within %g s: check that it runs on the same "
 		    "state", s->dir, (unsigned long long)sh->step, o->wait);
 	return err_set(e, ERR_REFUSED, "state '%s' is still at step %llu after %g s, but "
-	    "the shard is of step %llu: if ace-compress is slow, pass a longer --wait; if steps "
-	    "are missing, --allow-gap", s->dir,
-	    (unsigned long long)q->step, o->wait, (unsigned long long)sh->step);
+	    "the shard is of step %llu: check that ace-compress runs on the same state; if it "
+	    "is slow, pass a longer --wait%s", s->dir, (unsigned long long)q->step, o->wait,
+	    (unsigned long long)sh->step, !o->gap && (x->first || q->step >= x->last) ?
+	    "; if steps are missing, --allow-gap" : "");
 }
 
 /* ---- feedback ---- */

@@ -93,7 +93,7 @@ noticed() {
 	noticed 4 1
 	rm -r state
 	exits 0 ace-ack -S state --restart 1
-	says "all updates not delivered before are lost, an unknown amount, since the residual is absent\$"
+	says "residual of state .state. is absent, so all updates that were not delivered are lost, an unknown amount\$"
 	# step 4, accepted before, is not counted twice by incarnation 1 either
 	noticed 4 2
 	exits 0 ace-ack -S state --restart 2
@@ -110,7 +110,7 @@ noticed() {
 	head -c 300 state/residual >short
 	mv short state/residual
 	exits 3 ace-compress -S state --resend
-	notes "since the residual is damaged\$" ace-ack -S state --restart 1
+	notes "residual of state .state. is damaged, so all updates" ace-ack -S state --restart 1
 	deliver 5
 	exits 0 balance in5
 }
