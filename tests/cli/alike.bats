@@ -22,9 +22,9 @@ spooled() {
 @test "the digest of most devices counts; a device with another is named" {
 	three 11 22 11
 	exits 3 ace-aggregate a b c
-	says "mismatch: 'b' has model 22, [0-9]* devices have 11: give it their model and begin again at step 7$"
+	says "mismatch: step 7: 'b' has model 22, [0-9]* devices have 11: give it their model and begin again at step 7$"
 	exits 3 ace-aggregate <(cat a b c)
-	says "mismatch: 'b' has model 22"
+	says "mismatch: step 7: 'b' has model 22"
 	spooled a b c
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
 	says "1 of 3 shards are excluded: mismatch: 'b' has model 22"
@@ -48,7 +48,7 @@ spooled() {
 @test "two digests with equally many devices: nothing is averaged, and all devices are told" {
 	three 11 22 11
 	exits 3 ace-aggregate a b
-	says "mismatch: 'a' has model 11 and 'b' 22 at version 7, and neither model has a majority$"
+	says "mismatch: step 7: 'a' has model 11 and 'b' 22 at version 7, and neither model has a majority$"
 	spooled a b
 	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
 	says "2 of 2 shards are excluded: mismatch: "
@@ -115,7 +115,7 @@ spooled() {
 	exits 0 ace-aggregate -d r1 -o r1 1 2
 	exits 0 ace-aggregate -d r2 -o r2 3 4
 	exits 0 ace-aggregate -d r3 -o r3 5 6
-	refuses 3 "mismatch: 'r3' has model 8, [0-9]* devices have 9" ace-aggregate r1 r2 r3
+	refuses 3 "mismatch: step 7: 'r3' has model 8, [0-9]* devices have 9" ace-aggregate r1 r2 r3
 	# with several versions, or a device without a digest, the relay gives no digest
 	said 5 9 >five
 	mkshards -d 6 -s 7 -H base=7 >six
@@ -143,7 +143,7 @@ spooled() {
 	exits 0 ace-aggregate a b c
 	one c --beta2 0.9
 	exits 3 ace-aggregate a b c
-	says "mismatch: 'c' has model [0-9a-f]{16}, [0-9]* devices have [0-9a-f]{16}: give it their model and begin again at step 1$"
+	says "mismatch: step 1: 'c' has model [0-9a-f]{16}, [0-9]* devices have [0-9a-f]{16}: give it their model and begin again at step 1$"
 	# without --replay each device has its own moments
 	for d in 7 8 9; do
 		train --device $d -H 2 --rate 0 --steps 6 --layers 1 --width 32 \
@@ -155,7 +155,7 @@ spooled() {
 	one b
 	one c -H 3
 	exits 3 ace-aggregate a b c
-	says "mismatch: 'c' has model .*: give it their model and begin again at step 0$"
+	says "mismatch: step 0: 'c' has model .*: give it their model and begin again at step 0$"
 }
 
 @test "ace-import takes the digest from a file's metadata" {
@@ -170,7 +170,7 @@ spooled() {
 	grep -q '^key  *model.digest=1f$' listing
 	grep -q '^key  *safetensors.other=x$' listing
 	exits 3 ace-aggregate a b c
-	says "mismatch: 'c' has model 2f, [0-9]* devices have 1f: give it their model and begin again at step 0"
+	says "mismatch: step 0: 'c' has model 2f, [0-9]* devices have 1f: give it their model and begin again at step 0"
 	# an exported model keeps its metadata, but not the digest
 	exits 0 ace-export -o back.safetensors a
 	grep -q '"other":"x"' back.safetensors
