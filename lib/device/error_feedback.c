@@ -286,8 +286,8 @@ feedback_history(struct feedback *f, uint64_t step, struct err *e)
 			return r;
 		before = text_get(&reader_shard(f->old.d.r)->kv, FEEDBACK_KEY_BEFORE);
 		f->old_name[0] = '\0';
-		/* When in doubt begin with zeros: if the receiver has another history, no
-		 * later shard corrects the error. */
+		/* begin with zeros: there is no history before, or the receiver may lack
+		 * it, and then refuses each difference to it */
 		if (before == NULL || p->invalid)
 			return 0;
 		(void)snprintf(f->old_name, CACHE_NAME, "history.%.20s", before);
@@ -642,7 +642,7 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 		return r;
 	if (unlinkat(AT(statedir_path(s, "residual", path)), 0) < 0 && errno != ENOENT)
 		return err_sys(e, "'%s'", path);
-	/* of a damaged file of receipts keep what can be read */
+	/* if the file of receipts is damaged, keep the receipts before the damage */
 	if (receipts_load(&q, s, NULL) == -ERR_DATA && (r = receipts_save(&q, s, sync, e)) < 0)
 		return r;
 	statedir_prune(s, UINT64_MAX, NULL, NULL);

@@ -66,8 +66,8 @@ int feedback_begin(struct feedback *f, const struct shard *sh,
 struct residual_new *feedback_next(const struct feedback *f);
 const struct statedir *feedback_state(const struct feedback *f);
 
-/* Set *c to the code of group g in the previous shard, and return 1; return 0 if that shard
- * or the group in it is absent. */
+/* Set *c to the code of group g in the previous shard, valid until the next call, and return 1;
+ * return 0 if that shard or the group in it is absent.  Call it in rising order of g. */
 int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e);
 
@@ -89,12 +89,12 @@ struct feedback_code {
 	uint8_t param;
 	struct buf body;
 	float *dec;		/* f32[n] decoded values; room, if sent is 0 */
-	/* statistics of the target, of dec if sent, and of the error: see feedback_error */
+	/* statistics; the caller sets target and, if sent, decoded; error: see feedback_error */
 	struct kern_stat target, decoded, error;
 };
 /* feedback_error: set a f32[n], the target, to the error of code c, and c->error to its
- * statistics.  With a history do nothing, since the error depends on it.  Threads may call this
- * at the same time for different groups.
+ * statistics.  With a history, on which the error depends, leave this to feedback_settle.
+ * Threads may call this at the same time for different groups.
  * feedback_settle: after that, store a in the residual, and write c to the coded shard. */
 void feedback_error(const struct feedback *f, float *a, size_t n, struct feedback_code *c);
 int feedback_settle(struct feedback *f, uint32_t g, float *a, size_t n,
@@ -139,7 +139,7 @@ struct feedback_history {
 	float rho;		/* see sync/compensate.h */
 };
 /* Reconstruct group g of a shard of schema sc in x f32[n], and write it to the next history.
- * If the group was sent, x has its decoded values on entry. */
+ * If the group was sent, x has its decoded values on entry.  Call it in rising order of g. */
 int feedback_history_group(struct feedback_history *q, const struct schema *sc,
     uint32_t g, int sent, float *x, size_t n, struct err *e);
 void feedback_history_close(struct feedback_history *q);

@@ -82,7 +82,7 @@ struct link {			/* begins as zeros */
 		int looked;	/* 1: an earlier look found no receipt for this shard */
 	} sent[LINK_SHARDS];
 	uint64_t shards;	/* complete shards that passed */
-	struct link_track track;	/* position of the bytes that passed in their stream */
+	struct link_track track;	/* position in the stream after the bytes that passed */
 };
 
 /* Note a write of n bytes from time `from' to `to'. */

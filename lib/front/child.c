@@ -98,7 +98,7 @@ child_exec(char *const *words, struct err *e)
 	ssize_t n = strncmp(words[0], "ace-", 4) != 0 ? -1 :
 	    readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-	(void)signal(SIGPIPE, SIG_DFL);	/* systemd starts programs that ignore it */
+	(void)signal(SIGPIPE, SIG_DFL);	/* systemd starts programs with it ignored */
 	if (n > 0) {
 		path[n] = '\0';
 		slash = strrchr(path, '/');

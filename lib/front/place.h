@@ -48,7 +48,7 @@ const char *place_agreed(const struct agreement *a, char out[64]);
 
 /* place_open(f, dir, make, e): open the folder and read its agreement, which is all
  * zero in a new folder. If the folder is missing, create it if make is 1; else -ERR_USAGE.
- * -ERR_REFUSED: another user owns it or may write to it. */
+ * -ERR_REFUSED: another user owns it or may write to it. Call place_close also after a failure. */
 int place_open(struct place *f, const char *dir, int make, struct err *e);
 void place_close(struct place *f);
 

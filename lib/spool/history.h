@@ -51,7 +51,7 @@ int history_keep(struct history *m, const struct spool *s, const struct shard *s
 void history_drop(struct history *m);
 
 /* history_open(d, path, sh, sc, e): open the history that was reconstructed from the shard sh,
- * of model sc.  path: the shard's own file in the spool. */
+ * of model sc.  path: the shard's own file in the spool.  Close d also after a failure. */
 struct dense;
 int history_open(struct dense *d, const char *path, const struct shard *sh,
     const struct schema *sc, struct err *e);

@@ -22,7 +22,7 @@ join_known(const struct spool *s, const char *device, uint64_t step, struct err 
 /* ---- a device asks ---- */
 
 /* Fail if a step from `from' on was removed (ace-aggregate --keep).  It is enough to look
- * for the first step that has an average, since the earliest steps are removed first. */
+ * for the directory of the first of them that is done, since the earliest are removed first. */
 static int
 join_gone(const struct spool *s, uint64_t from, struct err *e)
 {
@@ -39,8 +39,8 @@ join_gone(const struct spool *s, uint64_t from, struct err *e)
 	return k < 0 ? k : 0;
 }
 
-/* Return 1 if the device has a shard in this step that it may send again.  It may not
- * send the shard again if the step was closed and will never have an average. */
+/* Return 1 if the device has a shard in this step and can still get the step's average: after
+ * a crash the device sends that shard again. */
 static int
 join_took_part(const struct spool *s, const char *device, uint64_t step, struct err *e)
 {

@@ -21,8 +21,8 @@ struct writer;
  * -ERR_REFUSED: an average from `from' on was removed. */
 int join_next(const struct spool *s, const char *device, uint64_t from, uint64_t *next,
     struct err *e);
-/* join_tell(run, device, step, w, e): write the end of the answer, a model without values
- * of the step to begin with. */
+/* join_tell(run, device, step, w, e): write the end of the answer: a shard of kind model without
+ * values, whose step is the one with which the device begins. */
 int join_tell(const char *run, const char *device, uint64_t step, struct writer *w,
     struct err *e);
 /* join_known(s, device, step, e): note that the device has the others' model from this

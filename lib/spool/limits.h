@@ -61,8 +61,8 @@ void limits_refuse(struct receipt *r, const char *fmt, ...)
  * return 0.  Only if e is an ERR_SYS, which is not about the shard, return -ERR_SYS. */
 int limits_because(struct receipt *r, struct err *e);
 
-/* limits_head(a, sh, sc, r): check the shard's head, and refuse the shard in r if a bound is
- * exceeded, its kind cannot be averaged or its model is not a->schema. */
+/* limits_head(a, sh, sc, r): refuse the shard in r if its head exceeds a bound or breaks a rule
+ * (checks_shard), its kind cannot be averaged or its model is not a->schema. */
 void limits_head(const struct limits *a, const struct shard *sh,
     const struct schema *sc, struct receipt *r);
 /* limits_values(k, t, first, x, n, r): check that the values x[n] of tensor t, which begin at

@@ -42,7 +42,7 @@ manifest_read(struct receipt_list *l, const char *path, struct err *e)
 /* Fail because the newest manifest, at path, is damaged (absent 0) or missing (absent 1);
  * return 0 if it is missing and no step is done.  The message says how to continue after the
  * newest manifest that can be read.  Later steps are then closed again, with the same shards.
- * A command that is too long for a message, or needs quotes, is on the page.  */
+ * If the command is too long or the path has a quote, the message names ace-recv(1) instead. */
 static int
 manifest_remedy(const struct spool *s, const char *path, int absent, struct err *e)
 {

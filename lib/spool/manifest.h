@@ -59,8 +59,8 @@ int manifest_average(const struct spool *s, uint64_t step, struct err *e);
 /* ---- a step is closed ---- */
 
 /* manifest_close(s, d, l, e): make the names of the shards in l durable, set the versions in l,
- * and write l as the manifest of the newest closed step.  d is the state from which l was made.
- * The caller holds the spool's lock.
+ * and write l, which is sorted, as the manifest of the newest closed step: that of its last
+ * receipt.  d is the state from which l was made.  The caller holds the spool's lock.
  * manifest_done(s, step, e): record that the average of step, the newest closed one, was made. */
 int manifest_close(const struct spool *s, const struct closed *d,
     struct receipt_list *l, struct err *e);

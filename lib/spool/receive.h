@@ -57,8 +57,9 @@ struct receive_answers {
 	void *reading;			/* argument of gave_up */
 };
 
-/* receive_answer(o, from, e): send the device the answers that come through the pipe
- * `from', each average once.  Return 1 if the reading process ended before all was read. */
+/* receive_answer(o, from, e): send the device the answers that come through the pipe `from', each
+ * average once; then SIGALRM stays due, for the stream's end, which the caller writes.  Return 1
+ * if the reading process ended before all was read. */
 int receive_answer(struct receive_answers *o, int from, struct err *e);
 
 /* receive_publish(s, in, e): put each shard of `in', an average, into the spool,

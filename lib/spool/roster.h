@@ -1,6 +1,6 @@
 /*
  * The list of a run's devices: the file DIR/devices, one name per line.  If it exists, a step
- * waits for a shard of each listed device.  Devices are added and removed during the run.
+ * waits for a shard of each listed device, or its deadline.  The list may change during a run.
  */
 #ifndef ACE_ROSTER_H
 #define ACE_ROSTER_H

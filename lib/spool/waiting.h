@@ -1,6 +1,6 @@
 /*
- * Messages of a program that waits for other processes: one when the wait has lasted for
- * some seconds, and one for each signal that asks for it.
+ * Messages of a program that waits for other processes: one when a signal asks for it, and one
+ * when a wait has lasted for some seconds without a message.
  */
 #ifndef ACE_WAITING_H
 #define ACE_WAITING_H
@@ -21,7 +21,7 @@ struct waiting {
 };
 enum {
 	WAITING_SILENT = 10,	/* seconds before the message */
-	WAITING_EVENT = 5	/* seconds before the event, which ace-edge prints */
+	WAITING_EVENT = 5	/* seconds before the event (--events) */
 };
 
 struct waiting_names {
@@ -34,8 +34,8 @@ void waiting_add(struct waiting_names *c, const char *name);
 /* waiting_begin(w): begin a wait.  w may be NULL here and in waiting_due: then there
  * are no messages. */
 void waiting_begin(struct waiting *w);
-/* waiting_due(w): return 1 if a message is due: once in a wait, after WAITING_SILENT seconds
- * (for an event WAITING_EVENT), and when a signal has asked for it. */
+/* waiting_due(w): return 1 if a message is due: when a signal has asked for it, or after
+ * WAITING_SILENT seconds (for an event WAITING_EVENT) of a wait in which none was due before. */
 int waiting_due(struct waiting *w);
 /* waiting_say(w, round, missing, fmt, ...): print what is waited for or, with --events, write
  * it as an event.  round: the step; missing: names of devices after ": ", or "". */

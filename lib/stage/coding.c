@@ -302,9 +302,9 @@ coding_turn(void *arg, unsigned who, size_t k, struct err *e)
 
 /* ---- coded early ---- */
 
-/* Wait for the batch that is being coded, and record its bytes, converted to the rates of the
- * previous shard, and those in that shard.  The ratio of the two sets the rates of the next
- * batch; the weight of older batches halves with each batch. */
+/* Wait for the batch that is being coded.  Add its bytes, converted to the rates of the previous
+ * shard, to q->now, and its bytes in that shard to q->last.  Their ratio sets the rates of the
+ * next batch; the weight of older batches halves with each batch. */
 static int
 coding_wait(struct coding *q, struct err *e)
 {
@@ -325,7 +325,7 @@ coding_wait(struct coding *q, struct err *e)
 	return r;
 }
 
-/* Begin to code the gathered batch, while the next one is read. */
+/* Wait for the batch that is being coded, then begin to code the gathered one. */
 static int
 coding_start(struct coding *q, struct err *e)
 {
@@ -423,7 +423,7 @@ coding_put(struct coding *q, struct coding_slot *w, int absent, struct err *e)
 	struct rate_control_group *g = &q->g[q->n];
 	int r;
 
-	/* finish the slots, in whose rooms the other threads code early */
+	/* finish the slots first: the threads that code groups early use their rooms */
 	if (q->filled + q->running != 0 && (r = coding_run(q, e)) < 0)
 		return r;
 	if (!w->seen)

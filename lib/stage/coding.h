@@ -61,7 +61,7 @@ struct coding {
 	int (*settle)(void *arg, struct coding_slot *w, struct err *e);
 	void *arg;			/* argument of settle */
 	size_t most;			/* most values of a group */
-	/* groups that wait, in rising order; the caller owns their plans */
+	/* groups that wait, in rising order; coding_plan sets their plans */
 	struct rate_control_group *g;	/* [n] */
 	size_t n, cap;
 	size_t dropped;			/* groups of the plan not sent, to fit the budget */
@@ -76,12 +76,12 @@ struct coding {
 	/* sums over groups coded early, older ones weighted less.  now: bytes at the rates of the
 	 * previous shard; last: bytes in that shard; values_last: values */
 	double now, last, values_last;
-	uint64_t base;			/* bytes before the first record */
+	uint64_t base;			/* bytes of the shard that are already written */
 	uint64_t open;			/* number of values that may still come */
 };
 
-/* The caller still owns fb and pool, and sets contracting, settle and arg.  fb NULL: no residual
- * is kept.  Return 0 or -ERR_SYS. */
+/* Initialise c; the caller then sets contracting, settle and arg, and still owns fb and pool.
+ * fb NULL: no residual is kept.  Return 0 or -ERR_SYS. */
 int coding_open(struct coding *c, struct feedback *fb, struct pool *pool,
     struct err *e);
 void coding_close(struct coding *c);
@@ -93,9 +93,9 @@ int coding_begin(struct coding *c, const struct schema *sc,
 
 /* Return the next slot, with acc in its room. */
 struct coding_slot *coding_slot(struct coding *c);
-/* Add the slot that was filled in.  When all slots are filled, code and settle them; if there is
- * a residual, in the background, and settle those coded before.  Return 0, or the error of a code
- * or of settle. */
+/* Add the slot that was filled in.  If all slots are filled or its codec uses the previous shard
+ * (codec_after), code and settle them; with a residual, several threads and no such codec, only
+ * begin to code them, and settle those coded before.  Return 0 or an error of coding or settle. */
 int coding_add(struct coding *c, struct err *e);
 /* Code and settle all added groups. */
 int coding_run(struct coding *c, struct err *e);
@@ -105,9 +105,9 @@ int coding_run(struct coding *c, struct err *e);
 /* coding_next: the group of slot w, with w->n values, will wait.  If possible, set w->acc to
  * the place where its values will wait; otherwise coding_put copies them to that place.
  * coding_put: let the group of slot w wait.  absent: the input does not have the group.
- * coding_get: set acc of slot w to the values of the i-th waiting group, copied
- * into the slot's room or in place.  They are valid, and may be changed, until the
- * group is dropped. */
+ * coding_get: set the group, n and statistics of slot w from the i-th waiting group, and acc to
+ * its values, in place or copied into the slot's room.  They may be changed, and are valid until
+ * the group is dropped or, if copied, the slot is used again. */
 int coding_next(struct coding *c, struct coding_slot *w, struct err *e);
 int coding_put(struct coding *c, struct coding_slot *w, int absent, struct err *e);
 int coding_get(const struct coding *c, size_t i, struct coding_slot *w,

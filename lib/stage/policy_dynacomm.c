@@ -119,8 +119,8 @@ policy_dynacomm_plan(struct policy_dynacomm *c, const struct dynacomm *d, int64_
 	return r;
 }
 
-/* Write the lowest layer of each transmission, in the order of sending. Return 1, or 0 if
- * the list would be too long for an annotation. */
+/* Set KEYS_CUTS in kv to the lowest layer of each transmission, in the order of sending, and
+ * KEYS_CUTS_SECONDS to seconds.  Return 1, or 0 if the list exceeds POLICY_DYNACOMM_TEXT. */
 static int
 policy_dynacomm_put(const struct policy_dynacomm *c, double seconds, struct text_kv *kv,
     struct err *e)

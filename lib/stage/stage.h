@@ -29,8 +29,8 @@ struct writer;
 struct stage_shard {
 	const struct shard *shard;
 	const struct schema *schema;
-	const struct reader *in;	/* the first stage's input, for messages about
-					 * this shard */
+	const struct reader *in;	/* the first stage's input, for stage_read and
+					 * for messages about this shard */
 	const char *provenance;		/* provenance of all earlier programs */
 };
 

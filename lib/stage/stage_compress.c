@@ -429,8 +429,8 @@ stage_compress_obey(struct stage_compress *x, const struct stage_note *n,
 	return stage_compress_flush(x, e);
 }
 
-/* Use plans, and do not pass them on.  Pass on other annotations if they stay valid for
- * the coded shard. */
+/* Use plans, unless -c is given, and do not pass them on.  Pass on other annotations if they stay
+ * valid for the coded shard. */
 static int
 stage_compress_note(struct stage *s, const struct stage_note *n, struct err *e)
 {

@@ -53,7 +53,7 @@ struct stage_policy {
 	struct statedir state;
 	int waits;			/* 1: the shard's times may still come */
 	int untimed;			/* 1: a shard without times was reported */
-	int loaded;			/* 1: the memory was read from the state */
+	int loaded;			/* 1: POLICY_FILE was read from the state */
 	uint64_t asked;			/* interval that a diverging device asks for, or 0 */
 	float *x;			/* f32[cap]: scratch for one group */
 	size_t cap;
@@ -275,8 +275,8 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 /* ---- DeCo-SGD: the budget and the delay, from the times in the shards and the
  * measurements of ace-meter and ace-compress ---- */
 
-/* Set the unknown (< 0) members of m but the bandwidth: compute from the shard, the others from
- * the state. */
+/* Set the unknown (< 0) members of m except bandwidth, as far as they are known: `compute' from
+ * the shard, the others from the state. */
 static int
 policy_deco_sample(const struct stage_policy *p, struct replan_sample *m,
     struct err *e)

@@ -194,7 +194,7 @@ stage_score_news(const struct stage_score *x, const struct learned *h)
 }
 
 /* Learn from the feedback about the last average that ace-expand left in the state, unless
- * no shard was scored yet or this average was learnt from before. */
+ * no shard was scored yet or the last lesson was from this or a later average of the run. */
 static int
 stage_score_learn(struct stage_score *x, struct err *e)
 {

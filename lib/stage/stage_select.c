@@ -105,7 +105,7 @@ stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e
 	return r;
 }
 
-/* Set the row's mode; -ERR_USAGE if another option has set another. */
+/* Set o->mode to the row's mode; -ERR_USAGE if another option has set a different mode. */
 static int
 stage_select_mode(void *arg, const struct opt *row, const char *val, struct err *e)
 {
@@ -358,7 +358,7 @@ stage_select_note(struct stage *s, const struct stage_note *n, struct err *e)
 	size_t wire = 0;
 	int r = 0;
 
-	/* what ace-step's policy made counts as packed as a pipe would carry it */
+	/* count an annotation made by a stage of ace-step at its packed size, as in a pipe */
 	if (n->whole != NULL)
 		wire = reader_frame(n->whole)->wire_len;
 	else
@@ -535,7 +535,7 @@ stage_select_list(struct stage_select *x, struct allot *a,
 
 /* ---- the plan of a budget ---- */
 
-/* Leave groups of exact types (schema_exact) out of the plan, since they are always sent
+/* Leave groups of exact types (schema_exact) out of planning, since they are always sent
  * without loss.  Return their approximate bytes. */
 static uint64_t
 stage_select_exact(struct stage_select *x)

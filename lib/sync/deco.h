@@ -71,7 +71,7 @@ struct deco_plan deco_best(const struct deco *d);
 
 /* Plan by a rule of the paper's kind.  Each of the one or two tau just above b / T gets
  * the largest delta without a bubble (T_avg = T); p is the pair with the least phi.
- * Return 1, or 0 with deco_best's plan if no delta >= min avoids a bubble. */
+ * Return 1, or 0 with deco_best's plan if no tau <= most and delta >= min avoid a bubble. */
 int deco_bubbles(const struct deco *d, enum deco_phi phi, struct deco_plan *p);
 
 #endif

@@ -16,15 +16,15 @@ enum {
 	RATE_CONTROL_SOLVES = 6,	/* most iterations of rate_control_solve */
 	/* most rounds in which no group is coded for the first time */
 	RATE_CONTROL_ROUNDS = 16,
-	/* most times that one group is coded again to fill the budget */
+	/* most times that a group is coded again alone to fill the budget */
 	RATE_CONTROL_TRIES = 6,
-	/* most times that all groups are coded again after these rounds: coarser to fit the
-	 * budget; finer to fill it */
+	/* most times that all groups are coded again if the rounds do not suffice: coarser to fit
+	 * the budget; finer to fill it */
 	RATE_CONTROL_COARSER = 40,
 	RATE_CONTROL_FINER = 4
 };
 /* The share of the budget that may stay unused is RATE_CONTROL_BAND / (groups + 1), limited
- * to RATE_CONTROL_LEAST .. RATE_CONTROL_WIDEST. */
+ * to RATE_CONTROL_LEAST .. RATE_CONTROL_WIDEST, but at least RATE_CONTROL_PAD bytes. */
 #define RATE_CONTROL_BAND 0.012
 #define RATE_CONTROL_WIDEST 0.002
 #define RATE_CONTROL_LEAST 0.0002
@@ -215,7 +215,7 @@ rate_control_side(struct rate_control *r)
 }
 
 /* Return the t for the groups to code next at which the shard, with the other groups' codes
- * as they are, reaches the aim. */
+ * as they are, reaches the aim; at most RATE_CONTROL_APART / 2 from r->all. */
 static double
 rate_control_beside(const struct rate_control *r)
 {

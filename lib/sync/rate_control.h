@@ -40,7 +40,7 @@ struct rate_control_group {
 	struct codec_plan plan;
 	struct kern_stat seen;		/* statistics of the values */
 	struct rate_control_code {
-		double t;		/* log of the parameter / the plan's; HUGE_VAL: no code */
+		double t;		/* log(parameter / the plan's); HUGE_VAL: no code */
 		uint64_t at;		/* position of the body, for the caller */
 		size_t len;		/* bytes of the body; 0: the group is not sent */
 		uint8_t param;		/* parameter in the body's directory entry */

@@ -41,7 +41,7 @@ uint64_t ratio_budget(uint64_t values, double c);
  * was measured. */
 double ratio_acted(double was, double rate);
 
-/* Return the factor for this step: c >= 1 itself, or less in the first `warmup' steps, but at
+/* Return the factor for this step: c or, in the first `warmup' steps, from 1 to c.  c is at
  * least 1. */
 double ratio_paced(uint64_t warmup, double c, uint64_t step);
 

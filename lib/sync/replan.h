@@ -1,7 +1,7 @@
 /*
  * DeCo-SGD over time: estimate a link that changes, and decide when to adopt a new plan.
- * The paper plans again at intervals from its measurements; the estimators and the three
- * rules are ours.
+ * The paper plans again at intervals from its measurements; the estimators and the rules
+ * are ours.
  *
  * The estimates of bandwidth, computation and the cost of compression are geometric
  * means; a sample's weight halves every REPLAN_HALF samples.  A sample that is off by a
@@ -70,8 +70,8 @@ double replan_latency(const struct replan *t);
  * old one stays, or -ERR_USAGE from deco_check. */
 int replan_plan(struct replan *t, struct deco *d, struct err *e);
 
-/* Return 0, or -1 if a number of t is outside the range that replan_see and replan_plan keep
- * it in. */
+/* Return 0, or -1 if a number of t is NaN or above 1e300, or if an estimate, the number of
+ * latencies, tau or delta is out of range. */
 int replan_check(const struct replan *t);
 
 #endif

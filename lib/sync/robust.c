@@ -207,7 +207,7 @@ robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	return 0;
 }
 
-/* Multiply the share of each contribution that counts by the least of their weights / its own. */
+/* Multiply the share of each contribution that counts by w / its weight, w the least of these. */
 static void
 robust_even(struct robust_one *o, size_t k)
 {

@@ -54,7 +54,7 @@ int robust_parse(struct robust_rule *q, const char *s, struct err *e);
 /* Return 1 if the rule has to judge contributions before their values are summed. */
 int robust_active(const struct robust_rule *q);
 /* Return 1 for the rule center, which needs far2.  The caller then adds c (above) with the
- * weight W - sum of w * scale, where W is the sum of the weights w. */
+ * weight sum of w * (1 - scale) over the contributions that count, w = weight * share. */
 int robust_centered(const struct robust_rule *q);
 /* Return 1 if robust_combine computes the result, not a weighted sum. */
 int robust_elements(const struct robust_rule *q);
@@ -120,8 +120,8 @@ void robust_combine(const struct robust_rule *q, double *y,
     const float *const *x, size_t k, size_t n, float *tmp);
 
 /*
- * One group of a step's result, for the rules that add values up.  Each element is
- * computed from the values that K devices sent for it:
+ * One group of a step's result.  With trim and median, robust_combine fills acc; with other
+ * rules each element is computed from the values that K devices sent for it:
  *
  *   y = (sum_k f_k * x_k) / d
  *

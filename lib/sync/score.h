@@ -64,12 +64,12 @@ struct score_group {
 struct score_all {
 	float w[SCORE_TEMPORAL];	/* W1, W2, W0 */
 	float u[SCORE_STRUCTURAL];	/* u1, u2, u3, u0 */
-	/* of log m1 and of log Var over the groups: z = (x - mean) / dev */
+	/* mean and deviation of log m1 and log Var over the groups: z = (x - mean) / dev */
 	float mean[SCORE_FEATURES], dev[SCORE_FEATURES];
 	float shards;			/* calls of score_scale, at most 2^24 - 1 */
 	float lessons;			/* calls of score_learn, at most 2^24 - 1 */
-	float worth[2];			/* moving averages of the correlation of labels and I
-					 * with the first weights, and with the learnt ones */
+	float worth[2];			/* moving averages of the correlation of the labels with
+					 * I, by the first weights and by the learnt ones */
 };
 
 struct score {
@@ -105,7 +105,7 @@ void score_scale(struct score *s);
  * averages and the current scale, and keeps the features for score_learn. */
 float score_of(struct score *s, size_t g);
 
-/* Set I of each group g to (energy[g] / the largest energy)^power, at least 1e-6; all
+/* Set I of each group g to (energy[g] / the largest energy + 1e-30)^power, at least 1e-6; all
  * are 1 when every energy is 0.  energy is f32[n].  On an error nothing changes:
  * -ERR_DATA if an energy is negative or not finite, -ERR_SYS without memory. */
 int score_tell(struct score *s, const float *energy, struct err *e);

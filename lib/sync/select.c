@@ -342,7 +342,8 @@ select_over_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Keep the SELECT_CORE_LIST answers with the least `over', in their old order. */
+/* Keep in order the first SELECT_CORE_LIST answers whose `over' is at most the
+ * SELECT_CORE_LIST-th least of all. */
 static int
 select_cap(struct select_core *c, size_t k, size_t n, struct err *e)
 {

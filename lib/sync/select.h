@@ -45,7 +45,7 @@ struct select_result {
  * level   [n][m], row by row; every group has at least one usable level
  * choice  u8[n]   out: the level of each group
  *
- * The search keeps at most 4000 partial answers, so for large n the choice may not be optimal.
+ * The search keeps at most 4000 partial answers per group, so the choice may not be optimal.
  * Return 0; 1 when even the cheapest levels exceed the budget (then choice has the
  * cheapest ones, and res->bytes is their size); -ERR_USAGE without a usable level in some
  * group or if m > SELECT_LEVELS; or -ERR_SYS.
