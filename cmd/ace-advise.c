@@ -21,7 +21,7 @@
 /* Options of all commands; below 0: the option was not given. */
 struct opts {
 	struct stage_policy_ratio factor;
-	double bandwidth;	/* bit/s; for ratio, and for dynacomm with bytes */
+	double bandwidth;	/* bit/s; for ratio, and for dynacomm with a column `bytes' */
 	double dt;		/* for dynacomm: seconds that each transmission costs */
 };
 

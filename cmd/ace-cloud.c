@@ -1,7 +1,7 @@
 /*
  * ace-cloud: the machine that averages.  Without a command it averages the rounds of a run
- * in one folder; its commands add and remove devices, answer them, and show the progress of
- * the run.
+ * in one folder; its commands add and remove devices, answer them, show the progress of the
+ * run, average devices for another cloud (a relay), and print an example.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -178,8 +178,8 @@ put_shard(struct export *x, struct err *e)
 }
 
 /* Export the shard that --step, --device and --kind select: exactly one, or any number with
- * --many. Only after the shard's end was verified, an output file gets its name, and with
- * --many the last values are written. */
+ * --many. An output file gets its name after all values were verified. --many writes the last
+ * group of a shard only after the shard's end was verified. */
 static int
 run(void *opts, char **path, size_t n, struct err *e)
 {

@@ -173,7 +173,7 @@ look_each(struct opts *o, char **path, size_t n, struct err *e)
 	return worst;
 }
 
-/* Print all operands. It is an error if nothing is selected. */
+/* Print all operands.  -ERR_NO if options select shards or tensors, and none is found. */
 static int
 look_all(struct opts *o, char **path, size_t n, struct err *e)
 {

@@ -29,7 +29,7 @@ struct opts {
 	const char *dir;	/* state directory, or NULL */
 	double limit;		/* bit/s; 0: no limit */
 	double wait;		/* seconds to wait for receipts at the end; < 0: one
-				   second, if there ever was a receipt */
+				   second, or 0 if ace-ack never used the state */
 	const struct cli *cli;	/* for messages */
 };
 
@@ -195,7 +195,7 @@ begin(struct meter *x, const char *path, struct err *e)
 	    (r = link_load(&x->l, &x->state, e)) < 0 ||
 	    (r = receipts_load(&q, &x->state, e)) < 0))
 		return r;
-	/* do not wait for a receipt if none ever came */
+	/* do not wait for a receipt if ace-ack never used the state */
 	x->wait = x->o->wait < 0 ? q.managed : x->o->wait;
 	if ((r = io_open(&x->in, path, e)) < 0)
 		return r;

@@ -1,6 +1,6 @@
 /*
- * ace-patch: turns a model into the next one, by a patch from ace-diff.  Everything
- * is verified before the model changes, and the model changes as a whole.
+ * ace-patch: turns a model into the next one, by a patch from ace-diff.  A patch is verified
+ * before the model changes; without --in-place, the model then changes as a whole.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "pipe/program.h"
 
 struct opts {
-	struct filter *f;	/* the program's: threads */
+	struct filter *f;	/* threads, limits on the input, and cli of the program */
 	int stage, commit, in_place;
 };
 

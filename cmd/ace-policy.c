@@ -1,6 +1,6 @@
 /*
- * ace-policy: decides how much to compress (equation 5 of ACE-Sync) and how often to
- * synchronise (equation 9), and writes both as an annotation into every shard.
+ * ace-policy: decides how much to compress (equation 5 of ACE-Sync, or DeCo-SGD) and, if asked,
+ * how often to synchronise (equation 9), and writes each into the shards as an annotation.
  */
 #include "stage/stage_policy.h"
 

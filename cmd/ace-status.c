@@ -260,7 +260,7 @@ struct state {
 	struct receipts q;
 	uint64_t verdict[RECEIPT_NVERDICT];
 	char run[SHARD_NAME + 1], device[SHARD_NAME + 1];
-	unsigned have;		/* the bits above of the members that are known */
+	unsigned have;		/* which members are known: bits ANY to TRIP */
 	uint64_t step;
 	double time;		/* when the residual was written, Unix seconds */
 	const char *answer;	/* result of the step's shard, or NULL */

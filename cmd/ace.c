@@ -1,7 +1,7 @@
 /*
  * ace: one command for all programs. `ace inspect FILE` runs `ace-inspect FILE`: the
- * program of that name beside this one, or else in PATH. So any other program in PATH
- * that is called ace-NAME is a command, too.
+ * program of that name beside this one, if this one was called by path, or else in PATH. So any
+ * other program in PATH that is called ace-NAME is a command, too.
  */
 #include <errno.h>
 #include <string.h>

@@ -161,8 +161,8 @@ norm_of(const float *x, const float *from, size_t n)
 	return sqrt(sum);
 }
 
-/* Scale out to the norm |f| m, and negate it if f < 0.  m: the median distance of the honest
- * shards from `from', f32[n]; NULL: from 0. */
+/* Scale out to the norm |f| m, and negate it if f < 0.  m is the median of the honest shards'
+ * distances from the point `from' f32[n]; from NULL: zeros. */
 static void
 stretch(const struct view *v, const float *from, double f, float *out)
 {

@@ -373,7 +373,8 @@ parse(struct opts *o, int argc, char **argv)
 }
 
 /* Check options that depend on each other, and set those that are not given; device[room] keeps
- * the device's default name.  Return 0, or -1 with *why if one is bad. */
+ * the device's default name.  Count share.index from 0.  *why is NULL before; return 0, or -1
+ * with *why set if one is bad. */
 static int
 settle(struct opts *o, char *device, size_t room, const char **why)
 {

@@ -25,7 +25,8 @@ struct emit {
 };
 
 /* emit_init(x, link, m, cuts, e): begin with cuts "all", "none", or rows separated by commas;
- * set link->order. emit_obey(x, cuts): use other cuts from now on, if they are valid. */
+ * set link->order; call it before link_open.  emit_obey(x, cuts): use other cuts from now on,
+ * if they are valid. */
 int emit_init(struct emit *x, struct link *link, struct model *m,
     const char *cuts, struct ace_error *e);
 void emit_obey(struct emit *x, const char *cuts);

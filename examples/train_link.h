@@ -45,8 +45,8 @@ int link_record(const struct link *l, enum ace_kind kind, uint64_t round,
 int link_send(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, const float *x, struct ace_error *e);
 
-/* Send a shard in parts: the header, each tensor in the link's order, the end. flush 1:
- * send buffered bytes now. */
+/* Send a shard in parts: the header, each tensor in the link's order, the end.  tensor: its
+ * index in the model; x f32[m->n]: all values.  flush 1: send buffered bytes now. */
 int link_begin(struct link *l, enum ace_kind kind, uint64_t round,
     uint64_t version, uint64_t samples, struct ace_error *e);
 int link_tensor(struct link *l, size_t tensor, const float *x, int flush,

@@ -77,7 +77,7 @@ void model_free(struct model *m);
  * with 0.02^2; 0 in matrices that write into the residual stream; 1 in gains. */
 void model_init(struct model *m, uint64_t seed);
 
-/* Set every parameter uniform in [-a,a], so that no tensor's gradient is 0. */
+/* Set every parameter at random, uniform in [-a,a], so that no tensor's gradient is 0. */
 void model_scatter(struct model *m, uint64_t seed, real a);
 
 /* model_loss(m, text, b, hits): return the mean over N of -log p(next byte), in

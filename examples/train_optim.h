@@ -1,7 +1,8 @@
 /*
  * The optimisers: AdamW (Loshchilov, Hutter 2019), Muon (Jordan et al. 2024) or DeMo's sign for
  * inner steps, a plain or Nesterov step for outer ones.  The order of summation is fixed, so
- * two devices that apply the same numbers have the same bits.
+ * two devices that apply the same numbers have the same bits.  With Muon, the BLAS library
+ * sets the order: both devices then need the same library and kind of processor.
  */
 #ifndef TRAIN_OPTIM_H
 #define TRAIN_OPTIM_H
@@ -16,7 +17,7 @@ struct optim_rule {
 	double last;		/* rate at the end, as a share of the highest rate */
 	size_t warmup, steps;	/* the rate rises until step `warmup', and falls until `steps' */
 	double outer_rate, outer_momentum;
-	double muon;		/* rate of Muon's steps; 0: AdamW everywhere */
+	double muon;		/* highest rate of Muon's steps; 0: no Muon */
 	int sign;		/* 1: DeMo: the step is the gradient's sign */
 	size_t frozen;		/* 1-bit Adam: the step after which v is constant; 0: never */
 	double momentum;	/* momentum of Muon */
@@ -87,9 +88,9 @@ void optim_outer(struct optim *o, const struct optim_rule *r, float *theta,
     const float *start, const float *delta);
 
 /*
- * Realign Muon's momenta after a round: m = (1 - share) m + share |m| O (muon_turn), where
- * O is the mean of the orthogonal steps that all devices took, from their averaged
- * difference, delta = start - end, of the h steps from step `first' on:
+ * Realign Muon's momenta after a round: m = (1 - share) m + share |m| O (muon_turn).  O is
+ * the mean of the devices' orthogonal steps, h of each device, from step `first' on.  It
+ * follows from the devices' averaged difference, delta = start - end:
  *
  *   O = (delta - (1 - keep) start) / sum of s sqrt(max(1, rows / cols)) (optim_step)
  *

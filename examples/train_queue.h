@@ -3,8 +3,8 @@
  * be applied some rounds later (DD-EF-SGD, arXiv 2507.17346); until then it is in this
  * queue or in the pipe.
  *
- * A thread reads averages from the pipe as they come, so that the program that writes
- * them never waits for a device that is computing or sending.
+ * A thread reads the average of each round that this device has sent as soon as it comes, so
+ * that the program that writes it does not wait while the device computes or sends a later one.
  */
 #ifndef TRAIN_QUEUE_H
 #define TRAIN_QUEUE_H

@@ -18,7 +18,7 @@ struct run {
 	const struct run_options *o;
 	struct data data;
 	struct model *m;
-	struct optim **optim;	/* [noptim] one; if alone and not says_gradients: per device */
+	struct optim **optim;	/* [noptim]: one; if alone with local steps, one per device */
 	size_t noptim;
 	struct optim *before;	/* for replay: the moments that all devices share */
 	size_t taken;		/* steps in the last round */
@@ -240,8 +240,8 @@ look_ahead(struct run *r, size_t i, size_t h, float *out)
 }
 
 /* DeMo: compute the cosine transform of a device's addition to its momentum: the gradient
- * times the schedule's share of the highest rate.  The highest rate itself is left out, since
- * steps use only signs.  The momentum is the residual of ace-compress -S with
+ * (clipped) times the schedule's share of the highest rate.  The highest rate itself is left out,
+ * since steps use only signs.  The momentum is the residual of ace-compress -S with
  * --error-feedback ef:DECAY, which sends the largest values and decays the rest. */
 static void
 say_transform(struct run *r, float *out)

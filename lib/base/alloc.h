@@ -1,4 +1,4 @@
-/* Our code allocates memory only here, so that a test can make any of its allocations fail. */
+/* Our code calls malloc(3) only here, so that a test can make any alloc_ or buf_ call fail. */
 #ifndef ACE_ALLOC_H
 #define ACE_ALLOC_H
 

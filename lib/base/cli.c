@@ -69,8 +69,8 @@ cli_wrap(const char *s, int at, int in)
 
 	for (; *s != '\0'; s += n, s += strspn(s, " \n")) {
 		n = (int)strcspn(s, " \n");
-		/* do not break a bracket that, begun in column `in', ends before the
-		 * middle of the line */
+		/* do not break a bracket that would end before the middle of the line if
+		 * it began in column `in' */
 		if (*s == '[' && strchr(s, ']') != NULL &&
 		    strchr(s, ']') - s < CLI_WIDE / 2 - in)
 			n = (int)(strchr(s, ']') - s + (long)strcspn(strchr(s, ']'), " \n"));

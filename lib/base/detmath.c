@@ -2,7 +2,7 @@
 
 #include "base/detmath.h"
 
-#define ELEM_LN2_HI 0.693147180369123816490	/* 33 bits, so k*HI is exact */
+#define ELEM_LN2_HI 0.693147180369123816490	/* 32 bits, so k*HI is exact */
 #define ELEM_LN2_LO 1.90821492927058770002e-10
 #define ELEM_LOG2E 1.44269504088896340736
 

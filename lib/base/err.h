@@ -14,7 +14,7 @@ enum {
 	ERR_OK = 0,
 	ERR_NO = 1,		/* the answer is no, in modes that verify, compare or check */
 	ERR_USAGE = 2,		/* the command line is wrong */
-	ERR_DATA = 3,		/* bad data: a retry gives the same error */
+	ERR_DATA = 3,		/* bad data: the same input fails again */
 	ERR_SYS = 4,		/* the system failed: a retry may help */
 	ERR_REFUSED = 5		/* refused by a rule, a quorum or a state */
 };
@@ -58,7 +58,7 @@ int err_sys(struct err *e, const char *fmt, ...)
 
 /* Add to the error in e, and return r. err_before, err_after: add text around the
  * message. err_shard: set the shard's number, device and step, and the byte. err_file: set the
- * file, unless it is set already; err_format omits a name with which the text begins. */
+ * file, unless it is set already; err_format leaves it out if the text begins with its name. */
 int err_before(struct err *e, int r, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int err_after(struct err *e, int r, const char *fmt, ...)

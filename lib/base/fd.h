@@ -1,5 +1,5 @@
 /*
- * System calls on file descriptors; they handle interrupted calls, short counts and
+ * System calls on file descriptors.  Reads and writes handle interrupted calls and
  * non-blocking mode. `name' is the descriptor's name in error messages.
  */
 #ifndef ACE_FD_H
@@ -61,8 +61,8 @@ int fd_folder(const char *path, char dir[PATH_MAX]);
 
 /* Open a lock file of ours, creating it if it is absent, and wait for its lock.  how:
  * LOCK_EX or LOCK_SH of flock(2), or 0 to take no lock.  With LOCK_NB do not wait, but
- * return 1 if another process has the lock.  *fd is -1 in that case and on errors;
- * -ERR_REFUSED if path is not a regular file.
+ * return 1 if another process has the lock.  *fd is -1 in that case and on errors; otherwise
+ * the caller closes it.  -ERR_REFUSED for a FIFO or a device; -ERR_SYS for a link or a directory.
  */
 int fd_lock(const char *path, int how, int *fd, struct err *e);
 

@@ -53,7 +53,7 @@ struct io {
 	unsigned char *buf;
 	size_t at, have, cap;
 	int behind;		/* 1: set by io_behind */
-	uint64_t sent;		/* bytes of which io_send has started writing to the disk */
+	uint64_t sent;		/* io_send has begun to write this many bytes to the disk */
 	int over;		/* 1: io writes over a spare */
 	/* 1: truncate the file, which may be longer than the written data */
 	int ahead;
@@ -389,8 +389,8 @@ io_size(const struct io *io)
 
 /* ---- through the buffer ---- */
 
-/* Return how many bytes to request when the caller wants n. Request more than a small n, so
- * that one system call serves several reads, unless splice passes on the same input. */
+/* Return how many bytes to request when the caller wants n: more than a small n, so that one
+ * system call serves several reads, unless a function reads the input or splice passes it on. */
 static size_t
 io_asks(const struct io *io, size_t n)
 {

@@ -67,7 +67,7 @@ struct opt {
 	enum opt_right right;
 	union opt_limit lo, hi;	/* hi of a time or rate may be 0: no limit */
 	const char *const *words;	/* valid values, or those that shells complete */
-	const char *(*word)(unsigned i);	/* instead of words: the i-th, or NULL */
+	const char *(*word)(unsigned i);	/* or returns word i, NULL after the last */
 	int several;		/* 1: several values, separated by commas */
 	int value;		/* what a flag sets; `set' may use it freely */
 	opt_set *set;		/* called after the assignment, or instead */
@@ -84,8 +84,8 @@ struct opt {
 	.at = _Generic(&((S *)0)->field, pointer: offsetof(S, field))
 
 #define OPT_END { .type = OPT_IS_END }
-/* All rows of another table: for the same struct, for one of its fields, or for the
- * struct that all programs share. */
+/* All rows of another table: for the same struct, for one of its fields, or for opt_list's
+ * `shared' (the struct filter of a program that has one). */
 #define OPT_ROWS(table) { .type = OPT_IS_ROWS, .rows = (table) }
 #define OPT_PART(table, S, field) \
 	{ .type = OPT_IS_ROWS, .rows = (table), .at = offsetof(S, field) }

@@ -140,7 +140,7 @@ sandbox_write(struct sandbox *s, const char *path, struct err *e)
 static int
 sandbox_dir(struct sandbox *s, const char *path, struct err *e)
 {
-	/* a program with SANDBOX_OWNERS may replace links */
+	/* ace-patch, which has SANDBOX_OWNERS, hard-links a model's symbolic links */
 	const uint64_t own = SANDBOX_OWN |
 	    ((s->stages & SANDBOX_OWNERS) != 0 ? LL_MAKE_SYM : 0);
 
@@ -237,7 +237,7 @@ static const struct sandbox_call sandbox_allowed[] = {
 	ONLY(fcntl, 1, F_DUPFD), ONLY(fcntl, 1, F_DUPFD_CLOEXEC),
 	ONLY(fcntl, 1, F_SETPIPE_SZ), ONLY(fcntl, 1, F_GETPIPE_SZ),
 	ONLY(fcntl, 1, F_OFD_SETLK), ONLY(fcntl, 1, F_OFD_GETLK),
-	/* ask for a terminal and its width; never add input to it */
+	/* for isatty and a terminal's width; not TIOCSTI, which adds input to a terminal */
 	ONLY(ioctl, 1, TCGETS), ONLY(ioctl, 1, TIOCGWINSZ),
 	/* cloning a file's blocks */
 	{ SYS_ioctl, SANDBOX_MAKES, 1, 0xffffffff, FICLONE },

@@ -1,8 +1,8 @@
 /*
  * A program drops the access it does not need, after parsing its command line and before
- * reading any data.  It keeps access only to the files that the command line names, to
- * temporary files and to /usr, and can start no program and open no connection.  A stream
- * that exploits a bug can do no more than that.
+ * reading its input.  It keeps access only to what the command line names, to the folders of
+ * output and temporary files, and to /usr, and can start no program and open no connection.
+ * A stream that exploits a bug can do no more than that.
  *
  * The kernel enforces this in two ways: Landlock for files, and seccomp, which allows
  * only the system calls that a running filter needs, some only with certain arguments. If
@@ -56,7 +56,7 @@ int sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
 
 /* Enforce the rules for this process, its future threads and its children.  Write to
  * says[n] what is in force.  Return 0, or -ERR_SYS if want is SANDBOX_REQUIRE and a
- * mechanism is missing; s is released in any case. */
+ * mechanism is missing.  s->fd is closed in any case; keep s for sandbox_narrow. */
 int sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
     unsigned long n, struct err *e);
 

@@ -57,7 +57,7 @@ statedir_open_here(struct statedir *s, const char *dir, const char *name,
 {
 	int fd, r;
 
-	/* an existing directory is opened again */
+	/* EEXIST: open the directory that exists */
 	if (mkdirat(AT(dir), 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "directory '%s'", name);
 	fd = openat(AT(dir), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -23,7 +23,7 @@
 struct err;
 
 /* Open an empty file without a name in dir, or, if dir is NULL, in $TMPDIR (or /tmp).  The
- * kernel removes it when *fd is closed.  Use TEMP_UNNAMED as its name in messages. */
+ * kernel removes it when *fd is closed.  If dir is NULL, call it TEMP_UNNAMED in messages. */
 #define TEMP_UNNAMED "temporary file in TMPDIR or /tmp"
 int temp_open(const char *dir, int *fd, struct err *e);
 

@@ -46,7 +46,7 @@ enum codec_id {
 struct codec_plan {
 	uint32_t codec;		/* enum codec_id */
 	uint8_t param;		/* parameter byte; the record may get another (codec_param) */
-	float arg;		/* argument in the name: a fraction, a step, ... */
+	float arg;		/* the fraction or step in the name, if it has one */
 };
 
 /* Data about a group that both sides know without transmission. */

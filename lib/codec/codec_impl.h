@@ -98,7 +98,7 @@ struct codec_impl {
 	uint8_t dense;		/* 1: every value is coded, as precisely as by q8 or better */
 	/* least effort at which codec_shared may return this codec; 0: it never does */
 	uint8_t effort;
-	/* 1: a body of values not all 0 has exactly the bytes of size or, if NULL, of bound */
+	/* 1: unless all values are 0, a body has size() bytes or, if size is NULL, bound() bytes */
 	uint8_t fixed;
 	/* if the plan's argument is below this, most values, or all small ones, become 0
 	 * (codec_sparse) */

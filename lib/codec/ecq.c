@@ -136,7 +136,7 @@ enum { CELLS = 16 };
 #define HALF 1.0442737824274138403
 
 /* The distribution of |q|: for each k the number of values with |q| = k, and the sums of
- * their |x| and x^2, with x in units of the step. Larger values are beyond the cells. */
+ * their |x| and x^2, with x in units of the step. Values beyond 15 steps are not in the cells. */
 struct cells {
 	double mass[CELLS + 1], sum[CELLS + 1], sum2[CELLS + 1];
 	double bits, error;	/* of the values beyond the cells; error: in squared steps */

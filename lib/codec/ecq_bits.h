@@ -13,7 +13,7 @@
 #include "codec/exact_bits.h"
 #include "kern/kern_ecq.h"
 
-/* For functions that are called for each value with a constant `two' (ecq_code.h). */
+/* For functions that are called for each value, or with a constant `two' (ecq_code.h). */
 #define ECQ_BITS_INLINE static inline __attribute__((always_inline))
 
 /*
@@ -79,7 +79,7 @@ put_bits(struct bits *b, uint32_t v, unsigned n)
 }
 
 /* Write the n low bits of v, whose upper bits are 0.  n plus the bits not written yet is at
- * most 63; after the call fewer than 8 bits are not written. */
+ * most 63; after the call fewer than 8 bits are not written.  This stores eight bytes at b->p. */
 ECQ_BITS_INLINE void
 put_many(struct bits *b, uint64_t v, unsigned n)
 {

@@ -69,7 +69,7 @@ fine(const uint16_t *code, const int16_t *q, size_t n, unsigned two)
 	return sum > k ? bits_length((uint32_t)(sum / k)) - 1 : 0;
 }
 
-/* Set count[c] to how often code c occurs; no symbol is above top. */
+/* Set count[c] to how often code c occurs, for symbols 0 to top; no symbol is above top. */
 static void
 counts(const uint16_t *code, size_t n, unsigned top,
     uint32_t count[KERN_ECQ_SYMBOLS << 6])
@@ -165,7 +165,7 @@ sample(const struct ecq_in *in, size_t stride, int16_t *q, size_t n)
 	}
 }
 
-/* Compute the codes of q in each mode, except KERN_ECQ_ABOVE if the rows are too short for it.
+/* Compute the codes of q in each mode, except KERN_ECQ_ABOVE if there are too few rows for it.
  * Return the number of modes. */
 static unsigned
 trials(struct work *w, const struct ecq_in *in, unsigned level,

@@ -29,8 +29,8 @@ struct err;
 
 enum { ECQ_CENTROIDS = 3, ECQ_STATES = 4, ECQ_FINE = 14 };	/* largest `states', `fine' */
 
-/* The side information before the code. In this folder `two' is 1 for TCQ, with k = |q|
- * and u as in kern_tcq.h, and 0 for a single quantiser, where 2 k - u stands for |q|. */
+/* The side information before the code. In this folder `two' is 1 for TCQ, 0 for ECQ.  k is |q|,
+ * u is the quantiser of TCQ (kern_tcq.h); for ECQ read k in place of 2 k - u. */
 struct ecq_side {
 	/* for each quantiser, the mean of |x| / step - (2 k - u) over the values with k =
 	 * 1 (in 2^-8; TCQ 2^-7), k = 2, and k >= 3 (in 2^-5; TCQ 2^-4) */
@@ -39,7 +39,7 @@ struct ecq_side {
 	uint8_t mode;		/* enum kern_ecq_mode */
 	uint8_t states;		/* binary logarithm of the number of states */
 	uint8_t top;		/* greatest symbol; 0: all values are 0 */
-	uint8_t fine;		/* low bits of each escape that are stored plainly */
+	uint8_t fine;		/* number of low bits of each escape that are stored as they are */
 };
 
 struct ecq_in {
@@ -79,16 +79,16 @@ ecq_code_value(uint32_t k, unsigned u, float of[2][ECQ_CENTROIDS + 1], float ste
 int ecq_code_pick(const struct ecq_in *in, struct ecq_side *s, struct err *e);
 
 /* Write the code to p, which has room for limit bytes, and fill s. *len is its size in
- * bytes, or 0 if it would exceed limit. Return 0 or -ERR_SYS. */
+ * bytes, or 0 if it might exceed limit. Return 0 or -ERR_SYS. */
 int ecq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
     struct ecq_side *s, size_t *len, struct err *e);
 
-/* Extra bytes of `raw' below: a chunk's bits, the zeroed states, and a few more. */
+/* Extra bytes of `raw' below: a chunk's bits, zeros for the states, and a few more. */
 enum { ECQ_CODE_RAW = 9 * KERN_ECQ_LANES + 128 };
 
 /* Write the code as ecq_code_put does, given the codes of in->q, and s except `fine'.
  * span has room for n + 16 spans, raw for limit + ECQ_CODE_RAW bytes. Return the size in
- * bytes, or 0 if it would exceed limit. */
+ * bytes, or 0 if it might exceed limit. */
 size_t ecq_code_write(const struct ecq_in *in, struct ecq_side *s,
     const uint16_t *code, uint32_t *span, unsigned char *raw, unsigned char *p,
     size_t limit, unsigned two);
@@ -101,7 +101,7 @@ struct ecq_out {
 	float step;
 };
 
-/* Decode. Return 1, 0 if p[len] is not the code of n values, or -ERR_SYS. */
+/* Decode p[len] into out->x. Return 1; 0 if this is not the code of n values; or -ERR_SYS. */
 int ecq_code_get(const struct ecq_out *out, const struct ecq_side *s,
     unsigned two, const unsigned char *p, size_t len, struct err *e);
 

@@ -23,7 +23,7 @@ estimate_log2(double x)
 	    (1.0 / 5 + t * (1.0 / 7 + t * (1.0 / 9 + t * (1.0 / 11))))));
 }
 
-/* Return 2^x, computed as in estimate_log2. */
+/* Return 2^x to nine digits, the same on every machine; 0 if x < -1000, 2^1000 if x > 1000. */
 static double
 estimate_exp2(double x)
 {

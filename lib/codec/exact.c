@@ -138,7 +138,7 @@ to_halves(const unsigned char *p, size_t n, unsigned char *half)
 	}
 }
 
-/* Encode n bytes that hold two values each; like exact_given_put, but return the changed bytes. */
+/* Encode n bytes that hold two values each; like exact_given_put, but count changed bytes. */
 static int
 put_halves(const unsigned char *old, const unsigned char *new, size_t n,
     struct buf *out, int *too_long, struct err *e)

@@ -25,7 +25,7 @@ enum {
 size_t
 exact_given_bound(const struct form *f, size_t n)
 {
-	/* coding stops when one of its two parts is longer than the words */
+	/* coding stops when one of its two parts does not fit into this room */
 	return 2 * (n * f->size + SLACK);
 }
 
@@ -103,8 +103,8 @@ differ(const struct form *f, const unsigned char *restrict old,
 }
 
 /* Choose which exponents are levels. The first level also takes all smaller exponents,
- * and has at least 1/64 of all changes; the last is the greatest exponent that
- * changed. count: changes per exponent. */
+ * and has at least 1/64 of all changes; the last is the greatest exponent of an old word
+ * that changes. count: changes per exponent. */
 static void
 choose_levels(const uint32_t *count, struct out *o)
 {
@@ -353,8 +353,8 @@ put_blocks(struct out *o, const struct room *t, unsigned k, uint32_t *list)
 	leave_blocks(t->level, o->n, k, list, m);
 }
 
-/* Append the body, which has at least one change; out has room. Return -1 if one of its
- * two parts would be longer than the words. */
+/* Append the body, which has at least one change; out has room. Return -1 and append nothing if
+ * the bits are not shorter than the words, or the code may not fit in their size plus SLACK. */
 static int
 put_given(struct out *o, struct room *t, struct buf *out)
 {
@@ -373,7 +373,7 @@ put_given(struct out *o, struct room *t, struct buf *out)
 			list[i++] = l * 64 + (uint32_t)__builtin_ctzll(m);
 	k = choose_blocks(list, o->c, o->n);
 	sort_changes(o, list, t->level, t->list);
-	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* bit 0 is set at the end */
+	bits_put(b, k << 1, 1 + BLOCK_BITS);	/* bit 0, set below: 1 if states > 1 */
 	bits_put(b, o->a, o->f->exponent);
 	bits_put(b, o->levels - 1, levels_bits(o->f));
 	bits_put_count(b, o->c, o->n);

@@ -12,8 +12,8 @@ struct form;
 /* Return the largest size in bytes that exact_given_put appends. */
 size_t exact_given_bound(const struct form *f, size_t n);
 /* Append the body, for which out has room, and return the number of changed words. Append
- * nothing if no word changed, or if one of the body's two parts would be longer than the
- * words; in the second case set *too_long to 1. */
+ * nothing if no word changed; otherwise set *too_long: 1 if a part of the body would be too long
+ * to be of use, and nothing was appended; else 0. On an error return -ERR_SYS or -ERR_USAGE. */
 int exact_given_put(const struct form *f, const unsigned char *old,
     const unsigned char *new, size_t n, struct buf *out, int *too_long,
     struct err *e);

@@ -50,8 +50,8 @@ negative(const struct form *f, uint64_t v)
 	return f->sign && (v & sign_bit(f)) != 0;
 }
 
-/* Return the rank of v among all values of its type; floats are in numerical order. There
- * are no branches, because signs are hard to predict. */
+/* Return the rank of v among all words, which are ordered like floats if f->sign is 1, otherwise
+ * as unsigned numbers. There are no branches, because signs are hard to predict. */
 static inline uint64_t
 place(const struct form *f, uint64_t v)
 {

@@ -35,8 +35,8 @@ put_plane(unsigned char *out, const unsigned char *s, size_t n,
 	guess = rans_estimate(count, n);
 	guess = guess < n ? guess : n - 1;
 	*out = LZ4;
-	/* LZ4 is used if it is shorter than rANS by the estimate, as for repeats of several
-	 * bytes; in a plane of more than 4 samples only if one from its middle is, too */
+	/* Use LZ4 if it takes no more than rANS's estimate, as for repeats of several bytes.
+	 * In a plane of more than 4 * SAMPLE bytes, first try it on a sample from the middle. */
 	len = n > 4 * SAMPLE && lz4_block_pack(out + 11, guess / (n / SAMPLE) + 64,
 	    s + n / 2, SAMPLE) == 0 ? 0 : lz4_block_pack(out + 11, guess, s, n);
 	if (len == 0 && guess < n - n / 64) {

@@ -5,7 +5,7 @@
  *   code := plane[planes]
  *   plane := u8 mode  data
  *   mode 128 + ... of the first plane: values whose first byte is 0 are 0; the other
- *       planes omit them
+ *       planes omit them, and are absent if no value remains
  *   mode 0: the bytes unchanged           1: one byte, equal to all bytes
  *        2: varint length, LZ4 block      3: varint length, rans.h
  */

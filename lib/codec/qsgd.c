@@ -7,10 +7,10 @@
  * (Alistarh et al. 2017, section 3.1), unbiased.  ||g||_2 is the norm of the group.
  * Random numbers: base/rng.h, keyed by seed, step, group and element.
  *
- *   body := f32 norm  codes s + sign * l, a byte each, or (if shorter) their rANS code,
- *                     rans.h; no codes if the norm is 0
+ *   body := f32 norm  codes s + k_i, k_i = sign(g_i) s q_i, a byte each, or (if shorter)
+ *                     their rANS code, rans.h; no codes if the norm is 0
  *
- * With error feedback (codec_contracting) the norm is not ||g||_2 but s <g, l> / <l, l>,
+ * With error feedback (codec_contracting) the norm is not ||g||_2 but s <g, k> / <k, k>,
  * which has the least error (ours). The code is then biased, but for any number of levels
  * it makes the residual smaller.
  *

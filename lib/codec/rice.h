@@ -184,7 +184,7 @@ rice_close(const struct rice_in *in, struct bytes *b)
 }
 
 /* Read a gap, return the position *next + gap, and set *next to the position after it. If
- * the position is not below n, set in->bad. */
+ * the position is not below n or the body ended, set in->bad. */
 static inline uint32_t
 rice_get_gap(struct rice_in *in, struct rice *g, uint64_t *next, size_t n)
 {

@@ -1,6 +1,6 @@
 /*
- * Statistics of a group's values from one pass: enough to score the group and to estimate
- * the bytes and error of codecs (annotation sTAT).
+ * Statistics of a group's values: enough to score the group and to estimate the bytes and
+ * error of codecs (annotation sTAT).
  */
 #ifndef ACE_STAT_H
 #define ACE_STAT_H

@@ -25,9 +25,9 @@ enum { STEPPED_SAME = 4 };	/* bytes of a body whose values are all equal, not 0 
 /* Return the 24 bits that a body has for the step, which is the valid one nearest to the plan's. */
 uint32_t stepped_bits(const struct codec_plan *plan);
 
-/* Write one of the forms without a code to out and in->y. stepped_nothing: all values are
- * 0. stepped_same: if all values are equal, write the value and return 1; else return 0.
- * stepped_store: write the values unchanged. */
+/* Write one of the forms without a code to out and, unless NULL, in->y. stepped_nothing: all
+ * values become 0. stepped_same: if all values are equal, write the value and return 1; else
+ * return 0. stepped_store: write the values unchanged. */
 void stepped_nothing(const struct codec_in *in);
 int stepped_same(const struct codec_in *in, struct buf *out);
 void stepped_store(const struct codec_in *in, struct buf *out);

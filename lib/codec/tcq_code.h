@@ -1,12 +1,11 @@
 /*
  * The coded part of a TCQ body (tcq.c). For each lane, the encoder chooses the path
  * through the trellis with the least sum of error and weighted bits (kern/kern_tcq.h).
- * Levels are coded like ECQ's (ecq_code.h).
+ * Values are coded like ECQ's (ecq_code.h), by symbols and plain bits; k is |q|.
  *
- * A chunk has first the signs of its non-zero symbols, then for each value
+ * The plain bits of a chunk are first the signs of its non-zero symbols, then for each value
  *
- *   the escape, where the symbol is 14 or 15:  with e = (k >> (shift + 1)) - 7,
- *       written as ECQ's
+ *   the escape, where the symbol is 14 or 15:  e = (k >> (shift + 1)) - 7, written as ECQ's e
  *   bits 1 to `shift' of k, from the lowest
  *   the sign, where the symbol is 0 and k is not
  *   the 31 bits of |x| as f32, where k is KERN_QMAX

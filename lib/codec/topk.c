@@ -33,7 +33,7 @@
 /* Parameter byte of a plan; the plan's arg is the fraction. */
 enum {
 	TOPK_F16 = 0, TOPK_Q2 = 2, TOPK_MAG = 3,	/* form of values; 1 is reserved */
-	TOPK_KIND = 3,		/* mask of these bits */
+	TOPK_KIND = 3,		/* mask of the form's bits */
 	/* lowest bit of the chunk size's binary logarithm, which is 0 for one chunk */
 	TOPK_CHUNK = 2
 };
@@ -77,8 +77,8 @@ sparse_bound(size_t k, size_t n, unsigned width)
 	    rice_bound(k, MOST_HALF) : k * width / 8 + 1);
 }
 
-/* Return the field m: the largest h, or the least h with bit 15 set, whichever is nearer
- * to most codes. */
+/* Return the field m: the largest h if this is nearer to the mean of h, else 2^15 + the
+ * least h. */
 static unsigned
 sparse_end(const struct sparse *s)
 {
@@ -248,7 +248,7 @@ turn(struct codec_plan *plan, double f)
 	plan->arg = (float)fmin(v, 1);
 }
 
-/* Return the number of kept values: fraction * n, rounded to nearest, at least 1. */
+/* Return how many values to keep at most: fraction * n, rounded; at least 1 if n > 0. */
 static size_t
 kept(const struct codec_plan *plan, size_t n)
 {

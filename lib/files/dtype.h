@@ -21,9 +21,9 @@ uint64_t dtype_bytes(unsigned dtype, uint64_t n);
 size_t dtype_to_f32(unsigned dtype, int round, const unsigned char *p,
     float *x, size_t n, uint64_t *rounded);
 
-/* Convert n values of x into p, rounding to nearest even. Return n, or the index of the
- * first refused value: a finite one outside the type's range, or for schema_exact types
- * one that the type does not have. */
+/* Convert n values of x into p, of a type that is not one of schema_bits, rounding to nearest even.
+ * Return n, or the index of the first refused value: a finite one outside the type's range, or for
+ * schema_exact types one that the type does not have. */
 size_t dtype_from_f32(unsigned dtype, const float *x, unsigned char *p, size_t n);
 
 /* Reverse the byte order of n values in place. */

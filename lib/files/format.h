@@ -20,7 +20,7 @@ struct text_kv;
 enum format_id { FORMAT_SAFETENSORS, FORMAT_NPZ, FORMAT_NPY, FORMAT_RAW };
 
 enum {
-	FORMAT_MAX_TENSORS = 1 << 17	/* most tensors of a file: limits the memory */
+	FORMAT_MAX_TENSORS = 1 << 17	/* most tensors taken from a file: limits the memory */
 };
 
 /* Handle a pair of a key and its value.  A result other than 0 ends the reading. */

@@ -91,8 +91,8 @@ int format_write_raw(struct format_sink *s, const void *p, size_t n, struct err 
  * nothing remains however the program ends. */
 int format_seekable(struct format_source *s, uint64_t *size, struct err *e);
 
-/* Return -ERR_DATA for a file that is not `is', the name of a format. The message says
- * what its first n bytes p show it to be. */
+/* Return -ERR_DATA for a file of another format than expected. is: that format, as in "an npz
+ * file". The message also says what the first n bytes p show, if they are recognised. */
 int format_strange(const struct format_source *s, const char *is,
     const unsigned char *p, size_t n, struct err *e);
 

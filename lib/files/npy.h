@@ -35,7 +35,7 @@ int npy_read(struct npy_head *h, npy_get *get, void *from, const char *what,
 int npy_parse(struct npy_head *h, const char *text, size_t n, const char *what,
     struct err *e);
 
-/* Return 1 if NumPy has this type, which is none of schema_bits; else 0: write f32 instead. */
+/* dtype: not one of schema_bits.  Return 1 if NumPy has this type; else 0: write f32 instead. */
 int npy_has(unsigned dtype);
 /* Append a whole head, version 1.0, as numpy writes it. dtype is one that numpy has
  * (npy_has). */

@@ -8,7 +8,7 @@
 #include "base/magic.h"
 #include "files/format_impl.h"
 
-/* Refuse a file that begins as another format, if only its name suggested raw. */
+/* Refuse a file that begins as another format. Call it if only the name suggested raw. */
 static int
 raw_guessed(struct format_source *s, struct err *e)
 {

@@ -117,7 +117,7 @@ safetensors_want(struct safetensors_text *t, char want, struct err *e)
 	return 0;
 }
 
-/* Refuse text after the last object. */
+/* Refuse text after the object that is the whole header or index. */
 static int
 safetensors_end(struct safetensors_text *t, struct err *e)
 {

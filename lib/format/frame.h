@@ -14,7 +14,7 @@ enum {
 	FRAME_HEAD_SIZE = 64,
 	FRAME_TAIL_SIZE = 48,		/* bytes of TAIL's payload */
 	FRAME_MAX = 16 << 20,		/* limit on the payload in bytes; HEAD may lower it */
-	FRAME_MAX_HARD = 64 << 20,	/* limit on lengths where no payload is read into memory */
+	FRAME_MAX_HARD = 64 << 20,	/* limit on lengths for which no memory is allocated */
 	FRAME_VERSION = 1
 };
 
@@ -90,8 +90,8 @@ int frame_decode(struct frame_head *h, const unsigned char p[64], uint32_t max,
 /* Return the error for a stream of version v, other than FRAME_VERSION. */
 int frame_version(unsigned v, uint64_t at, struct err *e);
 
-/* Return the type's four letters, such as "HEAD", or "0x" and its hexadecimal digits; out:
- * memory for them. */
+/* Return "HEAD", another type's four letters, or "0x" and hexadecimal digits; out: memory for the
+ * result, not always used. */
 const char *frame_name(uint32_t type, char out[16]);
 
 /* Return how many zeros follow n bytes of payload. */

@@ -1,7 +1,7 @@
 /*
- * Keys that programs act on: the keys of the policy (lines key=value in pOLi frames), and
- * two keys of the shard, SHARD_KEY_COMPUTE and SHARD_KEY_NORM. One table has the valid values
- * of each key; ace-stream(5) has the same table with the meanings. All readers use these
+ * Keys with numeric values that programs act on: keys of the policy (lines key=value in pOLi
+ * frames), and two of the shard, SHARD_KEY_COMPUTE and SHARD_KEY_NORM. One table has the valid
+ * values of each key; ace-stream(5) has the same table with the meanings. All readers use these
  * functions, so that no program acts on an invalid value.
  *
  * The keys of several pOLi frames in a shard are combined, up to the limit of one frame

@@ -42,7 +42,7 @@ enum reader_event {
 
 struct reader_opts {
 	uint64_t max_elements;	/* 0: SCHEMA_MAX_ELEMENTS */
-	/* the schema that all streams must have, also for streams without a table; or NULL */
+	/* schema of streams without a table, which the others' tables must equal; or NULL */
 	const struct schema *schema;
 	/* 1: do not compare tables with `schema', because the caller does */
 	int any_model;

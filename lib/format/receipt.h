@@ -12,8 +12,8 @@
 
 struct err;
 
-/* The result of a shard never changes, except from `accepted' to `duplicate' when the
- * same bytes come again. */
+/* The result of a shard.  If the same bytes come again, it may be another one: `duplicate' after
+ * `accepted', or `invalid' or `late' if closing the step excluded the shard. */
 enum receipt_verdict {
 	RECEIPT_ACCEPTED = 0,
 	RECEIPT_DUPLICATE = 1,

@@ -197,7 +197,7 @@ shard_encode(const struct shard *s, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* Return 1 if the name of key has a valid length and id is its hash, or if the name is absent
+/* Return 1 if the value of key, a name, has a valid length and id is its hash, or if key is absent
  * and id is zero or the hash of "". */
 static int
 shard_named(const struct shard *s, const unsigned char id[16], const char *key)

@@ -33,19 +33,19 @@ enum shard_kind {
 
 enum { SHARD_ID = 16, SHARD_DIGEST = 16, SHARD_NAME = 255,
 	SHARD_KEY_BYTES = 40 };		/* bytes of run, device and step */
-/* The largest number of an incarnation. A device's new incarnation ends all earlier ones. */
+/* The largest incarnation that ace-recv accepts. A new one of a device ends all earlier ones. */
 #define SHARD_INCARNATIONS UINT32_C(2147483647)
 
 struct shard {
-	unsigned char run[SHARD_ID];	/* XXH3-128 of the name */
-	unsigned char device[SHARD_ID];	/* XXH3-128 of the name */
+	unsigned char run[SHARD_ID];	/* XXH3-128 of the name; if it was never set, zeros */
+	unsigned char device[SHARD_ID];	/* XXH3-128 of the name; if it was never set, zeros */
 	uint64_t step;
 	uint64_t base_version;		/* version of the model that the gradient is for */
 	unsigned char schema_id[16];
 	double weight;			/* weight in an average, > 0 */
 	uint64_t samples;		/* training samples seen; 0: not stated */
 	uint32_t kind, flags;		/* kind: enum shard_kind; flags: bits, see above */
-	uint32_t contributors;		/* devices whose values are in the shard, >= 1 */
+	uint32_t contributors;		/* devices with values in the shard; 0 only if unchecked */
 	uint32_t incarnation;		/* number of the device's state; a newer one is larger */
 	struct text_kv kv;
 };

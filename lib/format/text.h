@@ -8,7 +8,7 @@
 
 struct err;
 
-/* Return 1 if s[n] is UTF-8 (no overlong forms, no surrogates) without control characters. */
+/* Return 1 if s[n] is valid UTF-8 without control or invisible characters (bytes_unseen). */
 int text_clean(const char *s, size_t n);
 /* Return 1 if s[n] consists of lines that text_clean accepts, each with a newline at its end. */
 int text_lines(const char *s, size_t n);

@@ -80,10 +80,11 @@ int writer_pass(struct writer *w, const struct reader *r, struct err *e);
 void writer_splice(struct writer *w, struct reader *r, int skip);
 /* Begin a stream with this schema if none is open, for frames before its first shard. */
 int writer_begin(struct writer *w, const struct schema *sc, struct err *e);
-/* Copy r's current frame, a receipt between shards. */
+/* Copy r's current frame, a receipt, and flush the output; begin a stream if none is open. */
 int writer_pass_receipt(struct writer *w, const struct reader *r, struct err *e);
 /* End the shard and flush the output.  sums: the sums over all values of the shard; NULL: use
- * the sums of the values that writer_record, writer_values and writer_seen were given. */
+ * the sums of the values that writer_record, writer_values and both *_seen were given, and the
+ * count of writer_dropped. */
 int writer_send(struct writer *w, const struct shard_sums *sums, struct err *e);
 /* Add n to the count, in SEND, of values that were not finite and were set to zero. */
 void writer_dropped(struct writer *w, uint64_t n);

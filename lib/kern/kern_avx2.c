@@ -75,7 +75,7 @@ top8(__m256i v)
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 2")
 
-/* Compare with this many symbols without a branch: a mispredicted branch would cost more. */
+/* Compare with symbols below this without a branch: a mispredicted branch would cost more. */
 enum { SURE = 4 };
 
 /* Compute the spans of the symbols of context c. */
@@ -353,7 +353,7 @@ ecq_put(uint32_t *state, unsigned states, const uint32_t *span,
 		    (unsigned)_mm256_movemask_ps(
 		    _mm256_castsi256_ps(k.v[1])) << 8;
 		store(at, x);
-		/* few lanes: one 16-bit word per mask bit */
+		/* few lanes output a word: store the words one by one, the last first */
 		for (; mask != 0; mask ^= 1u << j) {
 			j = 31 - __builtin_clz(mask);
 			w -= 2;

@@ -133,7 +133,7 @@ above(struct found *f, __m512i slot, __m512i t)
 	return k;
 }
 
-/* Compare with this many symbols without a branch: a mispredicted branch would cost more. */
+/* Compare with symbols below this without a branch: a mispredicted branch would cost more. */
 enum { SURE = 4 };
 
 /* A chunk before it is decoded. */

@@ -7,7 +7,7 @@
 
 enum { TRUST = 256 };		/* sum of a context's initial counts */
 
-/* Magnitudes are assumed to be distributed geometrically, and low means to be too low. */
+/* Magnitudes are assumed to be geometric, with a mean above that of the level (kern_ecq.h). */
 const uint16_t kern_ecq_some[KERN_ECQ_CONTEXTS] = {
 	353, 437, 542, 678, 852, 1077, 1369, 1752, 2254,
 	2914, 3783, 4923, 6410, 8331, 10779, 13833, 17540, 21889,

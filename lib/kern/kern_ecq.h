@@ -269,8 +269,8 @@ kern_ecq_symbol(struct kern_ecq *m, struct kern_ecq_get *g, uint32_t *x, unsigne
 	return (int)s;
 }
 
-/* Reset m to its initial state. offset: index of the first value in its tensor. above: room
- * for n means; NULL if the caller computes no levels or the mode is not ABOVE. */
+/* Reset m to its initial state. offset: index of the first value in its tensor. above: room for
+ * a mean per value, which m uses; NULL if no levels are computed or the mode is not ABOVE. */
 void kern_ecq_start(struct kern_ecq *m, enum kern_ecq_mode mode, unsigned level,
     size_t cols, uint64_t offset, int32_t *above);
 

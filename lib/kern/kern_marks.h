@@ -90,7 +90,7 @@ kern_marks_bit(uint64_t m, unsigned k)
 {
 	const uint64_t one = 0x0101010101010101u, top = 0x80 * one;
 	uint64_t upto = kern_marks_counts(m);
-	/* number of bytes that end before the bit */
+	/* 1 in each byte that ends before the bit, else 0 */
 	uint64_t less = (((k * one | top) - upto) & top) >> 7;
 	unsigned at = (unsigned)(less * one >> 56) * 8;
 

@@ -25,7 +25,7 @@ enum {
 	KERN_TCQ_AHEAD = 451,		/* a cell begins so many units below its step */
 	KERN_TCQ_LAST = 32,		/* all four ways are alike from this step on */
 	KERN_TCQ_CELLS = 40,
-	KERN_TCQ_FAR = 65528,		/* from this cell on, k is KERN_QMAX or (NEVER) 1 less */
+	KERN_TCQ_FAR = 65528,		/* from this cell on, k is KERN_QMAX - 1 or KERN_QMAX */
 	/* Limits on costs, in 2^-10 of a squared step: so small that a path from another
 	 * first state than 0 is never the cheapest. */
 	KERN_TCQ_MOST = 4095,		/* most cost of a symbol */
@@ -83,7 +83,7 @@ kern_tcq_cell(uint32_t place)
 	return (place + KERN_TCQ_AHEAD) / KERN_TCQ_FINE;
 }
 
-/* Return k / 2 for the nearest level, other than 0, of way 2 u + p in a cell. */
+/* Return k / 2 for the level of way 2 u + p, other than 0, that is nearest to a cell. */
 static inline uint32_t
 kern_tcq_half(uint32_t cell, unsigned u, unsigned p)
 {
@@ -102,7 +102,7 @@ struct kern_tcq_walk {
 	float inv;		/* KERN_TCQ_FINE / step */
 	/* [context][cell]: costs of the symbols of the four ways, of 0 for each u, and padding */
 	uint16_t cost[KERN_ECQ_CONTEXTS + 1][KERN_TCQ_CELLS][8];
-	/* [u][j]: distance of the centre of k = j + 1 above 2 k - u, in 1 / 512 step */
+	/* [u][j]: centre less 2 k - u, in 1 / 512 step, of k = j + 1; if j is 2, of all k >= 3 */
 	int16_t center[2][KERN_TCQ_CENTERS];
 	/* per chunk: for each state a bit per lane, 1 if its path comes from the lower of
 	 * its two predecessors; then for each u whether the even level is 0 */
@@ -120,9 +120,9 @@ void kern_tcq_start(struct kern_tcq *m, enum kern_ecq_mode mode, unsigned level,
 void kern_tcq_tables(struct kern_tcq *m, unsigned top);
 
 /* Reference definitions of kern.h's passes, value by value.  kern_tcq_walk_start sets the ends
- * before the first value.  kern_tcq_walk_some starts at any chunk, given the ends before it.
- * kern_tcq_walk_back goes from the best of all ends back to value `to', the first of a chunk,
- * sets q from there on, and sets `state' to the states before it. */
+ * before the first value.  kern_tcq_walk_some goes from value `from', the first of a chunk, to the
+ * last, updates the ends, and sets w->from.  kern_tcq_walk_back goes from the best ends back to
+ * value `to', the first of a chunk, sets q from there on and `state' to the states before it. */
 unsigned kern_tcq_sort(struct kern_tcq *m, const int16_t *q, size_t n, uint16_t *code);
 void kern_tcq_spans(struct kern_tcq *m, const uint16_t *code, size_t n, uint32_t *span);
 int kern_tcq_get(struct kern_tcq *m, struct kern_ecq_get *g, uint16_t *code, size_t n);
@@ -134,7 +134,7 @@ void kern_tcq_walk_back(const struct kern_tcq_walk *w, size_t to,
     const struct kern_tcq_ends *ends, uint32_t state[KERN_ECQ_LANES],
     int16_t *q);
 
-/* Rows of ECQ and TCQ for a table without passes of its own. */
+/* Rows of a table with these passes and kern_ecq.h's, except ecq_centers and ecq_decoded. */
 #define KERN_TCQ_ROWS \
 	.ecq_sort = kern_ecq_sort, \
 	.ecq_spans = kern_ecq_spans, \

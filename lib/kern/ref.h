@@ -1,6 +1,6 @@
 /*
- * The reference kernels by name. Other tables use some of them unchanged, and others for
- * values that do not fill a vector.
+ * Functions of kern_ref.c that the other tables call: kernels, for values that do not fill a
+ * vector, and parts of kernels.
  */
 #ifndef ACE_KERN_REF_H
 #define ACE_KERN_REF_H

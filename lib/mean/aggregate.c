@@ -138,8 +138,9 @@ aggregate_tell_differs(struct aggregate *x, size_t i)
 	x->said = 1;
 }
 
-/* Add values v (NULL: not sent) of contribution i whose type, such as an integer, has no mean:
- * keep those of the first contribution that has the group, and report others that differ. */
+/* For a type without a mean, such as an integer: keep the values v of the first contribution i
+ * that sent the group.  Report each later i whose v (NULL: not sent, zeros) differs from these,
+ * and the first sender if a contribution before it lacked the group. */
 static void
 aggregate_first_of(struct aggregate *x, size_t i, const float *v)
 {
@@ -240,7 +241,7 @@ aggregate_put_group(struct aggregate *x, struct err *e)
 	const float *y;
 
 	if ((x->sent & AGGREGATE_SENT) == 0)
-		return 0;		/* no contribution has this group */
+		return 0;		/* all contributions in the aggregate lack it */
 	if (schema_exact(x->tensor->dtype))
 		return aggregate_write(x, robust_sum_round(&x->sum, 1), e);
 	if (robust_centered(q) &&

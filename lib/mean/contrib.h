@@ -26,7 +26,7 @@ struct shard;
 struct contrib_opts {
 	struct robust_rule rule;
 	const char *rule_text;	/* for the key "rule" */
-	double theta;		/* clusters merge up to this mean distance; < 0: none */
+	double theta;		/* clusters merge up to this mean of 1 - cos; < 0: no clusters */
 };
 
 struct contrib {
@@ -44,16 +44,18 @@ void contrib_release(struct contrib *c);
 
 /* contrib_look(c, out, e): begin a step.  With a robust rule or clusters read all values
  * and decide: set keys of the shard out (the devices left out or clipped, the rule, the
- * clusters), and `left' of the contributions that do not count.  -ERR_REFUSED: none is left,
- * or too few for the rule; or the one in g->blame is a sum or has a value that is not finite. */
+ * clusters), and `left' of the contributions that do not count.  -ERR_REFUSED: none is left, or
+ * they are too few, too sparse or too many for the rule or the clusters; or the input in
+ * g->blame is of kind sum, or has values that are not finite or do not add up to finite ones. */
 int contrib_look(struct contrib *c, struct shard *out, struct err *e);
 
 /* contrib_cluster(c, k): leave out the contributions that do not count and, unless k is
  * SKETCH_NONE, those outside cluster k. */
 void contrib_cluster(struct contrib *c, size_t k);
 
-/* contrib_weight: return the weight of contribution i.  contrib_factor: return the factor of its
- * values: the weight, less if the rule clips it, or 1 for a sum, whose values are weighted. */
+/* contrib_weight: return the weight of contribution i: its shard's, or less by rule center.
+ * contrib_factor: return the factor of its values: this weight, less if the rule clips the
+ * contribution; 1 for a sum, whose values already have their weights. */
 double contrib_weight(const struct contrib *c, size_t i);
 double contrib_factor(const struct contrib *c, size_t i);
 

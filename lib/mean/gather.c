@@ -25,7 +25,7 @@
 #include "sync/robust.h"
 
 /* Limit on the files that stay open for their values, and on those that stay open for their
- * next step.  A quarter of the system's limit on open files is the limit if that is less. */
+ * next step; or a quarter of this process's limit on open files, if that is less. */
 enum { GATHER_OPEN = 256 };
 
 struct gather_input {

@@ -5,10 +5,11 @@
  * shards one after another (cat, GNU parallel).  In both cases the shards are in the order
  * of the devices' ids, whatever the order of arrival.
  *
- * First every shard of the step is read once and verified, and a table says where the
- * bytes of each group are: in the input, if it is a file that stays open, else in one
- * unnamed temporary file.  Inputs that are pipes are read at the same time, by one thread
- * each.  Then any group of any contribution can be read, in any order and several times.
+ * First every shard of the step is read once and verified, and a table says where the bytes
+ * of each group are: in the input (for a difference in a spool: in its reconstruction), if
+ * this is a file that stays open and the frame is not packed, else in one unnamed temporary
+ * file.  Inputs that are pipes are read at the same time, by one thread each.  Then gather_read
+ * visits the groups in order, as often as needed; contributions may be read in any order.
  * So neither the number of open files nor the memory for values grows with the number of
  * shards.  The table takes 32 bytes per group that was sent.
  *
@@ -76,7 +77,7 @@ struct gather {
 	struct gather_input *input;
 	size_t ninput;
 	struct pool *pool;	/* threads that read pipes; NULL: at most one input is a pipe */
-	size_t held, most;	/* number of open files, and its limit */
+	size_t held, most;	/* number of inputs whose `fd' is open; its limit (GATHER_OPEN) */
 	int once;		/* 1: files of a spool, with one shard each */
 	unsigned char run[SHARD_ID];	/* for a single input: run of the last step read */
 	uint64_t step;		/* number of that step; in a spool: the step to make */
@@ -95,8 +96,9 @@ int gather_open(struct gather **out, char **paths, size_t n, uint64_t expect, in
     const struct reader_opts *o, struct err *e);
 /* gather_many(out, step, paths, n, o, e): prepare one step of n files with one shard each.
  * Shards of earlier steps count as if their devices had kept them for this step: all shards
- * of one device are added up to one contribution, with the annotations of the newest
- * shard.  Call gather_free(*out) also after errors. */
+ * of one device make one contribution, the sum of their values (the newest values, for a type
+ * without a mean) with the annotations of the newest shard.  The paths must outlive *out.
+ * Call gather_free(*out) also after errors. */
 int gather_many(struct gather **out, uint64_t step, char **paths, size_t n,
     const struct reader_opts *o, struct err *e);
 void gather_free(struct gather *g);

@@ -1,6 +1,6 @@
 /*
- * A patch in a stream.  It makes one model of another, or has a whole model.  change_read reads
- * all of it into a scratch file; then change_group applies and verifies one group after another.
+ * A patch in a stream.  It turns one model into another, or has a whole model.  change_read
+ * reads all of it into memory or a scratch file; then change_group applies and verifies a group.
  */
 #ifndef ACE_CHANGE_H
 #define ACE_CHANGE_H

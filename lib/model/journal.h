@@ -71,7 +71,7 @@ int journal_end(struct journal *j, const struct journal_mark *makes, struct err 
  * the journal is for another model; -ERR_DATA: it is damaged. */
 int journal_apply(struct journal *j, struct io *f, int write,
     struct journal_mark *makes, struct err *e);
-/* Free the memory, and remove a journal that has not ended. */
+/* Free the memory, and remove a journal that has not ended.  The caller closes the files of fd. */
 void journal_drop(struct journal *j);
 
 #endif

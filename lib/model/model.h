@@ -64,7 +64,7 @@ void model_close(struct model *m);
 struct model_span {
 	uint32_t tensor, file;
 	uint64_t at;		/* position of its first byte in the file */
-	size_t bytes, words;	/* its size; number of words of its form */
+	size_t bytes, words;	/* size of the group; words in it, of exact_size(form) bytes */
 	unsigned form;		/* enum exact_form */
 };
 void model_span(const struct model *m, uint32_t g, struct model_span *out);
@@ -79,9 +79,9 @@ int model_read(const struct model *m, const struct model_span *s,
 /* Return 0, or -ERR_REFUSED if a file or the index has changed since model_open.  A file that
  * was only linked or unlinked is not changed. */
 int model_same(const struct model *m, struct err *e);
-/* Check the files as model_same does, but accept new times of last change (ctime), and store
- * them for later calls.  Call it after files were opened for writing and before they are read:
- * opening a file of a lower layer of overlayfs changes its ctime. */
+/* Check the files, but not the index, as model_same does; accept new times of last change
+ * (ctime), and store them for later calls.  Call it after files were opened for writing and
+ * before they are read: opening a file of a lower layer of overlayfs changes its ctime. */
 int model_again(struct model *m, struct err *e);
 /* Call fstatat(2) and return its result.  If the file changed just now, wait and repeat the
  * call, until any later change will give the file another time of last change (clock_settle). */

@@ -56,7 +56,7 @@ replace_open(struct replace *s, const char *path, const struct cli *cli,
 	return statedir_open_here(&s->dir, s->home, s->home, e);
 }
 
-/* Allocate the descriptors of the files that will change, and set them to -1. */
+/* Set s->m and s->redo to m; allocate fd, with -1 for each file, and cloned. */
 static int
 replace_fds(struct replace *s, const struct model *m, struct err *e)
 {
@@ -445,7 +445,7 @@ replace_lock(struct replace *s, struct err *e)
 	/* The staged model is at `new'; or it is at path, put there by a process that was
 	 * killed; or it is invalid, and is removed. */
 	s->staged = r > 0 && replace_inode(s->at[NEW]) == s->ready.inode;
-	/* if the marker is for the same model, a power cut restored the removed `ready' */
+	/* a marker of the same model: only the removal of `ready' was not reached, or was lost */
 	if (r > 0 && !s->staged && replace_inode(s->path) == s->ready.inode &&
 	    !(s->marked && memcmp(s->mark.hash, s->ready.hash, MODEL_HASH) == 0))
 		return replace_placed(s, e);
@@ -524,11 +524,11 @@ replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t 
 	s->ready.next = next.was;
 	s->ready.was = now.all;
 	s->ready.stamp = now.to;
-	/* `ready' is in the same directory as `new', so one sync covers both */
+	/* journal_mark_write (below) syncs home, which has the name `new', but not these two */
 	if ((s->m->dir && (r = fd_sync_path(s->at[NEW], NULL, e)) < 0) ||
 	    (r = fd_sync_name(s->home, e)) < 0)
 		return r;
-	temp_leave(s->at[NEW]);		/* keep what is staged for the next call */
+	temp_leave(s->at[NEW]);		/* from now on a signal must not remove it */
 	r = journal_mark_write(s->at[READY], &s->ready, e);
 	s->staged = r == 0;
 	return r;
@@ -566,7 +566,7 @@ replace_commit(struct replace *s, struct err *e)
 		return err_sys(e, "'%s'", s->path);
 	if (replace_exchange(new, s->path) < 0 &&
 	    (S_ISDIR(st.st_mode) || renameat(AT(new), AT(s->path)) < 0))
-		/* a mount point, a lower layer, or a file system that cannot exchange */
+		/* a mount point, a lower layer of overlayfs, a file system without exchange */
 		return errno != EBUSY && errno != EXDEV && errno != EINVAL ?
 		    err_sys(e, "'%s'", s->path) : replace_unable(s, e);
 	return replace_placed(s, e);

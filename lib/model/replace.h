@@ -55,8 +55,8 @@ struct replace {
 int replace_open(struct replace *s, const char *path, const struct cli *cli,
     struct err *e);
 void replace_close(struct replace *s);
-/* Wait until no other process changes the model, and finish a change that was
- * interrupted.  Set marked and staged. */
+/* Take the lock, which replace_close releases, when no other process has it, and finish or
+ * undo a change that was interrupted.  Set marked, staged, mark and ready. */
 int replace_lock(struct replace *s, struct err *e);
 
 /* Begin the next model, which differs from m in the files with touched[i] = 1.  The next model is

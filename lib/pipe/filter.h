@@ -11,8 +11,8 @@
 
 struct err;
 
-/* Option rows.  max: the limit on inputs; in: that and their schema; file: the output; out: that
- * and --omit; sync: when files of a state or a spool are synced; threads: for coding. */
+/* Option rows.  max: --max-elements; in: that and --schema; file: --output; out: that and --omit;
+ * sync: --sync, for the files of a state or a spool; threads: --threads. */
 extern const struct opt filter_opts_max[], filter_opts_in[];
 extern const struct opt filter_opts_file[], filter_opts_out[];
 extern const struct opt filter_opts_sync[], filter_opts_threads[];
@@ -34,7 +34,7 @@ struct filter {
 	enum io_sync sync;
 	int events;		/* descriptor for events (pipe/event.h); 0: none */
 	unsigned threads;	/* 0: one per processor, at most 4 */
-	/* opens inputs: io_open, or source_io, which has to load libarchive */
+	/* opens inputs: io_open, or source_io in programs that are linked with libarchive */
 	int (*open)(struct io **out, const char *path, struct err *e);
 	struct reader_opts in;
 	struct schema schema;	/* from --schema */

@@ -1,6 +1,6 @@
 /*
- * Temporary storage of bytes: in memory up to a limit, beyond it in a file without a
- * name.
+ * Temporary storage of bytes: in memory up to a limit, beyond it in a file, by default one
+ * without a name.
  */
 #ifndef ACE_SCRATCH_H
 #define ACE_SCRATCH_H
@@ -21,7 +21,7 @@ struct scratch {
 	/* private */
 	struct buf mem;
 	uint64_t n;		/* bytes stored, in memory and in the file */
-	uint64_t from;		/* position in the file of the first item */
+	uint64_t from;		/* position in the file of byte 0, which may be in memory instead */
 	int fd, open;
 };
 #define SCRATCH_INIT(most) { (most), NULL, NULL, NULL, BUF_INIT, 0, 0, -1, 0 }

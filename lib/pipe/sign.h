@@ -45,8 +45,8 @@ void sign_key_free(struct sign_key *k);
 struct sign_ring;		/* public keys, by device */
 
 /* Read lines of a device's name and its public key in base64 (SubjectPublicKeyInfo, the
- * text between the first and last line of a PEM file). A device may have several keys; #
- * begins a comment. Return NULL on errors. */
+ * text between the first and last line of a PEM file). A device may have several keys. A # at
+ * the beginning or after a blank begins a comment; \# is #. Return NULL on errors. */
 struct sign_ring *sign_ring_read(const char *path, struct err *e);
 void sign_ring_free(struct sign_ring *r);
 

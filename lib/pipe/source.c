@@ -20,7 +20,7 @@ enum { SOURCE_DEPTH = 8 };	/* limit on folders in folders */
 
 struct source {
 	const char *path;	/* the operand; NULL: standard input */
-	char *name;		/* name of the last file */
+	char *name;		/* name of the file returned last */
 	struct io *io;		/* an input that is not a folder, not yet returned */
 	struct arc *arc;	/* an archive, read from io */
 	struct arc_entry entry;
@@ -30,7 +30,7 @@ struct source {
 	const char *packed;	/* name of the packed format, or NULL */
 	char **file;		/* files of a folder, sorted; `now' is next */
 	size_t n, cap, now;
-	size_t given;		/* number of files or entries returned */
+	size_t given;		/* number of files or entries returned or refused */
 };
 
 /* ---- folders ---- */

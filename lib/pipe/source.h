@@ -16,8 +16,8 @@ struct err;
 struct io;
 struct source;
 
-/* Open an operand; NULL or "-" is standard input. If a folder or an archive has no streams,
- * source_next returns -ERR_DATA. */
+/* Open an operand; NULL or "-" is standard input. path is not copied. If a folder or an archive
+ * has no streams, source_next returns -ERR_DATA. */
 int source_open(struct source **out, const char *path, struct err *e);
 /* Return 1 and the next file, or 0. The caller frees the file before the next call. */
 int source_next(struct source *s, struct io **io, struct err *e);
@@ -26,7 +26,8 @@ int source_next(struct source *s, struct io **io, struct err *e);
 const char *source_name(const struct source *s);
 /* Return 1 for folders, archives and compressed files. */
 int source_many(const struct source *s);
-/* Return 1 if a folder has more files; source_next may be called again after an error. */
+/* After source_next, also after its error: return 1 if the folder has more files, and it may be
+ * called again. */
 int source_left(const struct source *s);
 void source_free(struct source *s);
 

@@ -33,8 +33,8 @@ int survey_begin(struct survey *s, const struct schema *sc,
     const struct reader *in, struct err *e);
 /* Note that group g is in the shard. */
 void survey_sent(struct survey *s, uint32_t g);
-/* Note an annotation with payload p[n] that takes `wire' bytes in the stream. Return
- * -ERR_DATA for a score outside [0, 1] and for impossible statistics. */
+/* Note an annotation with payload p[n], which has `wire' bytes in the stream, possibly packed.
+ * Return -ERR_DATA for a score outside [0, 1], impossible statistics, or an invalid policy. */
 int survey_note(struct survey *s, uint32_t type, const unsigned char *p,
     size_t n, size_t wire, struct err *e);
 /* Return 1 if the group was sent without statistics. */

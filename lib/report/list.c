@@ -317,7 +317,7 @@ list_policy(void *arg, const struct reader *r, struct err *e)
 {
 	struct list_lines *x = arg;
 
-	(void)keys_add(&x->policy, r, NULL);	/* ignore errors: users of the policy report them */
+	(void)keys_add(&x->policy, r, NULL);	/* an error matters only to programs that obey it */
 	return 0;
 }
 

@@ -23,7 +23,8 @@
 struct err;
 struct render;
 
-/* Storage and text form of a field; JSON, metrics and tables with tabs have the plain number. */
+/* Storage and text form of a field.  JSON, metrics and tables with tabs have the plain value,
+ * unless stated below. */
 enum render_type {
 	RENDER_U64, RENDER_U32,
 	RENDER_F64, RENDER_F32,	/* printed by the format in the field's `text' */

@@ -45,9 +45,9 @@ report_receipt_json(struct report *p, const struct receipt *rc, const char *devi
 	json_out_end(j);
 }
 
-/* A search for the name of a device, of which a receipt has only the hash. In a spool, some
- * file names begin with the device's name, as in DEVICE.(...): those beside a rejected
- * shard's receipts, and those in the folder `device', beside a manifest or one level up. */
+/* A search for the name of a device, of which a receipt has only the hash.  In a spool, some
+ * file names begin with the device's name: those in a step's directory, as DEVICE.no with the
+ * receipts of rejected shards, and those in DIR/device.  Manifests are in DIR or DIR/done. */
 struct report_names {
 	const unsigned char *id;
 	char *out;

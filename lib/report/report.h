@@ -22,11 +22,11 @@ struct report {
 	const struct io *io;	/* the input, for its size and name */
 	const char *file;	/* the operand, printed with each shard; NULL: there is only one */
 	const char *glob;	/* --tensor */
-	const struct cli *cli;	/* the program; long work shows progress */
+	const struct cli *cli;	/* the program, to show its progress; NULL: show none */
 	const struct pick *pick;	/* which shards to report; NULL: all */
 	int picked, named;	/* 1: a shard was selected; a tensor matched */
 	int verbose, quiet;
-	double tolerance;	/* an NMSE up to this is not a difference */
+	double tolerance;	/* NMSE up to which values do not differ, see stats_diff */
 	uint64_t shard;		/* number of the current shard, from 1 */
 	/* 1: something was printed: the next part needs a blank line before it */
 	int begun;

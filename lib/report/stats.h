@@ -51,8 +51,8 @@ int stats_stream(struct report *p, struct reader *r, struct err *e);
  * excluded from the sums and counts as different unless both values have the same bits.
  *
  * Return -ERR_NO, without a message, if a tensor differs or a shard has no partner; else 0.
- * A tensor differs if any value does.  With p->tolerance > 0, finite values may differ up to
- * this NMSE, but not those of exact types (schema_exact).
+ * A tensor, of those that p->glob matches, differs if any value does.  With p->tolerance > 0,
+ * finite values may differ up to this NMSE, but not those of exact types (schema_exact).
  * Return -ERR_DATA, "mismatch: ...", if the schemas differ.
  */
 int stats_diff(struct report *p, struct reader *x, struct reader *y, struct err *e);

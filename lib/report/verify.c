@@ -53,7 +53,7 @@ verify_note(void *arg, const struct reader *r, struct err *e)
 
 /* Compare the sums of a shard with those at its end. Its writer may have added the values, in
  * f64, in another order: allow 2^-40 of the summed magnitudes, far above the effect of the
- * order and far below that of a wrong value. */
+ * order and below that of a typical wrong value. */
 static int
 verify_sums(const struct verify *v, const struct reader *r, struct err *e)
 {
