@@ -427,7 +427,7 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	if (r->steps == 0 || r->steps > r->rule.steps)
 		r->steps = r->rule.steps;
 	if (!o->warmup_set)
-		r->rule.warmup = r->steps / 10;
+		r->rule.warmup = r->rule.steps / 10;
 	if (r->rule.warmup > r->rule.steps)
 		r->rule.warmup = r->rule.steps;
 	return 0;

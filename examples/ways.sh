@@ -324,7 +324,8 @@ warm() {
 }
 onebit_edge() {
 	warm || return
-	edge "$1" --apply "$dir/warm-down$1" --resume "$dir/kept$1" --until "$warm" |
+	edge "$1" --apply "$dir/warm-down$1" --resume "$dir/kept$1" --until "$warm" \
+	    --warmup $((warm / 10)) |
 	    count "$dir/sent$1" >"$dir/warm-up$1"
 	good "${PIPESTATUS[@]}" || return
 	edge "$1" --resume "$dir/kept$1" --one-bit "$warm" |

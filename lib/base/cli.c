@@ -31,6 +31,7 @@ struct cli_line {
 	struct {
 		const char *path;
 		enum sandbox_how how;
+		const struct opt_place *late;	/* option that reads the file; or NULL */
 	} *path;		/* the paths in options' values, at most two per word */
 };
 
@@ -318,22 +319,38 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 
 /* ---- the command line ---- */
 
-/* Set every row with the name of `first' to val: parts of a program may share options. */
+/* Note that every row with the name of `first' is given, since parts of a program may share
+ * options.  late 0: also set it to val. */
+static int
+cli_set(struct cli_line *l, const struct opt_place *first, const char *val, int late,
+    struct err *e)
+{
+	const struct opt_place *p;
+	int r = 0;
+
+	for (p = first; p < l->opt + l->n && r == 0; p++)
+		if (strcmp(p->row->name, first->row->name) == 0) {
+			l->given[p - l->opt] = 1;
+			r = late ? 0 : opt_take(p, val, e);
+		}
+	return r;
+}
+
+/* Take the option `first' with the value val.  Its function, if it reads a file, is called
+ * later, in the sandbox. */
 static int
 cli_take(struct cli_line *l, const struct opt_place *first, const char *val,
     struct err *e)
 {
 	const struct opt *o = first->row;
-	const struct opt_place *p;
-	int r;
+	const int late = o->type == OPT_IS_CALL && o->right == OPT_READ;
+	const int r = cli_set(l, first, val, late, e);
 
-	for (p = first; p < l->opt + l->n; p++)
-		if (strcmp(p->row->name, o->name) == 0) {
-			if ((r = opt_take(p, val, e)) != 0)
-				return r;
-			l->given[p - l->opt] = 1;
-		}
+	if (r != 0)
+		return r;
 	cli_path(l, o->right, val);
+	if (late)
+		l->path[l->paths - 1].late = first;
 	return l->c->heard != NULL && first->base != l->c ?
 	    l->c->heard(l->c->own, o, val, e) : 0;
 }
@@ -491,6 +508,9 @@ cli_parse(struct cli *c, int argc, char **argv, struct err *e)
 		memlimit_look();
 		r = cli_confine(&l, argv + c->first, argc - c->first, e);
 	}
+	for (i = 0; i < l.paths && r == 0; i++)
+		if (l.path[i].late != NULL)
+			r = cli_set(&l, l.path[i].late, l.path[i].path, 0, e);
 	alloc_free(l.path);
 	return r;
 }

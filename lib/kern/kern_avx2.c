@@ -157,8 +157,6 @@ below(unsigned mask)
 	uint64_t v = ((mask * ones & 0x8040201008040201) +
 	    0x7f7f7f7f7f7f7f7f) >> 7 & ones;
 
-	/* the bit of lane 7, which no lane counts */
-	v |= (uint64_t)(mask >> 7) << 56;
 	v = v * ones - v;
 	return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)&v));
 }

@@ -240,9 +240,12 @@ source_entry(struct source *s, struct io **io, struct err *e)
 static int
 source_hidden(const char *name)
 {
+	size_t n;
+
 	for (; name != NULL; name = strchr(name, '/')) {
 		name += *name == '/';
-		if (name[0] == '.' && strchr("./", name[1]) == NULL)
+		n = strcspn(name, "/");
+		if (name[0] == '.' && n > 1 && (n > 2 || name[1] != '.'))
 			return 1;
 	}
 	return 0;
@@ -325,8 +328,10 @@ source_next(struct source *s, struct io **io, struct err *e)
 
 	*io = NULL;
 	if (s->folder) {
-		if (s->file == NULL && s->now == 0 && (r = source_list(s, e)) < 0)
+		if (s->file == NULL && s->now == 0 && (r = source_list(s, e)) < 0) {
+			s->now = s->n;	/* a part of the files, not sorted */
 			return r;
+		}
 		return source_next_file(s, io, e);
 	}
 	if (s->packed != NULL)
