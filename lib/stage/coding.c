@@ -21,8 +21,8 @@ enum { CODING_LITTLE = 8 << 20 };
 /* A model with fewer than CODING_EARLY values or CODING_GROUP values per group is not
  * coded early, since too little is left to read meanwhile. */
 enum { CODING_EARLY = 1 << 22, CODING_GROUP = 1 << 14 };
-/* Bytes beyond a shard's head that suffice to send some group, also in the average of a few
- * devices. */
+/* Bytes beyond an empty shard that usually suffice to send some group, also in the average of a
+ * few devices. */
 enum { CODING_SOMETHING = 512 };
 
 /* CODING_ENTRY: limit on the bytes of a group in the residual beside its values (record entry
@@ -134,7 +134,8 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
 	size_t bad;
 	int r = 0;
 
-	/* leave out a group of zeros: without cache, absent groups are read as zeros */
+	/* leave out a group of zeros: absent groups are read as zeros or, with cache, as rho h,
+	 * and the residual keeps the difference */
 	if (p->codec == CODEC_NONE || seen->nonzero + seen->nonfinite == 0)
 		return 0;
 	values_ctx(q->schema, q->shard, g, &ctx);
@@ -168,7 +169,8 @@ coding_slot(struct coding *c)
 	return w;
 }
 
-/* Code and decode the group of a slot in one thread, and compute its error. */
+/* Code the group of a slot in one thread, unless it is coded already, and decode it; with error
+ * feedback, compute its error. */
 static int
 coding_one(void *arg, unsigned who, size_t i, struct err *e)
 {
@@ -249,7 +251,7 @@ coding_add(struct coding *c, struct err *e)
 /* ---- groups that wait ---- */
 
 /* Set *x to the values of waiting group w: in place or, from the file, in `room'.  Threads
- * share q->values, so lock the pool. */
+ * share q->values, so this locks the pool meanwhile. */
 static int
 coding_values(const struct coding *q, const struct rate_control_group *w, float *room,
     float **x, struct err *e)
@@ -354,8 +356,8 @@ coding_settled(struct coding *q, struct err *e)
 	return r < 0 ? r : coding_wait(q, e);
 }
 
-/* In a large model, if the previous shard has the newest waiting group by a codec with a rate,
- * queue the group to be coded early at about that rate. */
+/* In a large model, if the previous shard has the newest waiting group, coded by a codec with a
+ * rate, queue the group to be coded early at about that rate. */
 static int
 coding_early(struct coding *q, struct err *e)
 {
@@ -477,7 +479,7 @@ coding_code(const struct coding *q, size_t i, struct coding_slot *w, struct err 
 
 /* ---- within a budget ---- */
 
-/* Code n groups as coding_turn does, in all threads. */
+/* Code the n groups of `which' by coding_turn, in several threads if possible. */
 static int
 coding_turn_all(struct coding *q, const uint32_t *which, size_t n, struct err *e)
 {

@@ -42,7 +42,7 @@ struct coding_slot {
 	float *acc;		/* f32[n]: values to code, in `room' or elsewhere */
 	struct codec_plan plan;	/* codec and parameter of the group */
 	int seen;		/* 1: code.target is set */
-	int made;		/* 1: so is the code, except for its decoded values */
+	int made;		/* 1: code.sent, code.body and code.param are set, too */
 	struct feedback_code code;
 	float *room;		/* f32[2 * most]: acc, code.dec */
 };

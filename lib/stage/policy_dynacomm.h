@@ -25,7 +25,7 @@ struct policy_dynacomm {
 	/* results */
 	size_t n;		/* layers; 0: none yet */
 	double *seconds;	/* [n] smoothed times, the first layer first */
-	double *heard;		/* [n] times in the current shard, in the same order, or NULL */
+	double *heard;		/* times of the current shard's tensors, the last first, or NULL */
 	size_t *cut, k;		/* [k] the plan, as dynacomm_backward takes it; k 0: none yet */
 };
 #define POLICY_DYNACOMM_INIT { -1, 0, NULL, NULL, NULL, 0 }
@@ -39,9 +39,9 @@ int policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
  * Decide the cuts for a link of the given bandwidth (bit/s, < 0: unknown) and for shards
  * of the given share (coded bytes / dense bytes).
  *
- * Return 1 if kv got KEYS_CUTS and KEYS_CUTS_SECONDS; words gives the reason. Return 0 without
- * these keys, and set words: something is unknown, a shard takes too long, or the list of
- * cuts is too long.
+ * Return 1 if kv got KEYS_CUTS and KEYS_CUTS_SECONDS; words describes the cuts. Return 0 without
+ * these keys, and set words to the reason: something is unknown, a shard takes too long, or
+ * the list of cuts is too long.
  */
 int policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
     double bandwidth, double share, struct text_kv *kv, char words[256],

@@ -8,8 +8,8 @@
  *   finish  the stream is whole; abort: it failed
  *
  * A stage passes on what it gets, changes it, or holds it back until it knows more.
- * A program is a reader, one stage and a writer.  ace-step is a reader, five stages
- * and a writer, and gives the same bytes as five programs in a pipe.
+ * A program is a reader, one stage and a writer.  ace-step is a reader, up to five
+ * stages and a writer, and gives the same bytes as their programs in a pipe.
  */
 #ifndef ACE_STAGE_H
 #define ACE_STAGE_H
@@ -138,8 +138,8 @@ int stage_run(struct reader *in, struct stage *s, struct writer *w,
 void stage_free(struct stage *s);
 
 /* Send all of path (NULL: standard input) through s and the stages after it to f's
- * output; lines: as in stage_run.  The caller still owns the stages, after which an
- * output stage may be added. */
+ * output; lines: as in stage_run.  If the last stage cannot write, append one that can.
+ * The caller then frees all of them by stage_free(s), also after an error. */
 int stage_pass(struct filter *f, struct stage *s, const char *lines,
     const char *path, struct err *e);
 

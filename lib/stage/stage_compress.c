@@ -89,7 +89,7 @@ struct stage_compress {
 	int again;			/* 1: the state already has this shard, coded */
 	struct note_wait plan;
 	uint64_t budget;		/* the plan's, in bytes; 0: no limit */
-	uint32_t done;			/* number of groups that have arrived */
+	uint32_t done;			/* groups below this number have arrived or are absent */
 	float *v;
 	size_t cap;
 	struct pool *pool;
@@ -285,7 +285,7 @@ stage_compress_fitted(struct stage_compress *x, struct err *e)
 	return 0;
 }
 
-/* Return an upper bound of the bytes of the waiting groups that are sent without loss. */
+/* Return the most bytes that the bodies of waiting groups sent without loss can take. */
 static uint64_t
 stage_compress_exact(const struct stage_compress *x)
 {

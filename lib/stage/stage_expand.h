@@ -1,8 +1,8 @@
 /*
  * The stage of ace-expand: make a shard dense. With a state, add the residual of error
- * feedback, g~ = g + gamma * e (ACE-Sync, equation 7). With a cache, turn differences to
- * a history into values. With `feedback', save the mean square of each group, from which
- * ace-score learns.
+ * feedback, g~ = g + gamma * e (ACE-Sync, equation 7). With a cache, set groups that were
+ * not sent to rho h (sync/compensate.h), h the history. With `feedback', save the mean
+ * square of each group, from which ace-score learns.
  */
 #ifndef ACE_STAGE_EXPAND_H
 #define ACE_STAGE_EXPAND_H

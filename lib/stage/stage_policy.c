@@ -18,13 +18,13 @@
 #include "sync/ratio.h"
 #include "sync/replan.h"
 
-#define POLICY_FILE "policy"		/* name of the memory; its keys: */
+#define POLICY_FILE "policy"		/* name of the file in the state (learned.h); its keys: */
 #define POLICY_RATE "rate"		/* the link rate of the last decision */
 #define POLICY_DECO_STATE "deco"	/* the estimates for DeCo-SGD */
 
 /* The keys that are written, each with the decision that it belongs to.  If a decision is
  * made here, its keys are removed from an older policy, also those that continue with a
- * point, such as KEYS_INTERVAL_OF and a device's name. */
+ * point, such as KEYS_CUTS_SECONDS (written, too) or KEYS_INTERVAL_OF and a device's name. */
 enum policy_when { ALWAYS, INTERVAL, DECO, CUTS };
 enum { RATIO, BUDGET, BANDWIDTH, DELAY, LATENCY, COMPUTE, KC, DIVERGENCE, STEPS,
 	FORCE, LAYERS, KEYS };
@@ -57,7 +57,7 @@ struct stage_policy {
 	uint64_t asked;			/* interval that a diverging device asks for, or 0 */
 	float *x;			/* f32[cap]: scratch for one group */
 	size_t cap;
-	double key[KEYS];		/* the decided numbers; NAN: undecided, or not a number */
+	double key[KEYS];		/* the decided numbers; NAN: undecided, or a list */
 	struct buf note;
 };
 

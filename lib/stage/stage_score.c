@@ -15,7 +15,7 @@
 #include "format/values.h"
 #include "stage/stage_score.h"
 
-#define STAGE_SCORE_FILE "score"	/* name of the memory with the history */
+#define STAGE_SCORE_FILE "score"	/* name of the history's file in the state (learned.h) */
 #define STAGE_SCORE_TOLD "moment"	/* file in the state, written by the trainer */
 #define STAGE_SCORE_ROW "weights"
 #define STAGE_SCORE_LESSON "lesson"	/* key: RUN/STEP of the last average learnt from */
@@ -250,7 +250,7 @@ out:
 	return k;
 }
 
-/* Return 1 if a and b describe the same file. A trainer renames a new file over the old one. */
+/* Return 1 if a and b describe the same, unchanged file.  A trainer renames new files over it. */
 static int
 stage_score_known(const struct stat *a, const struct stat *b)
 {

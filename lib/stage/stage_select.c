@@ -18,7 +18,7 @@
 
 enum {
 	STAGE_SELECT_PART = 65536,	/* most groups per annotation */
-	/* shards of at most this many groups fill their budget to the last byte */
+	/* with at most this many groups, stage_select_list lowers the bytes one by one */
 	STAGE_SELECT_FEW = 64,
 	/* announce a budget only if it exceeds an empty shard by this many bytes */
 	STAGE_SELECT_SPARE = 1024
@@ -57,8 +57,8 @@ stage_select_levels(void *arg, const struct opt *row, const char *list, struct e
 	    "name one or more besides none, such as q8");
 }
 
-/* Parse "SHARE=CODEC@EVERY": the codec of groups up to the share (default f16), each of
- * which is sent once in EVERY steps (default 1). */
+/* Parse "SHARE[=CODEC][@EVERY]": the most important groups up to the share get CODEC (default
+ * f16), and each is sent once in EVERY steps (default 1). */
 static int
 stage_select_level(struct stage_select_upto *u, char *word, struct err *e)
 {
@@ -295,8 +295,8 @@ stage_select_policy(const struct survey *s, uint64_t *bytes, struct err *e)
 	return 0;
 }
 
-/* Set *bytes to the budget of the current shard.  If the policy gives the budget, use its
- * key budget_bytes, else its key ratio; -ERR_USAGE if it has neither. */
+/* Set *bytes to the budget of the current shard.  With --policy, use the policy's key
+ * budget_bytes or, without this key, its key ratio; -ERR_USAGE if it has neither. */
 static int
 stage_select_bytes(const struct stage_select *x, uint64_t *bytes, struct err *e)
 {
@@ -464,8 +464,8 @@ stage_select_size(struct stage_select *x, const struct size *empty)
 	return size_send(&z) + x->survey.notes;
 }
 
-/* Choose levels for at most a->budget bytes of records, and set the totals in a.  Return 1
- * if the smallest levels exceed that. */
+/* Set x->plan to levels for at most a->budget bytes of records, and set the totals in a.
+ * choice: scratch.  Return 1 if the smallest levels exceed that; they are then the plan. */
 static int
 stage_select_choose(struct stage_select *x, struct allot *a,
     const struct select_level *level, uint8_t *choice, struct err *e)
@@ -494,7 +494,7 @@ enum { STAGE_SELECT_PAD = 16 };
 
 /* Find the plan with the least error within the budget. The shard's size includes frames,
  * gaps and padding. So reduce the bytes for records until the shard fits; if it has few
- * groups, byte by byte. */
+ * groups, byte by byte in the end. */
 static int
 stage_select_list(struct stage_select *x, struct allot *a,
     const struct size *empty, uint64_t budget, struct err *e)

@@ -36,7 +36,7 @@ struct stage_select_opts {
 	enum stage_select_mode mode;
 	uint64_t bytes;			/* of STAGE_SELECT_BYTES */
 	double bits;			/* of STAGE_SELECT_BITS */
-	struct codec_plan level[STAGE_SELECT_MOST + 1];	/* [m] none, and the codecs of --levels */
+	struct codec_plan level[STAGE_SELECT_MOST + 1];	/* [m]: CODEC_NONE, codecs of --levels */
 	size_t m;			/* 0: use the default levels */
 	uint32_t shared;		/* the codec of --levels with a free step
 					 * (codec_shares), or CODEC_NONE */

@@ -24,7 +24,7 @@ enum {
 struct allot_work {
 	struct allot *a;
 	double *weight;			/* [n] a->weight, times ALLOT_DENSE_WEIGHT if dense */
-	uint8_t *fixed;			/* [n] 1: an exception, or without values or weight */
+	uint8_t *fixed;			/* [n] 1: an exception, or all zeros, or of weight 0 */
 	struct estimate *model;		/* [looks] models of the evaluated groups */
 	size_t looks;
 	double taken;			/* bytes of the exceptions */

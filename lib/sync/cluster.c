@@ -162,7 +162,7 @@ cluster_cosine(const double *x, size_t n, size_t m, double *dist)
 				a += x[i * m + f] * x[i * m + f];
 				b += x[j * m + f] * x[j * m + f];
 			}
-			/* the root of the product makes 1 of equal rows */
+			/* one root of the product, so that c is exactly 1 for equal rows */
 			c = a > 0 && b > 0 && isfinite(a) && isfinite(b) ?
 			    dot / sqrt(a * b) : 0;
 			dist[i * n + j] = i == j ? 0 : 1 - fmin(1, fmax(-1, c));

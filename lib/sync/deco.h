@@ -36,7 +36,7 @@ struct deco {
 	double size;		/* S in bits, > 0 */
 	double min;		/* the least delta, in (0, 1] */
 	int most;		/* the largest tau, 0 to DECO_MOST */
-	double kc, kd;		/* for DECO_ADDITIVE, >= 0 */
+	double kc, kd;		/* for DECO_ADDITIVE and deco_steps, >= 0 */
 };
 enum { DECO_MOST = 1000 };
 #define DECO_LEAST 1e-15	/* shortest time of a step, in seconds */

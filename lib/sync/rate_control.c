@@ -6,8 +6,8 @@
 #include "sync/rate_control.h"
 
 /*
- * The limits of the search.  They affect only how often groups are coded;
- * tests/bench-planner.c counts it.
+ * The limits of the search.  They affect how often groups are coded, which
+ * tests/bench-planner.c counts, and how well the shard fills its budget.
  */
 enum {
 	/* frames are padded to a multiple of this: fewer unused bytes than this are no loss */
@@ -112,8 +112,8 @@ rate_control_rough(const struct rate_control_group *g)
 }
 
 /* Set each group's weight to its estimated bytes: its share of the aim, less what contexts save.
- * Contexts save more at fewer bits per value: on gradients, with and without a residual,
- * we measured 0.6 of the bytes at a quarter of a bit and 0.9 at four bits. */
+ * Contexts save more at fewer bits per value: on gradients, with and without a residual, we
+ * measured that 0.6 of the bytes remain at a quarter of a bit, and 0.9 at four bits. */
 static void
 rate_control_guess(struct rate_control *r)
 {
@@ -292,7 +292,7 @@ rate_control_gain(const struct rate_control *r, const struct rate_control_group 
 	return rate_control_cost(r, g, &g->other) - rate_control_cost(r, g, &g->code);
 }
 
-/* Choose the shorter code of each group, then longer codes while they fit.  Return the
+/* Choose the shorter code of each group, then each longer code that still fits.  Return the
  * number of longer codes. */
 static size_t
 rate_control_choose(struct rate_control *r)
@@ -324,7 +324,7 @@ rate_control_choose(struct rate_control *r)
 /* ---- filling the remaining room ---- */
 
 /* Set *t to the t at which group g grows by *by bytes (shrinks if *by < 0).  If that t is out of
- * bounds, set *t to the bound and *by to the change there.  Return 0 if g cannot change. */
+ * bounds, set *t to the bound and *by to the change there.  Return 0 if g is to stay as it is. */
 static int
 rate_control_move(const struct rate_control *r, const struct rate_control_group *g,
     double *t, double *by)
@@ -513,7 +513,7 @@ rate_control_open(struct rate_control *r, struct err *e)
 		}
 		r->k += (size_t)(codec_rate(&g->plan) != 0);
 	}
-	if (bytes > 0)		/* the given codes fitted the budget of the last shard */
+	if (bytes > 0)		/* such rates fitted the budget of the last shard */
 		r->all = sum / bytes;
 	r->band = fmax((double)r->budget * rate_control_clamp(RATE_CONTROL_BAND /
 	    (double)(r->k + 1), RATE_CONTROL_LEAST, RATE_CONTROL_WIDEST), RATE_CONTROL_PAD);

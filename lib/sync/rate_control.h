@@ -1,6 +1,6 @@
 /*
  * Control the rate: choose a code for each group, so that the coded shard fills its
- * budget and never exceeds it (ours).
+ * budget and, if codes that fit are found, does not exceed it (ours).
  *
  * The rate parameters of all groups are multiplied by e^t; t > 0 makes the codes coarser.
  * All groups are coded once near the t at which their sizes are expected to add up to the

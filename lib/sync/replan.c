@@ -24,7 +24,7 @@ replan_mean(struct replan_mean *m, double x, int whole)
 		m->odd = 0;
 	} else if (fabs(m->odd) >= 2) {
 		m->v = sqrt(m->v * x);
-	} else if (m->odd == 0) {	/* a single outlier is ignored */
+	} else if (m->odd == 0) {	/* not an outlier; ignore a single one */
 		m->v = exp(log(m->v) + gain * (log(x) - log(m->v)));
 	}
 }

@@ -72,8 +72,8 @@ struct robust_one {
 	uint64_t nonzero;	/* those of them that are not zero in this contribution */
 	int nonfinite;		/* 1: leave the contribution out */
 	/* in and out */
-	double share;		/* factor on the shard's own weight, 0 to 1; robust_judge
-				 * lowers it if all contributions get the same weight */
+	double share;		/* factor on the shard's own weight, 0 to 1; with center
+				 * robust_judge lowers it, to make all weights equal */
 	/* out */
 	enum robust_fate fate;
 	double scale;		/* factor on the contribution's values, 0 to 1 */
@@ -114,8 +114,9 @@ void robust_past(struct robust_step *t);
 /* Return the word for a fate in reports: "counts", "clipped", "norm-ratio", "nonfinite". */
 const char *robust_why(enum robust_fate fate);
 
-/* Set y[n] to the trimmed mean or the median of x[k][n], over the k contributions that
- * count; x[i] is NULL if contribution i does not have the group.  tmp is f32[k]. */
+/* Set y[n] to the trimmed mean (q->f: the step's f) or the median of x[k][n], over the k
+ * contributions that count, or to 0 where there are too few values.  x[i] is NULL if
+ * contribution i does not have the group.  tmp is f32[k]. */
 void robust_combine(const struct robust_rule *q, double *y,
     const float *const *x, size_t k, size_t n, float *tmp);
 

@@ -8,7 +8,7 @@
  * one Lagrange multiplier, and each group gets its best level at that multiplier
  * (Everett 1963; Shoham and Gersho 1988).  This solves the linear relaxation exactly,
  * except for groups that have several best levels at that multiplier.  A search decides
- * these.  Ties go to the lower group, then to the lower level.
+ * these.  Ties at that multiplier go to fewer bytes, others to the lower group, then level.
  */
 #ifndef ACE_SELECT_H
 #define ACE_SELECT_H
@@ -35,7 +35,7 @@ int select_usable(const struct select_level *l);
 
 struct select_result {
 	double dist;		/* sum over the chosen levels */
-	double lambda;		/* Lagrange multiplier; 0 if the budget allows all best levels */
+	double lambda;		/* Lagrange multiplier; 0: all best levels fit, or 1 was returned */
 	int64_t bytes;		/* of the chosen levels; <= budget, unless 1 was returned */
 };
 
@@ -49,7 +49,7 @@ struct select_result {
  * Return 0; 1 when even the cheapest levels exceed the budget (then choice has the
  * cheapest ones, and res->bytes is their size); -ERR_USAGE without a usable level in some
  * group or if m > SELECT_LEVELS; or -ERR_SYS.
- * It takes about 64 n m operations, plus the search.
+ * It takes about 64 n m operations, then at most about 2^25 to fill the budget, plus the search.
  */
 int select_budget(const struct select_level *level, size_t n, size_t m,
     int64_t budget, uint8_t *choice, struct select_result *res, struct err *e);

@@ -59,9 +59,9 @@ load helper
 	says "^ace: no program 'ace-nonsense' beside ace or in PATH: install it, or see 'ace --help'"
 	refuses 2 "no program 'ace-nonsense' beside ace" ace help nonsense
 	refuses 2 "no program 'ace-nonsense' beside ace" ace help ace-nonsense
-	refuses 2 "no program 'ace-' beside ace" ace help ace-
+	refuses 2 "'' is not a valid name of a command" ace help ace-
 	refuses 2 "is not a valid name of a command" ace ../ace-inspect
-	exits 2 ace ''
+	refuses 2 "'' is not a valid name of a command" ace ''
 	refuses 2 "option '--nonsense' is unknown" ace --nonsense
 	mkdir ace-folder
 	PATH=$PWD:$PATH exits 4 ace folder
