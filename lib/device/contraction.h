@@ -33,7 +33,7 @@ struct contraction {
 #define CONTRACTION_INIT { 0, 0, 0, 0, 0 }
 
 /* Add a group of n values.  energy: the sum of their squares; lost: the sum of squared
- * coding errors; bytes: the size of its body.  If it was not sent, pass energy and 0 for them. */
+ * coding errors; bytes: the size of its body.  If it was not sent: lost = energy, bytes = 0. */
 void contraction_group(struct contraction *c, double energy, double lost,
     size_t n, size_t bytes);
 

@@ -186,8 +186,8 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 
 /* ---- pending shards ---- */
 
-/* Return 1 if shards stay pending until their receipts come. Once a window was given they
- * always do, so that a later call without the option does not lose them. */
+/* Return 1 if a window was given, now or by an earlier call: then shards stay pending until
+ * their receipts come, so that a later call without the option does not lose them. */
 static int
 feedback_keeps(const struct feedback *f, const struct residual *q)
 {
@@ -309,8 +309,8 @@ feedback_same_kind(const struct feedback *f, struct err *e)
 	    "give another state directory", f->state.dir, made != NULL ? made : "unknown", f->how);
 }
 
-/* Set the incarnation to that of the residual, or to that of feedback_restart if there
- * is no residual. */
+/* Set the incarnation to that of the residual, or to that of feedback_restart if there is no
+ * residual.  If there was no restart either, it stays. */
 static int
 feedback_incarnation(const struct feedback *f, struct shard *s, struct err *e)
 {
@@ -325,7 +325,7 @@ feedback_incarnation(const struct feedback *f, struct shard *s, struct err *e)
 	return r < 0 ? r : 0;
 }
 
-/* Set s, the coded shard, to a copy of `from' with its own flags, keys and incarnation. */
+/* Set s, the coded shard, to a copy of `from'; then set the flags, keys and incarnation of s. */
 static int
 feedback_describe(const struct feedback *f, struct shard *s,
     const struct shard *from, struct err *e)

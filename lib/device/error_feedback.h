@@ -32,8 +32,8 @@ struct feedback_opts {
 	double gamma;		/* gamma of equation (7), if the residual is added here */
 	double decay;		/* rho of sync/compensate.h */
 	int gap;		/* 1: accept a step although steps before it are missing */
-	/* limit on shards without a receipt; 0: if no earlier call had a limit, count sent
-	 * shards as delivered until the first receipt */
+	/* limit on shards without a receipt (with cache it is 1); 0: PENDING_MAX and, if no earlier
+	 * call had a limit, count sent shards as delivered until the first receipt */
 	unsigned window;
 	/* seconds to wait for a receipt when `window' shards have none */
 	double wait;
@@ -93,7 +93,7 @@ struct feedback_code {
 	struct kern_stat target, decoded, error;
 };
 /* feedback_error: set a f32[n], the target, to the error of code c, and c->error to its
- * statistics.  With a history, on which the error depends, leave this to feedback_settle.
+ * statistics.  With a history, on which the error depends, do nothing: feedback_settle does it.
  * Threads may call this at the same time for different groups.
  * feedback_settle: after that, store a in the residual, and write c to the coded shard. */
 void feedback_error(const struct feedback *f, float *a, size_t n, struct feedback_code *c);
@@ -119,7 +119,7 @@ struct feedback_lost {
 /* Remove the residual, the pending shards and the history; the next shard is the first of
  * incarnation n. -ERR_REFUSED if the residual is of incarnation n or later, or after a restart
  * with a larger number. After any other failure, call it again with the same n. l->what is
- * LOST_BEFORE if a restart with n was complete already. The caller holds statedir_lock. */
+ * LOST_BEFORE if an earlier restart with n left no residual. The caller holds statedir_lock. */
 int feedback_restart(const struct statedir *s, uint64_t n,
     struct feedback_lost *l, struct err *e);
 

@@ -11,7 +11,7 @@
 #define CACHE_REMOVE ": remove the file"
 #define CACHE_ANEW "a new state or, for a device that keeps receipts, ace-ack --restart"
 
-/* The receiver keeps its last reconstruction h and the previous one. A shard names the h
+/* The receiver keeps at least its last reconstruction h and the previous one. A shard names the h
  * to which it is a difference, so that a lost or repeated shard is detected and not
  * added. The previous h is needed if a shard is sent again. */
 struct feedback_cache {

@@ -115,8 +115,8 @@ int link_save(const struct link *l, const struct statedir *s, double limit,
     struct err *e);
 
 /* Return the seconds to wait before writing n bytes, so that at most `rate' bit/s are
- * sent (a token bucket); *due begins as 0. After a pause, writes do not wait until the bytes
- * of 0.2 s were sent. */
+ * sent (a token bucket); *due begins as 0. After a pause, the bytes of 0.2 s are sent without
+ * a wait. */
 double link_pace(double *due, double rate, double now, size_t n);
 
 #endif

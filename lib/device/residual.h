@@ -70,8 +70,8 @@ int residual_put(struct residual_new *n, uint32_t g, const float *x, size_t len,
 struct writer *residual_writer(struct residual_new *n);
 /* Return the io of the next residual file, for io_ahead. */
 struct io *residual_io(const struct residual_new *n);
-/* Write to w the part of the coded shard that exists, but not its end.  This needs no
- * commit, because receivers do not accept a shard without its end. */
+/* Write to w what exists of the coded shard and was not written by an earlier call, but not its
+ * end.  This needs no commit, because receivers do not accept a shard without its end. */
 int residual_early(struct residual_new *n, struct writer *w, struct err *e);
 /* End the residual and the coded shard.  Set *w to the writer of the next residual
  * file, for the shards that remain pending. */

@@ -117,9 +117,9 @@ shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
 	return len * fmax(1 / SHARES_FAR, fmin(SHARES_FAR, far));
 }
 
-/* Set the bytes of all groups for the next shard.  Groups that have a plan but were not sent
- * get as many bytes per value as the sent groups (1 if none was sent), so that they fit then.
- * A group of zeros without a plan gets that of the group before. */
+/* Set the bytes of all groups for the next shard.  Groups that were not sent, and whose plan
+ * does not fix their bytes, get as many per value as the others (1 if there are none), so that
+ * they fit into it.  A group of zeros without a plan gets the plan of the group before. */
 static void
 shares_next(struct shares *s, const struct shard *sh, const struct schema *sc)
 {

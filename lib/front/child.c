@@ -119,7 +119,7 @@ child_status(const struct child *p)
 	    WEXITSTATUS(p->status);
 }
 
-/* Return 1 if a program failed by itself: not by SIGPIPE, and we did not stop it. */
+/* Return 1 if a program failed, unless it ended by SIGPIPE or was stopped (p->stopped). */
 static int
 child_failed(const struct child *p)
 {

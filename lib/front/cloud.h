@@ -40,7 +40,7 @@ void cloud_connect(const struct cloud *c, struct children *p, const char *what,
 int cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,
     struct err *e);
 
-/* cloud_answer(f, out, n): write the answer of the cloud with the folder f to a hello. */
+/* cloud_answer(f, out, n): write to out[n] the cloud's answer to a hello; f is its folder. */
 void cloud_answer(const struct place *f, char *out, size_t n);
 
 #endif

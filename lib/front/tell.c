@@ -130,8 +130,8 @@ tell_begins(struct tell *t, uint64_t round)
 		event_say(&t->to[i], EVENT_BEGINS, round - 1, t->said->rounds);
 }
 
-/* Write a line and an event for a round that has ended: its average came or, on the cloud, was
- * sent. */
+/* Write a line and an event for a round that has ended (its average came or, on the cloud, was
+ * sent), and begin the next round. */
 static void
 tell_average(struct tell *t, uint64_t round)
 {
@@ -183,7 +183,7 @@ tell_average(struct tell *t, uint64_t round)
 	t->missing[0] = '\0';
 }
 
-/* Return the event's count of this name, or 0. */
+/* Return the number in the event's field `name'; 0 if it is absent or negative. */
 static uint64_t
 tell_count(const json_t *ev, const char *name)
 {
@@ -622,7 +622,7 @@ tell_watch(const struct place *f, struct err *e)
 	size_t cap = 0, i;
 	json_t *ev;
 
-	/* without events, nobody knows since when */
+	/* if no event says since when, count from now */
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	t.since = t.taken = (double)now.tv_sec;
 	if (in != NULL)

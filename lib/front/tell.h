@@ -50,9 +50,9 @@ struct tell {
 	size_t nheld;
 };
 
-/* tell_begin(t, c, who, cloud, f): begin; lines are also appended to the folder's file
- * log, and its file round has the next round's number. tell_start(t): call it before each
- * start of the programs; tell_begin calls it for the first. */
+/* tell_begin(t, c, who, cloud, f): begin; t is zero but for trainer, to[0] and to[1]. Lines are
+ * also appended to the folder's file log, and its file round has the next round's number.
+ * tell_start(t): call it before each start of the programs; tell_begin calls it for the first. */
 void tell_begin(struct tell *t, const struct cli *c, const char *who, int cloud,
     const struct place *f);
 void tell_start(struct tell *t);

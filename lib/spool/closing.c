@@ -326,9 +326,9 @@ closing_ripe(const struct closing *r, struct closing_watch *w, struct err *e)
 	return limited && clock_now() - w->since >= o->deadline;
 }
 
-/* Close the first step that is over, or take the closed step whose average was not made.
- * Return an enum closing_result.  A step without a quorum is passed over only when a
- * later step is over. */
+/* Take the closed step whose average was not made or, if there is none, close the first step
+ * with a quorum if it is over.  Return an enum closing_result.  Earlier steps, without a quorum,
+ * are passed over only then. */
 static int
 closing_try(struct closing *r, struct closing_watch *w, struct err *e)
 {

@@ -18,15 +18,15 @@ struct feedback_cache;
 struct schema;
 
 struct history {		/* history for the shard that is being received */
-	struct feedback_cache *cache;	/* NULL: the shard is not a difference */
+	struct feedback_cache *cache;	/* NULL: nothing is to be reconstructed */
 	char temp[SPOOL_PATH];		/* path of its file; "": there is none */
 	uint32_t next;			/* the group to reconstruct next */
 };
 #define HISTORY_INIT { .cache = NULL }
 
 /* history_begin(m, s, sh, sc, r, e): begin with the shard sh if it is a difference and r is
- * not a refusal already.  Write a refusal to r if the spool lacks the shard's history, or if
- * that history is damaged. */
+ * not a refusal already.  Write a refusal to r if the history to which sh is a difference is
+ * absent or damaged. */
 int history_begin(struct history *m, const struct spool *s,
     const struct shard *sh, const struct schema *sc, struct receipt *r,
     struct err *e);

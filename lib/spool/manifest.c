@@ -58,7 +58,7 @@ manifest_remedy(const struct spool *s, const char *path, int absent, struct err 
 	else if (absent)
 		goto out;
 	if (e != NULL)
-		e->has_byte = 0;	/* a place after the command would be typed with it */
+		e->has_byte = 0;	/* users would type the offset after the command, too */
 	for (i = done.n; k == 0 && i-- > 0; err_clear(&unread)) {
 		spool_path(s, NULL, manifest_name(done.step[i], name), from);
 		k = manifest_read(&l, from, &unread) > 0;

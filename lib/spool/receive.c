@@ -321,8 +321,8 @@ receive_await(const struct receive_answers *o, uint64_t step, char path[SPOOL_PA
 	return r < 0 ? r : 0;
 }
 
-/* Fail if this accepted shard was excluded because the models of its step's devices differ:
- * the device would wait for the average for ever. */
+/* Fail if this accepted shard was excluded because of a mismatch, such as another model than
+ * the other devices have: the device would wait for the average for ever. */
 static int
 receive_split(const struct receive_answers *o, const struct receive_said *a,
     struct err *e)

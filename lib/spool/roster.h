@@ -16,9 +16,9 @@ struct spool;
  * -ERR_DATA: a line is invalid, or the list has 1 MiB or more.  Release t also after errors. */
 int roster_read(struct array_names *t, const struct spool *s, struct err *e);
 /* roster_missing(out, s, here, made, e): append the listed devices that have no shard in
- * a step and return 1; `here' has the names of the step's files (steps_files) and is then
- * sorted.  If there is no list, append the devices that have a shard in the step `made' - 1
- * (unless made is 0) but not in this one, and return 0. */
+ * a step and return 1; `here' has the names of the step's files (steps_files), which this
+ * function sorts.  If there is no list, append the devices that have a shard in the step
+ * `made' - 1 (unless made is 0) but not in this one, and return 0. */
 int roster_missing(struct array_names *out, const struct spool *s,
     struct array_names *here, uint64_t made, struct err *e);
 

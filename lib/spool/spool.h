@@ -8,8 +8,8 @@
  *                                accepted
  *   DIR/closed                   the manifest of the newest closed step, see
  *                                spool/manifest.h
- *   DIR/done/STEP                the manifest of a step whose average was made; the
- *                                newest one is a second name of `closed'
+ *   DIR/done/STEP                the manifest of a step whose average was made; if that
+ *                                is the newest closed step, a second name of `closed'
  *   DIR/past.*                   see mean/center.h
  *   DIR/STEP/DEVICE.aceg         an accepted shard, a stream of its own
  *   DIR/STEP/DEVICE.no           the receipts of rejected shards
@@ -117,8 +117,8 @@ int spool_run(const struct spool *s, struct reader **r, struct err *e);
 /* ---- receiving ---- */
 
 /* spool_begin(s, step, e): make DIR/device and the directory of a step, with names that are
- * durable if s->sync is IO_SYNC_FULL; step NULL: make only DIR/device.  Call it only for a
- * shard that was received to its end: a device can begin shards of any number of steps. */
+ * durable if s->sync is IO_SYNC_FULL; step NULL: make only DIR/device.  For a device's shard,
+ * call it only after the shard's end: a device can begin shards of any number of steps. */
 int spool_begin(const struct spool *s, const uint64_t *step, struct err *e);
 /* spool_made(s, dir, e): make the directory dir, a path with a slash at the end, with a
  * name that is durable if s->sync is IO_SYNC_FULL. */
@@ -136,9 +136,9 @@ int spool_has(const struct spool *s, const uint64_t *step, const char *name,
     struct err *e);
 /* spool_temp(s, sh, end, path, io, e): make a temporary file DEVICE.end in DIR, since the
  * directory of a step is made only for a whole shard; open *io to write it.  end is TEMP_NAME
- * without its dot, or a word and TEMP_NAME.  path is set to the path of the file, or to ""
- * after a failure.  The file stays until verdict_shard or temp_remove.  It is locked while
- * *io is open, so that temp_sweep leaves it alone. */
+ * without its dot, or a word and TEMP_NAME.  path is set to the path of the file, or to "" if
+ * it was not made; after another failure, too, the file stays until verdict_shard or
+ * temp_remove.  It is locked while *io is open, so that temp_sweep leaves it alone. */
 int spool_temp(const struct spool *s, const struct shard *sh, const char *end,
     char path[SPOOL_PATH], struct io **io, struct err *e);
 /* spool_clock(): return the time in Unix nanoseconds: that of SOURCE_DATE_EPOCH if it is set,

@@ -63,7 +63,7 @@ verdict_refuse(const struct verdict *x, struct err *e)
 /* Look for the shard's bytes among those rejected before.  Return 1 with their receipt in
  * r; 1 with the verdict invalid in r if VERDICT_TRIES other shards were rejected before;
  * or 0: other bytes may follow, since a device may have been repaired.  closed 1: the step is
- * closed, and other bytes are late, never an equivocation. */
+ * closed; return 0 for other bytes, which are late, however many were rejected. */
 static int
 verdict_before(const struct verdict *x, int closed, struct err *e)
 {
@@ -110,10 +110,10 @@ verdict_known(const struct verdict *x, struct err *e)
 }
 
 /* Set the verdict of a late shard to `invalid' if its device is new and does not know the
- * common model: the device never had a shard in an open step of the run, and was not sent
- * the averages up to this step (spool/join.h).  A device goes on after a late shard and adds its
- * values to the next; `invalid' stops the device, so that values of another model do not reach the
- * average.  A shard at most one step before the last closed step stays late. */
+ * common model: the device never had a shard in an open step of the run, and the step from
+ * which it has the model (spool/join.h) is later or unknown.  A device goes on after a late
+ * shard and adds its values to the next; `invalid' stops it, so that no values of another model
+ * reach the average.  A shard at most one step before the last closed step stays late. */
 static int
 verdict_stranger(const struct verdict *x, struct err *e)
 {
@@ -277,9 +277,9 @@ verdict_open(struct verdict *x, struct err *e)
 	return verdict_link(x, e);
 }
 
-/* Decide while the lock prevents closing and other decisions.  Then make the decision durable,
- * so that devices do not wait for each other's syncs.  This also syncs a name that another
- * process made before it died. */
+/* Decide while the lock prevents closing and other decisions.  Sync the directory without the
+ * lock, so that devices do not wait for each other's syncs of it.  This also syncs a name that
+ * another process made before it died. */
 int
 verdict_shard(const struct spool *s, const struct shard *sh,
     const struct schema *sc, int model, const char *temp, struct history *m,
