@@ -458,14 +458,14 @@ feedback_target(struct feedback *f, uint32_t g, const float *v, size_t n,
 			return r;
 		nback += back[nback] != NULL;
 	}
-	v = f->redo && !alone && nback != 0 ? NULL : v;
+	v = f->redo && !alone ? NULL : v;	/* the residual and the shard have it */
 	if (!alone && !f->compensated && (r = dense_group(&f->old.d, g, &res, e)) < 0)
 		return r;
 	if (v == NULL && res == NULL && nback == 0 &&
 	    (alone || f->history.h.r == NULL))
 		return 1;
 	from = (struct compensate_from){ v, res, back, nback };
-	compensate_target(f->kern, (float)f->o.gamma, &from, n, a);
+	compensate_target(f->kern, f->redo ? 1 : (float)f->o.gamma, &from, n, a);
 	return 0;
 }
 
