@@ -1,4 +1,4 @@
-/* Remove each entry that nftw visits. */
+/* For nftw with FTW_DEPTH | FTW_PHYS: remove each entry that it visits. */
 #ifndef ACE_TEST_AWAY_H
 #define ACE_TEST_AWAY_H
 

@@ -4,7 +4,8 @@
  *   bench-patches train SEED DIR TEXT     train with the example trainer and write to
  *       DIR: old, and new0 to new3, which are 1 step of rate 1e-6 later, 1 of 1e-5,
  *       4 of 3e-6 and 8 of 1e-5.  All are bf16
- *   bench-patches synthetic RATE N DIR    DIR/old: N weights; DIR/new: a step like Adam's later
+ *   bench-patches synthetic RATE N DIR    DIR/old: N weights, a multiple of 1024; DIR/new: a
+ *       step like Adam's later
  *   bench-patches beside OLD NEW XOR    write the exclusive or of the values, which are
  *       bf16, to XOR; print the percentage that changed, and the bytes if each change
  *       takes an index of 4 bytes and the value

@@ -8,8 +8,8 @@
  *   || aggregate - m || / || m ||,  m the mean of the honest values without loss by coding,
  *
  * as the mean of the last ten of 50 steps ("a step"), and for the sums of all 50 ("in all"):
- * attacks add up, and the sum is where a model would be.  + marks an aggregate that points away
- * from m, in most of the ten steps or in all.  The devices send their gradient ("plain"), its
+ * attacks add up, and the sum is where a model would be.  + marks aggregates that point away from
+ * m: in most of the ten steps, or their sum.  The devices send their gradient ("plain"), its
  * momentum of 0.9 ("momentum"), or with error feedback the tenth of the momentum that is
  * largest in magnitude ("sparse").
  * examples/results/README.md has the effect on a model that is trained.

@@ -132,7 +132,7 @@ pay8(struct forge *s, unsigned long arg)
 #define PAY8(frame, byte, value) pay8, \
 	(unsigned long)(frame) << 24 | (unsigned long)(byte) << 8 | (value)
 
-/* Change one byte of a payload, but keep the sums in TAIL that were computed before. */
+/* Compute all fields, then change one byte of the payload of TAIL, which is not corrected. */
 static inline void
 sealed8(struct forge *s, unsigned long arg)
 {
@@ -683,10 +683,10 @@ data(struct forge *s, unsigned long which)
 	    { 1, 3, { 0x1f, 3, 64 }, 0, 64 },
 	/* 19: a codec above the last */
 	    { 1, 5, { 0x1f, 0xff, 0xff, 0x03, 64 }, 0, 64 },
-	/* 20: the first group with a gap */ { 1, 2, { 0x30, 64 }, 0, 64 },
+	/* 20: a gap in the first entry */ { 1, 2, { 0x30, 64 }, 0, 64 },
 	/* 21: f32 of one value more than the group has */
 	    { 1, 2, { 0x10, 68 }, 0, 68 },
-	/* 22: exact with a parameter */ { 1, 4, { 0x0f, 17, 77, 64 }, 0, 64 }
+	/* 22: exact with a parameter above 26 */ { 1, 4, { 0x0f, 17, 77, 64 }, 0, 64 }
 	};
 	size_t at = 12 + d[which].len, head = at + frame_padding(at);
 	unsigned char b[1024] = { 0 };

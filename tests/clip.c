@@ -93,7 +93,7 @@ begin(void)
 	(void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &since);
 }
 
-/* End this process as kill -9 does. If a sandbox refuses kill, exit with its status. */
+/* End this process as kill -9 does or, if a sandbox refuses that, exit with status 137. */
 static void
 die(void)
 {

@@ -21,7 +21,7 @@
 
 enum { N = 65536, GROUPS = 1000, LAYERS = 1000 };
 
-/* Each value, of standard deviation 1, takes about 0.5 bits by ecq:3, and about 2 by ecq:1. */
+/* A value of the blocks of deviation 1 (see make) takes about 0.5 bits by ecq:3, 2 by ecq:1. */
 static const char *const specs[] = {
 	"f16", "exact", "q8", "sign", "topk:0.01", "topk:0.1",
 	"chunk:64/4096:q2", "qsgd:7", "lowrank:4",

@@ -2,7 +2,7 @@
  * Damage small streams, and give them to the programs of progs[]: a stream is cut at each byte,
  * each bit is flipped, bytes are inserted and deleted, frames are dropped, doubled, swapped or
  * taken from another stream, and noise is written over it.  The program must end with status 3,
- * a message that begins with one of five words (`truncated' after a cut), an output that no
+ * a message with one of five words after its name (`truncated' after a cut), an output that no
  * reader accepts, and its state unchanged.
  *
  * The programs' own main functions are called thousands of times per second, with
@@ -132,7 +132,7 @@ static int
 call(const struct prog *g, const char *dir, const unsigned char *p, size_t n,
     int pipe_it)
 {
-	/* one process runs all programs, and a sandbox could not be removed */
+	/* "--sandbox off": this process runs all programs, and cannot leave a sandbox */
 	const char *argv[ARGS + 3] = { g->name };
 	int argc = 1, i = 0, r;
 	ssize_t k;

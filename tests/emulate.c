@@ -38,7 +38,7 @@ enum { EVERY = 5 };
 struct device {
 	float grad[VALUES], acc[VALUES];	/* acc: gradient plus residual */
 	double keep;		/* share of the values to code next; 0: not known yet */
-	double bits, energy, lost;	/* last step: bits; sums of squares: acc, coding error */
+	double bits, energy, lost;	/* bits of the last message; |acc|^2, |coding error|^2 */
 };
 
 struct run {

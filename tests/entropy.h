@@ -19,7 +19,7 @@ entropy_order(const void *a, const void *b)
 /*
  * Sort y[n], n > 0, and return the bits of its values as symbols, by the estimate of Krichevsky
  * and Trofimov: for K symbols, of which the i-th occurs n_i times,
- * -log2 (prod_i G(n_i + 1/2) / G(1/2)) G(K/2) / G(n + K/2)
+ * -log2 [G(K/2) / G(n + K/2) * prod_i (G(n_i + 1/2) / G(1/2))], G: the gamma function
  */
 static inline double
 entropy(float *y, size_t n)

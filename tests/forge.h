@@ -24,7 +24,7 @@ enum { FORGE_MAX = 64 };
 enum {
 	KEEP_SEQ = 1, KEEP_ID = 2, KEEP_OFFSET = 4, KEEP_KEY = 8,
 	KEEP_PAYLOAD_HASH = 16, KEEP_HEAD_HASH = 32, KEEP_LENGTHS = 64,
-	KEEP_BODY = 128	/* the schema's id in HEAD and SHRD, the sums in SEND and TAIL */
+	KEEP_BODY = 128	/* schema's id in HEAD and SHRD; numbers and digest in SEND and TAIL */
 };
 
 struct forge_frame {

@@ -52,7 +52,7 @@ fail(const char *what)
 	exit(4);
 }
 
-/* Parse a complete header: find which frame follows, and its cost. */
+/* Parse a complete header: find the bytes that follow it; a DATA frame occupies the link. */
 static void
 header(struct late *x)
 {

@@ -29,7 +29,7 @@ static const struct lie {
 	/* codes of 7, which exceed s = 3 */
 	[LIE_QSGD] = { 8, 3, 20, { 0, 0, 0x80, 0x3f, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
 	    7, 7, 7, 7 } },
-	/* the code ends before or after the body does */
+	/* the code does not end where the body does */
 	[LIE_ECQ] = { 9, 0, 31, { 0, 0x80, 0x3f, 0, 0, 64 + 20, 3, LIE_FF8,
 	    LIE_FF8, LIE_FF8 } },
 	[LIE_ECQ_PLAIN] = { 9, 0, 30, { 0, 0x80, 0x3f, 0, 0, 20, 3 } },
@@ -45,14 +45,14 @@ static const struct lie {
 	/* products beyond f32 of both signs, whose sum is NaN */
 	[LIE_LOWRANK_NAN] = { 11, 2, 34, { 0, 0, LIE_MOST4, 0x7f, 0xff, 0x7f,
 	    0xff, 0x7f, 0xff, 0x7f, 0xff, LIE_MOST4, LIE_MOST4 } },
-	/* the code ends before or after the body does */
+	/* the code does not end where the body does */
 	[LIE_TCQ] = { 18, 0, 33, { 0, 0x80, 0x3f, 0, 0, 0, 0, 64 + 20, 3, LIE_FF8,
 	    LIE_FF8, LIE_FF8 } },
-	/* a level of 32768, one more than allowed */
+	/* |q| is 32768, one more than allowed */
 	[LIE_TCQ_LEVEL] = { 18, 0, 37, { 0, 128, 63, 0, 0, 0, 0, 42, 14, 0, 103, 17, 200, 12, 0, 0,
 	    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30, 167,
 	    255, 249 } },
-	/* the final state is not the initial one */
+	/* a coder's final state is not its initial one */
 	[LIE_TCQ_STATE] = { 18, 0, 37, { 0, 128, 63, 0, 0, 0, 0, 42, 14, 0, 207, 163, 252, 142, 0,
 	    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31,
 	    167, 255, 251 } },

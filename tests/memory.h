@@ -42,7 +42,8 @@ memory_create(struct io **io, struct err *e)
 	return r;
 }
 
-/* Return the n bytes written so far to an io of memory_create, or NULL if there are none. */
+/* Return the *n bytes written so far to an io of memory_create, or NULL if there are none. They
+ * stay mapped until the process ends. */
 static inline const unsigned char *
 learned_of(struct io *io, size_t *n)
 {

@@ -1,6 +1,6 @@
 /*
  * mkshards: deterministic shard streams for the tests, never installed.
- * The same options give the same bytes, on every machine.
+ * The same options give the same bytes on every machine with the same log() and cos().
  *
  *   mkshards [-t NAME:N,N...]... [-n TOTAL] [-g GROUP] [-k KIND] [-c CODEC]
  *            [-d DEVICE] [-r RUN] [-s STEP] [-N SHARDS] [-w WEIGHT] [-x SEED]

@@ -2,9 +2,10 @@
  * Simulate power cuts.  clip.so records the changes that a program makes on disk.  After each
  * change the test builds trees that a file system may leave: with all changes that were not
  * synced; without one of them, or with a write half done; without all of them; with names but
- * without data, and the reverse (as ALICE does, Pillai et al., OSDI 2014).  In each tree
+ * without data, and the reverse (as ALICE does, Pillai et al., OSDI 2014).  In each tree, with
+ * the exceptions in scenes[].balance,
  *
- *   - the values balance (report/conserve.h), also after the sent shards have arrived
+ *   - the values balance (report/conserve.h), also after any sent shards have arrived
  *   - after running everything once more, the values balance, too
  *
  * The test also kills the program at each of its changes.  The next program starts from the
@@ -27,7 +28,7 @@ struct scene {
 	const char *again;	/* command to run everything once more */
 	const char *before;	/* command to kill; NULL: `command' */
 	const char *ready;	/* skip kills after which this file is absent; or NULL */
-	enum { ALWAYS, AT_END, NEVER } balance;	/* when to check the balance */
+	enum { ALWAYS, AT_END, NEVER } balance;	/* when to check it; AT_END: after `again' */
 };
 
 #define MADE "mkshards -s 0 -k ramp >in0; mkshards -s 1 -k ramp >in1; "

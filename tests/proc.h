@@ -2,7 +2,8 @@
  * Functions for tests in C that start pipelines with clip.so, wait for them with a time limit,
  * and kill them.
  *
- * CLIP_PRELOAD: LD_PRELOAD of the pipelines; BUILD: the directory that holds the programs.
+ * Environment: BUILD: the directory that holds the programs (build); CLIP_PRELOAD: LD_PRELOAD of
+ * the pipelines (BUILD/tests/clip.so); TORTURE_DIR: parent of proc_dir (/dev/shm or /tmp).
  */
 #ifndef TESTS_PROC_H
 #define TESTS_PROC_H
@@ -31,7 +32,7 @@ struct proc {
 	pid_t pid;
 	int line;		/* number of the process's pipeline */
 	int status;		/* status of wait(2), once the process has ended */
-	int ended, killed;	/* ended: reaped; killed: by us */
+	int ended, killed;	/* ended: reaped; killed: by proc_kill, or any status is good */
 	char name[24];
 };
 

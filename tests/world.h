@@ -159,7 +159,7 @@ absorbed(int d, uint64_t *step)
 	return have;
 }
 
-/* Return 1 if after the next shard, without a receipt, device d can send another. */
+/* Return 1 if device d can send two more shards before it needs a receipt. */
 static int
 roomy(int d)
 {

@@ -42,7 +42,7 @@ number(uint8_t b)
 	return (b & 0x0f) == CODEC_ESCAPE ? CODEC_TCQ : b & 0x0f;
 }
 
-/* Code and decode x[n] by at most four plans, plan `from' and the next; all would be slow. */
+/* Code and decode x[n] by plan `from' and at most three after it; all would be slow. */
 static void
 there_and_back(const struct codec_ctx *ctx, size_t from, const float *x, size_t n,
     float *y)

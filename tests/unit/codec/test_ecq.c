@@ -10,7 +10,7 @@ enum { N = TRIP_N, COLS = 512 };
 
 static struct trip t = { .ctx = { 1, 2, 3, COLS, 0 } };
 
-/* Return the order-0 entropy of the decoded values, in bits per value. */
+/* Return the ideal adaptive code length (entropy.h) of the decoded values, in bits per value. */
 static double
 bound(void)
 {

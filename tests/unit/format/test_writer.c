@@ -161,7 +161,7 @@ TEST(test_history)
 	    strncmp(prov, h + LINE * (LINES - left), LINE * left) == 0,
 	    "the newest %zu lines: %s", left, ERR_MSG(&e));
 	writer_free(w);
-	/* at the limit all of it stays */
+	/* provenance that just reaches the limit stays whole */
 	h[MOST - 7] = '\0';
 	h[MOST - 8] = '\n';
 	w = begun(&o, &io);

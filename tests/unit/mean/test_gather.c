@@ -50,8 +50,8 @@ make(const struct spec *p)
 	schema_release(&sc);
 }
 
-/* Append "device=value " to out for each contribution to group 0.  Return -99 if group 1,
- * which is not sent, has values. */
+/* Append "device=value " to out for each contribution to group 0.  Return -99 if one has no
+ * values in group 0, which is sent, or has values in group 1, which is not. */
 static int
 look(void *arg, uint32_t group, const struct schema_span *span, struct err *err)
 {

@@ -14,7 +14,7 @@
 static struct err e;
 
 /* Verify a shard of 1, -2, 0, 4 with these sums (NULL: the right ones) in its end record.
- * *text becomes the report, which the caller frees. */
+ * *text becomes the report, which the caller frees. Return verify_file's result. */
 static int
 verify(const struct shard_sums *sums, char **text)
 {

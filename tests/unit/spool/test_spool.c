@@ -1,6 +1,6 @@
 /*
  * Test manifest_average: a step has an average, will have one, or never gets one.  Programs
- * wait while the answer is "will have", so a wrong answer makes them wait endlessly.
+ * wait while the answer is "will have"; if that is wrong, they wait endlessly.
  */
 #include <sys/stat.h>
 

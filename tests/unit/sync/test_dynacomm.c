@@ -210,8 +210,8 @@ TEST(test_ibatch)
 
 enum { LARGE = 1000000 };
 
-/* Return how many transmissions are done by t if each is as long as allowed; 0: t is too
- * short. */
+/* Return the number of transmissions of a forward pass that ends by t, each as long as that
+ * allows; 0: t is too short. */
 static size_t
 walked(const int64_t *pt, const int64_t *fc, size_t n, int64_t dt, int64_t t)
 {

@@ -52,7 +52,7 @@ size(const struct rate_control *l)
 	return all;
 }
 
-/* Return 0 if the shard fits its budget, 1 if not, -1 without memory. */
+/* Code the shard. Return 0 if it fits its budget, 1 if not, -1 if memory runs out. */
 static int
 run(struct rate_control *l)
 {
@@ -207,9 +207,9 @@ give(size_t i, double t)
 	make(&l, i);
 }
 
-/* Make a shard whose groups have codes at t of `fine' plus or minus up to `off', and steps in the
- * plan that are e^fine times finer than a search over similar values found, which coded *fresh
- * values. If fine > 0, each fifth group has no code. */
+/* Make a shard for a second search: search once, which codes *fresh values; change the values a
+ * little; plan one step, e^fine times finer than the mean one found; and code each group at t of
+ * `fine' plus or minus up to `off'. If fine > 0, each fifth group has no code. */
 static struct rate_control
 given(double off, double fine, double *fresh)
 {
@@ -231,7 +231,7 @@ given(double off, double fine, double *fresh)
 		for (j = 0; j < s.g[i].n; j++)
 			s.x[i][j] *= (float)(1 + 0.1 * (rnd() - 0.5));
 		kern_list()[0]->stat(s.x[i], s.g[i].n, &s.g[i].seen);
-		/* plan the mean step that the search found, as a multiplier would */
+		/* plan one step for all: e^fine times finer than the mean step found */
 		s.g[i].plan.arg = (float)(0.5 * exp(mean - fine));
 		give(i, fine + off * (2 * rnd() - 1));
 		if (fine > 0 && i % 5 == 4)

@@ -208,8 +208,8 @@ standard(const double x[GROUPS], double z[GROUPS])
 		z[i] = (x[i] - mean) / sqrt(var);
 }
 
-/* Make five groups whose columns all have different orders; set z and p to their features in
- * equations (3) and (4). */
+/* Return scores of five groups, each feature in another order; set z and p to the features in
+ * equations (3) and (4) (sync/score.h). The caller frees the scores. */
 static struct score *
 mixed(double z[2][GROUPS], double p[3][GROUPS])
 {

@@ -189,7 +189,7 @@ table(const struct select_level *l, size_t n, size_t m, size_t budget)
 
 #define NEAR 5e-4	/* relative distance to the best at which the search may end */
 
-/* Solve problems that the search cannot finish: the answer must be near the best. Distortions
+/* Solve problems that the search may not finish: the answer must be near the best. Distortions
  * are nearly a function of the rates, which is the hardest case. */
 TEST(larger_problems)
 {
