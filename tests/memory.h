@@ -42,8 +42,7 @@ memory_create(struct io **io, struct err *e)
 	return r;
 }
 
-/* Return the *n bytes written so far to an io of memory_create, or NULL if there are none. They
- * stay mapped until the process ends. */
+/* Return the *n bytes written so far to an io of memory_create, valid to the end; NULL: none. */
 static inline const unsigned char *
 learned_of(struct io *io, size_t *n)
 {

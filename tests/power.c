@@ -2,8 +2,8 @@
  * Simulate power cuts.  clip.so records the changes that a program makes on disk.  After each
  * change the test builds trees that a file system may leave: with all changes that were not
  * synced; without one of them, or with a write half done; without all of them; with names but
- * without data, and the reverse (as ALICE does, Pillai et al., OSDI 2014).  In each tree, with
- * the exceptions in scenes[].balance,
+ * without data, and the reverse (as ALICE does, Pillai et al., OSDI 2014).  In each tree,
+ * unless scenes[].balance says otherwise:
  *
  *   - the values balance (report/conserve.h), also after any sent shards have arrived
  *   - after running everything once more, the values balance, too

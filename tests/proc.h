@@ -2,8 +2,8 @@
  * Functions for tests in C that start pipelines with clip.so, wait for them with a time limit,
  * and kill them.
  *
- * Environment: BUILD: the directory that holds the programs (build); CLIP_PRELOAD: LD_PRELOAD of
- * the pipelines (BUILD/tests/clip.so); TORTURE_DIR: parent of proc_dir (/dev/shm or /tmp).
+ * BUILD: directory of the programs; CLIP_PRELOAD: LD_PRELOAD of the pipelines; TORTURE_DIR:
+ * parent of proc_dir.
  */
 #ifndef TESTS_PROC_H
 #define TESTS_PROC_H
