@@ -360,6 +360,10 @@ child_watch(struct children *c, const struct child_ear *ear)
 		if (c->hear >= 0 && c->held == had && p.revents == POLLHUP)
 			break;
 	}
+	c->line[c->held] = '\0';
+	if (c->held > 0)	/* the last line, without its end */
+		ear->line(ear->arg, c->line);
+	c->held = 0;
 	(void)close(hear);
 }
 
