@@ -234,7 +234,7 @@ print(const struct opts *o, const char *path)
 
 /* ---- the chain ---- */
 
-/* Append the provenance lines of all programs but the last. */
+/* Append the provenance lines of the wanted programs, without ace-compress, and a NUL. */
 static int
 lines(const struct opts *o, struct buf *b, struct err *e)
 {

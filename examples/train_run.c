@@ -21,7 +21,7 @@ struct run {
 	struct optim **optim;	/* [noptim]: one; if alone with local steps, one per device */
 	size_t noptim;
 	struct optim *before;	/* for replay: the moments that all devices share */
-	size_t taken;		/* steps in the last round */
+	size_t taken;		/* steps in the round that was done most recently */
 	float *start;		/* f32[n] the round's first weights; 0 after origin in gossip */
 	float *sent;		/* f32[n] what a device sends, or an average */
 	double *sum;		/* f64[n] if alone: mean of what the devices send */

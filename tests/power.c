@@ -252,8 +252,8 @@ crash(const struct scene *s, size_t k, int how, size_t j)
 
 	if (turn++ % every != 0)
 		return;
-	/* left 1: all output, if any, was written before the cut; without output,
-	 * the program has ended */
+	/* left 1: all output was written before the cut or, if there is no output,
+	 * the program had ended */
 	for (i = 0; i < nops; i++)
 		left = ops[i].op == CLIP_OP_OUT ? i < k : left;
 	build(k, how, j);

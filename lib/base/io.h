@@ -104,8 +104,8 @@ int io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e);
 int io_over(const struct io *io);
 
-/* Start writing to the disk while more data comes, so that an fsync has little left to
- * do. */
+/* From now on write data to the disk while more data comes, so that an fsync has little left
+ * to do. */
 void io_behind(struct io *io);
 /* Set *fd, which the caller closes, to the file that io creates, and *from to a position at
  * least `slack' bytes after the data written so far.  The caller may fill the file from *from

@@ -25,7 +25,7 @@ enum {
 size_t
 exact_given_bound(const struct form *f, size_t n)
 {
-	/* coding stops when one of its two parts does not fit into this room */
+	/* put_given fails before one of the two parts takes more than half of this */
 	return 2 * (n * f->size + SLACK);
 }
 

@@ -13,7 +13,7 @@ enum { STAT_BINS = 32 };
 struct stat_group {
 	uint32_t n;		/* number of values */
 	uint32_t nonzero;
-	float sumsq;		/* sum of x^2, computed in f64 */
+	float sumsq;		/* sum of x^2, computed in f64, at most FLT_MAX (so the next two) */
 	float sumabs;		/* sum of |x|, computed in f64 */
 	float sum;		/* sum of x, computed in f64 */
 	float max_abs;

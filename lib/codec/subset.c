@@ -205,7 +205,7 @@ subset_get(struct subset_get *o, uint32_t *rank, size_t c, size_t n)
 		o->bad |= ((at - f) << m.k) + low + f > n;
 	}
 	o->b = b;
-	/* list the runs between these values, which are not chosen, eight entries per iteration */
+	/* f != c: values in `to' are not chosen; list all others, eight entries per iteration */
 	for (i = at = 0; i <= f && f != c && !o->bad; i++, at += run + 1) {
 		run = (i < f ? to[i] : (uint32_t)n) - (uint32_t)at;
 		for (j = 0; j < run; j += SUBSET_SLACK)

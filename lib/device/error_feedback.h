@@ -152,8 +152,8 @@ int feedback_cache_how(float *rho, const struct shard *sh, const char **base,
 /* The receiver's side. */
 struct feedback_cache;
 /* Open the receiver's directory dir for one device. lock 1: create and lock it, and store
- * reconstructions in it. lock 0: only read it; it need not exist. Free *out also after a
- * failure. */
+ * reconstructions in it. lock 0: do not; it need not exist, and feedback_cache_begin needs
+ * `to'. Free *out also after a failure. */
 int feedback_cache_open(struct feedback_cache **out, const char *dir, int lock,
     struct err *e);
 void feedback_cache_free(struct feedback_cache *c);

@@ -65,7 +65,7 @@ link_by_age(const void *a, const void *b)
 	return (p < q) - (p > q);
 }
 
-/* A slope and the time over which it was measured. */
+/* A slope (link.h) in bit/s, and the seconds over which it was measured. */
 struct link_slope {
 	double rate, secs;
 };

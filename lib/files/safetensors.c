@@ -195,7 +195,7 @@ safetensors_key(struct safetensors_text *t, int first, json_t **key, struct err 
 	return r;
 }
 
-/* Call fn for each pair of texts in an object, values of at most max bytes. */
+/* Call fn for each pair of texts in an object. Fail at a value of more than max bytes. */
 static int
 safetensors_pairs(struct safetensors_text *t, size_t max, format_pair_fn *fn,
     void *arg, struct err *e)

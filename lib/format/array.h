@@ -19,8 +19,8 @@ struct array_names {
 };
 #define ARRAY_NAMES_INIT { NULL, 0, 0 }
 
-/* array_add: append a copy of any string. array_name: append a name of 1 to 255 bytes
- * that text_clean accepts. */
+/* array_add: append a copy of any string. array_name: append a contributor's name; -ERR_DATA
+ * unless it has 1 to 255 bytes that text_clean accepts. */
 int array_add(struct array_names *l, const char *s, struct err *e);
 int array_name(struct array_names *l, const char *s, size_t len, struct err *e);
 /* Append the names in the payload of one mEMb frame. A shard may have several such

@@ -20,7 +20,7 @@ enum {
 	SCHEMA_MAX_GROUP = 1 << 20	/* 8 MiB of i64, half a frame */
 };
 #define SCHEMA_MAX_TOTAL ((uint64_t)1 << 40)
-#define SCHEMA_MAX_ELEMENTS ((uint64_t)1 << 36)	/* unless the user allows more */
+#define SCHEMA_MAX_ELEMENTS ((uint64_t)1 << 36)	/* default limit (--max-elements) */
 #define SCHEMA_MAX_BYTES ((size_t)512 << 20)	/* limit on the bytes of the unpacked table */
 
 enum schema_dtype {

@@ -36,7 +36,7 @@ struct tell {
 	uint64_t round, begun;
 	uint64_t rounds, done;	/* rounds: number done by this process; done: the last one done */
 	int over;		/* 1: all rounds were done when this process began */
-	double now, began;	/* time of the current event; start of this process */
+	double now, began;	/* event's clock_now (watch: Unix time); start of this process */
 	/* when the current round began; when its shard was sent; when the receipt came */
 	double since, sent, taken;
 	uint64_t values, bytes;	/* of the last shard sent or, on the cloud, of the last average */

@@ -294,7 +294,7 @@ void kern_ecq_sort_some(struct kern_ecq_sorted *t, const int16_t *q,
 int kern_ecq_get_some(struct kern_ecq *m, struct kern_ecq_get *g, uint16_t *code,
     size_t n);
 
-/* The passes in plain C, for the tables ref and neon. */
+/* The passes in plain C, rows of the table ref; neon has all but the last two; others call some. */
 void kern_ecq_sort(struct kern_ecq_sorted *t, unsigned k, const int16_t *q, size_t n);
 void kern_ecq_spans(struct kern_ecq *m, const uint16_t *code, size_t n, uint32_t *span);
 unsigned char *kern_ecq_put(uint32_t *state, unsigned states,

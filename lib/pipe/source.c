@@ -150,7 +150,7 @@ source_folder(struct source *s, const char *dir, int depth, struct err *e)
 	return scan(dir, 0, source_each, &w, e);
 }
 
-/* List the folder's files, sorted. */
+/* List the streams in the folder and its subfolders, sorted by source_order. */
 static int
 source_list(struct source *s, struct err *e)
 {

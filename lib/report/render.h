@@ -51,7 +51,7 @@ struct render_field {
 	int width;		/* width of a text column; < 0: left-aligned */
 	int gap;		/* blanks before the column; 0: two */
 	const char *text;	/* format of a floating-point number; NULL: "%.9g" */
-	/* for RENDER_CALL; f: this field */
+	/* for RENDER_CALL; f: this field; at: its member of the row */
 	void (*put)(struct render *x, const struct render_field *f, const void *at);
 	const char *family, *help;	/* name and description as a metric */
 };

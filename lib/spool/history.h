@@ -38,8 +38,8 @@ int history_upto(struct history *m, const struct schema *sc, uint32_t g,
     float *x, struct err *e);
 int history_group(struct history *m, uint32_t g, int sent, float *x, size_t n,
     struct err *e);
-/* history_end(m, s, sc, x, e): end after the last group; x as above.  The file then has a
- * temporary name, and its bytes are durable if s->sync is IO_SYNC_FULL. */
+/* history_end(m, s, sc, x, e): reconstruct the groups that are left, and end; x as above.  The
+ * file then has a temporary name, and its bytes are durable if s->sync is IO_SYNC_FULL. */
 int history_end(struct history *m, const struct spool *s,
     const struct schema *sc, float *x, struct err *e);
 /* history_keep(m, s, sh, made, e): give the file its name, and remove old histories.  Call it

@@ -21,8 +21,8 @@ enum { CODING_LITTLE = 8 << 20 };
 /* A model with fewer than CODING_EARLY values or CODING_GROUP values per group is not
  * coded early, since too little is left to read meanwhile. */
 enum { CODING_EARLY = 1 << 22, CODING_GROUP = 1 << 14 };
-/* Bytes beyond an empty shard that usually suffice to send some group, also in the average of a
- * few devices. */
+/* Bytes beyond an empty shard that usually suffice to send some group, also if the shard is the
+ * average of a few devices. */
 enum { CODING_SOMETHING = 512 };
 
 /* CODING_ENTRY: limit on the bytes of a group in the residual beside its values (record entry

@@ -1,5 +1,5 @@
 /*
- * libFuzzer: read any bytes as the payload of one frame, whose kind the first byte selects.
+ * libFuzzer: read any bytes as payloads of frames of the kinds that the first byte selects.
  * The fuzzer of whole streams seldom makes a valid frame of each kind.
  */
 #include <string.h>

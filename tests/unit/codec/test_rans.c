@@ -22,8 +22,8 @@ count_all(uint32_t count[RANS_SYMBOLS], size_t n, double *bits)
 	return n;
 }
 
-/* Code and decode n symbols, skewed by shape. Set *entropy to that of a symbol in bits, and
- * *guess to the estimated bytes. Return the bits above the entropy of all, or -1. */
+/* Code and decode n bytes, uniform if shape > 31, else geometric over 32 - shape values. *entropy:
+ * bits per byte; *guess: estimated size. Return the bits above the entropy, or -1 on failure. */
 static double
 trip(size_t n, unsigned shape, double *entropy, size_t *guess)
 {

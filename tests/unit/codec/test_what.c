@@ -32,7 +32,7 @@ is(const char *what, char c)
 	return strchr(what, c) != NULL;
 }
 
-/* Fill with normal values, or with heavy tails. */
+/* Set t.x to normal values or, if heavy is 1, to values with heavier tails. */
 static void
 fill(uint32_t seed, int heavy)
 {

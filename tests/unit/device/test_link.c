@@ -177,7 +177,7 @@ TEST(settles)
 	}
 }
 
-/* Send one shard, followed by a rest; return the seconds until its last byte arrived. */
+/* Send a shard, and pause `rest' seconds after it arrived; return the seconds until it did. */
 static double
 send(struct sim *s, double bytes, double rest)
 {

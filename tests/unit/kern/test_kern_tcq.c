@@ -93,7 +93,7 @@ costs(struct kern_tcq_walk *w, uint32_t seed)
 	}
 }
 
-/* Compare the levels that the walk chooses, kept in t->q, and their codes. */
+/* Return 1 if k's walk gives the levels and codes of plain C's, which are kept in t. */
 static int
 one_walk(const struct kern *k, struct try *t, const struct way *way, size_t n,
     size_t off)
