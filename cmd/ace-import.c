@@ -120,9 +120,13 @@ describe(const struct opts *o, uint64_t i,
 	const char *step = o->many ? text_get(format_note(src), "safetensors.step") : NULL;
 	int r = shard_copy(sh, &o->sh, e);
 
-	if (r == 0 && step != NULL && (r = num_u64(&i, step, sh->step, UINT64_MAX,
-	    "--many: step in a file's metadata", e)) == 0)
+	if (r == 0 && step != NULL) {
+		if (num_u64(&i, step, sh->step, UINT64_MAX, "", NULL) < 0)
+			return err_set(e, ERR_USAGE, "--many: the step '%.40s' in a file's "
+			    "metadata is not a whole number from %llu (--step) on", step,
+			    (unsigned long long)sh->step);
 		i -= sh->step;
+	}
 	sh->step += i;
 	sh->base_version += o->based ? i : 0;
 	if (r == 0 && (sh->step < i || sh->base_version < o->sh.base_version))

@@ -520,7 +520,7 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 		return 0;
 	if ((k = arc_again(a, en->name, e)) <= 0)
 		return k;
-	return err_set(e, ERR_DATA, "corrupt: two entries have the same name: %s: pack "
+	return err_set(e, ERR_DATA, "corrupt: %s: another entry has the same name: pack "
 	    "the file once", en->what);
 }
 

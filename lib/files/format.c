@@ -427,7 +427,8 @@ format_last(struct format_source *s, struct err *e)
 	if (r < 0 || got == 0)
 		return r;
 	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' has bytes after the "
-	    "last value of its tensors", s->name);
+	    "last value of its tensors: check --shape of raw values; several safetensors files "
+	    "in one need --many; an npy file has one array", s->name);
 }
 
 int

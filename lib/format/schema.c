@@ -432,8 +432,8 @@ schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
 	/* at most one group of each tensor is not full */
 	if (groups > most)
 		return err_set(e, ERR_DATA, "limit: the schema has %llu groups of %lu "
-		    "values in %zu bytes, at most %llu groups: raise the programs' "
-		    "--max-elements", (unsigned long long)groups, (unsigned long)group, wire,
+		    "values, at most %llu groups: import it with larger groups (ace-import "
+		    "--group)", (unsigned long long)groups, (unsigned long)group,
 		    (unsigned long long)most);
 	if (SCHEMA_HEAD + SCHEMA_ENTRY * w->ntensors + 8 * w->ndims +
 	    w->nnames > SCHEMA_MAX_BYTES)

@@ -223,7 +223,8 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 	k = &r->key[r->n];
 	if (sign_der(k->key, sign_public, sizeof(sign_public), key, strlen(key)) < 0)
 		return err_set(e, ERR_DATA, "the key of '%.80s' is not an Ed25519 key in "
-		    "base64: take it from 'openssl pkey -in FILE -pubout -outform DER | base64'", name);
+		    "base64: on the device, take it from 'openssl pkey -in FILE -pubout -outform "
+		    "DER | base64', FILE its private key", name);
 	if ((k->device = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;
 	r->n++;

@@ -529,7 +529,7 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 	unsigned growing = 0;
 	int r;
 
-	cli_say(x->o->f->cli, 1, "%s: groups coded: %llu, not sent: %llu", STAGE_NAME(&x->sh),
+	cli_say(x->o->f->cli, 1, "%s: groups sent: %llu, not sent: %llu", STAGE_NAME(&x->sh),
 	    (unsigned long long)x->sent, (unsigned long long)x->none);
 	writer_dropped(x->to, sums->dropped);
 	if (x->shares.on && (r = shares_save(&x->shares, feedback_state(x->fb),

@@ -45,7 +45,7 @@ records() {
 		! frames coded | grep -q pLAN || false
 		frames coded | grep -q xyZz
 	done
-	notes "shard 'edge1/0': groups coded: 8, not sent: 2" ace-compress -v in
+	notes "shard 'edge1/0': groups sent: 8, not sent: 2" ace-compress -v in
 	# -c overrides the plan
 	exits 0 ace-compress -c q8 in
 	records out | awk '$2 != 4 { exit 1 }'

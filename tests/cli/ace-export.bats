@@ -40,7 +40,7 @@ load helper
 	exits 0 ace-import --many -s 2 --base-version 1 <files
 	[ "$(ace-inspect list --format json out | grep -oE '"(step|base_version)": *[0-9]+' | tr -dc '0-9\n' | paste -sd ' ')" = '3 2 9 8' ]
 	! grep -aq safetensors.step out || false
-	refuses 2 "--many: step in a file's metadata '3'" ace-import --many -s 4 <files
+	refuses 2 "--many: the step '3' in a file's metadata" ace-import --many -s 4 <files
 }
 
 @test "--many writes each shard as one file after another, as soon as the shard is whole" {

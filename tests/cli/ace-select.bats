@@ -215,7 +215,7 @@ error() {
 	notes "4 of 4 groups" ace-select -v -p 1 scored
 	notes "1 of 4 groups" ace-select -v -p 0.01 scored
 	mv out planned
-	notes "groups coded: 1, not sent: 3" ace-compress -v planned
+	notes "groups sent: 1, not sent: 3" ace-compress -v planned
 	exits 0 ace-select -p 1 --format text scored
 	[ "$(grep -c ' f16 ' out)" -eq 4 ]
 	# equally important groups are ordered by their mean square
@@ -226,9 +226,9 @@ error() {
 	exits 0 ace-select -p 0.5=q8 --format text shard
 	[ "$(grep -v '^#' out | cut -d ' ' -f 2 | paste -sd ' ')" = "q8 q8 none none" ]
 	makes planned ace-select -p 0 scored
-	notes "groups coded: 0, not sent: 4" ace-compress -v planned
+	notes "groups sent: 0, not sent: 4" ace-compress -v planned
 	makes planned ace-select -p 0.01=f32,1=q8 scored
-	notes "groups coded: 4, not sent: 0" ace-compress -v planned
+	notes "groups sent: 4, not sent: 0" ace-compress -v planned
 }
 
 @test "-p with two shares makes three classes: f32, qsgd of equation (6), not sent" {
@@ -311,7 +311,7 @@ codecs() {
 	# only groups with a line are sent
 	echo '5 q8' >few
 	makes planned ace-select --plan few scored
-	notes "groups coded: 1, not sent: 63" ace-compress -v planned
+	notes "groups sent: 1, not sent: 63" ace-compress -v planned
 	exits 0 ace-select --format text -o file -b 50k scored
 	same file text
 	echo '64 q8' >long

@@ -251,7 +251,7 @@ gone_by() {
 	now[0] += 10
 	local.wait.look(True)
 	E
-	for what in '[0-9]+ steps' "no answer since 12:00:00 from 'ssh'.*" 'receiving the average'; do
+	for what in 'steps so far: [0-9]+' "no answer since 12:00:00 from 'ssh'.*" 'receiving the average'; do
 		[ "$(grep -cE "^ace: edge1: round 1: $what\$" err)" -eq 6 ]
 	done
 }

@@ -89,7 +89,7 @@ run_in() {
 	hard.tar unsupported: .*entry 'b.aceg' is a link
 	dev.tar unsupported: .* is not a file or folder: leave it out of the archive
 	fifo.tar unsupported: .* is not a file or folder
-	twice.tar corrupt: two entries have the same name: .*entry 'a.aceg'
+	twice.tar corrupt: .*entry 'a.aceg': another entry has the same name
 	none.tar corrupt: no entry of the archive is a gradient-shard stream
 	E
 	# a hard link to an earlier entry is another name of the same file

@@ -322,8 +322,10 @@ class Wait:
         """Raise after the timeout, even while an answer arrives; log a long wait."""
         if not self.left(1):
             raise Error(f"round {self.round} took more than {self.timeout:g} s: "
-                        f"{self.says()} (start this device again: its state, if it "
-                        "has one, keeps what was sent)", 4, True)
+                        + (self.says() if silent else "the answer was still arriving: "
+                           "give a longer timeout") +
+                        " (start this device again: its state, if it has one, keeps what "
+                        "was sent)", 4, True)
         self.tell(logging.WARNING, self.round,
                   self.says() if silent else "receiving the average")
 
