@@ -2,8 +2,7 @@
  * Functions for tests in C that start pipelines with clip.so, wait for them with a time limit,
  * and kill them.
  *
- * BUILD: directory of the programs; CLIP_PRELOAD: LD_PRELOAD of the pipelines; TORTURE_DIR:
- * parent of proc_dir.
+ * BUILD: the programs' folder; CLIP_PRELOAD: LD_PRELOAD; TORTURE_DIR: proc_dir's parent.
  */
 #ifndef TESTS_PROC_H
 #define TESTS_PROC_H

@@ -170,7 +170,8 @@ delays() {
 		makes punctual "$@" --apply back text
 		exits 0 "$@" --apply back --policy text
 		same all m
-		refuses 5 "the policy of round 1 delays averages" \
+		# asan takes a cancelled thread for an overflow
+		sanitized || refuses 5 "the policy of round 1 delays averages" \
 		    "$@" --apply back --policy --resume kept text
 		rm -f kept
 		# the shards differ, since they are from other models
