@@ -189,6 +189,8 @@ put_shard(void *arg, struct reader *r, const char *from, struct err *e)
 	char name[ARC_NAME];
 	int k;
 
+	if (reader_shard(r)->kind == SHARD_HISTORY)
+		return 0;	/* a spool and a state keep these beside the shards */
 	name_of(reader_shard(r), from, name);
 	if ((k = temporary(x, e)) == 0 &&
 	    (k = writer_fd(&w, x->fd, x->o->f->tool, e)) == 0 &&
