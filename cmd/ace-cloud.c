@@ -508,7 +508,7 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
 	    (file = place_path(&x->folder, in, e)) == NULL)
 		r = -ERR_SYS;
-	if (r == 0 && !place_has(&x->folder, in))
+	if (r == 0 && (r = alone(x, e)) == 0 && !place_has(&x->folder, in))
 		r = err_set(e, ERR_NO, "'%s' is not a device of the run in %s", path[1],
 		    x->folder.where);
 	/* if there is no list and the device has sent a shard, --leave writes the list */

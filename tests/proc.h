@@ -1,6 +1,5 @@
 /*
- * Functions for tests in C that start pipelines with clip.so, wait for them with a time limit,
- * and kill them.
+ * Start pipelines with clip.so in tests, wait for them with a time limit, and kill them.
  *
  * BUILD: the programs' folder; CLIP_PRELOAD: LD_PRELOAD; TORTURE_DIR: proc_dir's parent.
  */

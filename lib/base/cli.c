@@ -66,15 +66,16 @@ enum { CLI_WIDE = 80 };		/* columns of --help */
 static void
 cli_wrap(const char *s, int at, int in)
 {
+	const char *end;
 	int n;
 
 	for (; *s != '\0'; s += n, s += strspn(s, " \n")) {
 		n = (int)strcspn(s, " \n");
 		/* do not break a bracket that would end before the middle of the line if
 		 * it began in column `in' */
-		if (*s == '[' && strchr(s, ']') != NULL &&
-		    strchr(s, ']') - s < CLI_WIDE / 2 - in)
-			n = (int)(strchr(s, ']') - s + (long)strcspn(strchr(s, ']'), " \n"));
+		end = *s == '[' ? strchr(s, ']') : NULL;
+		if (end != NULL && end - s < CLI_WIDE / 2 - in)
+			n = (int)(end - s) + (int)strcspn(end, " \n");
 		if (at > in && at + 1 + n > CLI_WIDE) {
 			(void)printf("\n%*s", in, "");
 			at = in;

@@ -456,7 +456,7 @@ gather_advance(struct gather *g, struct err *e)
 			return gather_blame_input(g, i, k);
 	}
 	return ended == 0 ? 1 : ended == g->ninput ? 0 : err_set(e, ERR_REFUSED,
-	    "'%s' has fewer steps than %zu of the %zu inputs: its shards are %llu",
+	    "'%s' has fewer steps than %zu of the %zu inputs (number of its shards: %llu)",
 	    g->input[first].path, g->ninput - ended, g->ninput,
 	    (unsigned long long)g->input[first].done);
 }
@@ -691,8 +691,8 @@ gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e)
 	for (s = g->shard; s < g->shard + g->nshard; s++)
 		if (s->decoded == s->n && s->found != s->nonzero)
 			return gather_blame_input(g, s->input, err_file(e, err_set(e, ERR_DATA,
-			    "corrupt: the nonzero values in the shard of '%s' are %llu, but it "
-			    "states %llu", shard_device(&s->head), (unsigned long long)s->found,
+			    "corrupt: the shard of '%s' has %llu as its number of nonzero values, "
+			    "but states %llu", shard_device(&s->head), (unsigned long long)s->found,
 			    (unsigned long long)s->nonzero), g->input[s->input].path));
 	return 0;
 }

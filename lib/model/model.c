@@ -206,8 +206,8 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 		t.kind = 0;	/* format_add only guessed the kind and roles */
 		t.roles = 0;
 		if (t.dtype == SCHEMA_F4 && t.numel % 2 != 0)
-			r = err_set(e, ERR_DATA, "unsupported: the f4 values of tensor '%s' in '%s' "
-			    "are %llu, expected an even number", t.name, m->file[i].path,
+			r = err_set(e, ERR_DATA, "unsupported: tensor '%s' in '%s' has an odd "
+			    "number of f4 values, %llu", t.name, m->file[i].path,
 			    (unsigned long long)t.numel);
 		else if ((r = alloc_grow(&all->place, &all->cap, all->table.n + 1,
 		    sizeof(*all->place), e)) == 0)

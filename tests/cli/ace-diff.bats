@@ -133,7 +133,7 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	{ cat a; echo; } >b
 	refuses 3 "corrupt: 'b'" ace-diff a b
 	one w F4 3 2 >b
-	refuses 3 "the f4 values of tensor 'w' in 'b' are 3, expected an even number" ace-diff a b
+	refuses 3 "tensor 'w' in 'b' has an odd number of f4 values, 3" ace-diff a b
 }
 
 @test "an invalid index of a model directory is refused" {

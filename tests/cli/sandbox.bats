@@ -26,7 +26,8 @@ none() {
 		says '--sandbox require: this build has no sandbox'
 		return
 	fi
-	ace-score -vv </dev/null 2>err || true
+	# also a file that an option names is read in it
+	exits 3 ace-score -vv --schema /dev/null </dev/null
 	says 'sandbox: Landlock [0-9]+ and seccomp$'
 	refuses 3 'truncated: the input is empty' ace-score --sandbox require </dev/null
 	exits 2 ace-score --sandbox perhaps </dev/null
