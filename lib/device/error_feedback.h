@@ -67,7 +67,8 @@ struct residual_new *feedback_next(const struct feedback *f);
 const struct statedir *feedback_state(const struct feedback *f);
 
 /* Set *c to the code of group g in the previous shard, valid until the next call, and return 1;
- * return 0 if that shard or the group in it is absent.  Call it in rising order of g. */
+ * return 0 if that shard or the group in it is absent.  A smaller g than before takes longer:
+ * the shard is read again from its beginning. */
 int feedback_last(struct feedback *f, uint32_t g, struct codec_last *c,
     struct err *e);
 

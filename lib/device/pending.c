@@ -196,6 +196,9 @@ pending_last_group(struct pending_last *l, const struct statedir *s,
 {
 	int k;
 
+	if (g < l->group)
+		pending_last_close(l);
+	l->group = g;
 	if (!l->open) {
 		l->open = 1;
 		if ((k = residual_find(&l->q, s, step, e)) < 0)

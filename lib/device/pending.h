@@ -68,11 +68,12 @@ struct pending_last {
 	int open, done;		/* 1: q is open; 1: the shard is absent or has no more records */
 	const struct record *rec;	/* [n] records of the current frame */
 	size_t n, i;		/* i: index of the next record */
+	uint32_t group;		/* group of the last call */
 };
 
 /* Set *c to the body of group g in the shard of the given step, valid until the next
- * call.  Return 1, or 0 if the shard or its group is absent.  Ask for groups in rising
- * order; l begins as zeros. */
+ * call.  Return 1, or 0 if the shard or its group is absent.  A smaller g than before
+ * reads the shard again from its beginning.  l begins as zeros. */
 int pending_last_group(struct pending_last *l, const struct statedir *s,
     uint64_t step, uint32_t g, struct codec_last *c, struct err *e);
 void pending_last_close(struct pending_last *l);

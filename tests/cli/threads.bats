@@ -75,6 +75,12 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 		    ace-compress -T 2 -S four --sync none --omit provenance >part
 	done
 	same four/residual B1/residual
+	# lowrank begins with the factors of the shard before, also if its groups waited
+	for s in 0 1; do
+		ace-compress -S E --omit provenance -c lowrank:4 in$s >one
+		ace-step -S F --omit provenance --levels lowrank:4 -b 400k in$s >two
+		same one two
+	done
 }
 
 # bats test_tags=plain
