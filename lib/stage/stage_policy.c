@@ -54,7 +54,8 @@ struct stage_policy {
 	int waits;			/* 1: the shard's times may still come */
 	int untimed;			/* 1: a shard without times was reported */
 	int loaded;			/* 1: POLICY_FILE was read from the state */
-	uint64_t asked;			/* interval that a diverging device asks for, or 0 */
+	/* the devices' interval, and 1 if one of them diverges and asks for it */
+	uint64_t asked, force;
 	float *x;			/* f32[cap]: scratch for one group */
 	size_t cap;
 	double key[KEYS];		/* the decided numbers; NAN: undecided, or a list */
@@ -238,7 +239,7 @@ policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 }
 
 /* Decide the interval at the end of a shard whose values have these sums, and set o.steps
- * to it.  If a diverging device asked for an interval, it is in p->asked. */
+ * to it. */
 static int
 policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct err *e)
 {
@@ -256,11 +257,11 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 	p->o.steps = interval_next(q, p->o.steps, drift);
 	if (interval_force(q, drift)) {
 		why = ", at once: the drift is above 4 times the target";
-	} else if (p->asked != 0 && p->asked < p->o.steps) {
+	} else if (p->force && p->asked != 0 && p->asked < p->o.steps) {
 		p->o.steps = p->asked < q->min ? q->min : p->asked;
 		why = ", at once: a device diverges and asks for it";
 	}
-	p->asked = 0;
+	p->asked = p->force = 0;
 	SAY(p, "%s: relative drift %.4g, interval %llu%s", STAGE_NAME(&p->sh), drift,
 	    (unsigned long long)p->o.steps, why != NULL ? why : "");
 	/* a drift that is too large or not finite is not written, but it forces a
@@ -515,16 +516,14 @@ static int
 policy_older(struct stage_policy *p, const struct stage_note *n, struct err *e)
 {
 	struct text_kv kv = TEXT_KV_INIT;
-	uint64_t force = 0, steps = 0;
 	size_t i;
 	int r = keys_read(&kv, n->p, n->n, e);
 
 	if (r < 0)
 		r = reader_place(p->sh.in, r, e);
 	/* keys_read has checked the values */
-	if (r == 0 && keys_whole(&kv, KEYS_FORCE, &force, NULL, e) >= 0 &&
-	    keys_whole(&kv, KEYS_INTERVAL, &steps, NULL, e) >= 0)
-		p->asked = force ? steps : 0;
+	if (r == 0 && keys_whole(&kv, KEYS_FORCE, &p->force, NULL, e) >= 0)
+		(void)keys_whole(&kv, KEYS_INTERVAL, &p->asked, NULL, e);
 	for (i = kv.n; i-- > 0 && r == 0; )
 		if (policy_decides(p, kv.p[i].key))
 			r = text_set(&kv, kv.p[i].key, NULL, e);

@@ -74,8 +74,7 @@ has() {
 	    abs($v[0] / $v[1] - 1) < 1e-6) }' "$1"; }
 	each both
 	# the device asks for 1 and gets the minimum
-	mkshards -n 1k -P 'force=1
-interval=1' >in
+	mkshards -n 1k -P force=1 -P interval=1 >in	# two pOLi frames
 	exits 0 ace-policy --target-divergence 0.01 --model-norm 400000 \
 	    --interval 8,3,1000 in
 	has interval=3 force=1
