@@ -34,17 +34,11 @@ model() { mkshards -n 900k -k layered "$@"; }
 		mkshards -n 900k -s $s -x $s -k layered >"in$s"
 		each "ace-compress -T @ -S S@ --omit provenance -c ecq:1 in$s \
 		    >made.@; cat S@/residual >>made.@"
-	done
-	# lowrank begins with the factors of the shard before
-	for s in 0 1 2; do
+		# lowrank begins with the factors of the shard before
 		each "ace-compress -T @ -S L@ --omit provenance -c lowrank:4 \
 		    in$s >made.@; cat L@/residual >>made.@"
-	done
-	for s in 0 1 2; do
 		each "ace-step -T @ -S B@ --omit provenance --bits 0.4 in$s \
 		    >made.@; cat B@/residual >>made.@"
-	done
-	for s in 0 1 2; do
 		each "ace-compress -T @ -S C@ --error-feedback cache \
 		    --omit provenance -c q8 in$s >made.@"
 		each "ace-expand -T @ --cache H@ --omit provenance made.@ >x;
