@@ -61,8 +61,8 @@ ours(struct ack *x, const struct receipt *r, struct err *e)
 	return one != NULL && memcmp(one->digest, r->digest, SHARD_DIGEST) == 0;
 }
 
-/* Return 1 when the state has this receipt already. A failed run can then be repeated
- * with the same receipts, and the receipt that ended it does not end it again. */
+/* Return 1 when the state has this receipt already, with any clock and version.  So a failed
+ * run can be repeated with the same receipts (take). */
 static int
 known_before(const struct ack *x, struct receipt r)
 {
@@ -88,7 +88,7 @@ keep(struct ack *x, struct err *e)
 }
 
 /* Fail because the receiver knows shards that this state does not.  The message names an
- * incarnation for --restart that neither side has seen. */
+ * incarnation for --restart: one above that of the state and the one that r names, if any. */
 static int
 restored(const struct ack *x, const struct receipt *r, const char *said, struct err *e)
 {
@@ -104,10 +104,11 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 	    "have: one after this device's last step there (ace-status)");
 }
 
-/* Add the receipt at which x->in stands to those of the state, and report it.  Accepted
- * receipts that arrived together are written to disk together, before what follows them is
- * passed on and before waiting for more input; others are written immediately.
- * -ERR_REFUSED: the shard was refused, and the state did not know that before. */
+/* Report the receipt at which x->in stands.  Add it to those of the state, unless it is for
+ * another state, equivocation or fenced.  Accepted receipts that arrived together are written
+ * to disk together, before what follows them is passed on and before waiting for more input;
+ * others are written immediately.  -ERR_REFUSED: the shard was refused, and the state did not
+ * know that before. */
 static int
 take(struct ack *x, struct err *e)
 {

@@ -25,10 +25,10 @@ struct opts {
 	double dt;		/* for dynacomm: seconds that each transmission costs */
 };
 
-#define LONGEST 1e9		/* seconds; the longest time */
+#define LONGEST 1e9		/* seconds; the longest time, except for deco and ROUND */
 #define LEAST 1e-9		/* seconds; the least time where 0 is not allowed */
-#define LARGEST 1e15		/* bytes, or bit/s */
-#define ROUND 1e7		/* seconds; limit for tiers, whose cost is counted in ns */
+#define LARGEST 1e15		/* bytes, bit/s or, for deco, seconds */
+#define ROUND 1e7		/* seconds; longest round for cluster, which adds up times in ns */
 
 /* ---- dynacomm ---- */
 
@@ -119,8 +119,8 @@ put_time(const char *pass, int s, const int64_t *time)
 	    all > 0 ? 100 * (all - (double)time[s]) / all : 0);
 }
 
-/* Print k, the number of transmissions, and the layers of each in sending order: the last one
- * (forward) or the first one (backward), or `all' if each layer is sent alone. */
+/* Print k, the number of transmissions, and for each, in sending order, its last layer
+ * (forward) or its first layer (backward); or `all' if each layer is sent alone. */
 static void
 put_cuts(const struct dynacomm *d, int back, const size_t *cuts, size_t k)
 {

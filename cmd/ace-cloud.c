@@ -46,9 +46,10 @@ begun(const struct opts *x, struct err *e)
 
 /* ---- the spool ---- */
 
-/* Create the contents of the folder of a cloud or (relay 1) a relay.  A shard counts as one
- * contributor, with weight 1, unless spool/limits allows more.  A connection may be silent
- * for weeks: a round may take hours, and other devices may be away for days. */
+/* Create what is missing in the folder of a cloud or, if relay is 1, of a cloud or a relay;
+ * -ERR_REFUSED for another folder.  A shard counts as one contributor, with weight 1, unless
+ * spool/limits allows more.  A connection may be silent for weeks: a round may take hours, and
+ * other devices may be away for days. */
 static int
 furnish(struct opts *x, int relay, struct err *e)
 {
@@ -353,7 +354,8 @@ run_relay(void *own, char **path, size_t n, struct err *e)
 
 /* ---- the devices of a run ---- */
 
-/* Read a public key that can stand in a line of authorized_keys with the folder. */
+/* Read the public key in the file `key' into text.  -ERR_USAGE if the key or the path of the
+ * run's folder cannot be in a line of authorized_keys. */
 enum { KEY_TEXT = 16384 };
 static int
 read_key(const struct opts *x, const char *key, char text[KEY_TEXT], struct err *e)
@@ -438,8 +440,8 @@ any_file(void *any, const char *path, const char *name, struct err *e)
 	return 1;
 }
 
-/* Refuse to add a device to a folder that is neither empty nor a run's: its name may be
- * mistyped. */
+/* Refuse to add a device to a folder with files but without a run or `devices': its name may
+ * be mistyped. */
 static int
 may_add(const struct opts *x, struct err *e)
 {
@@ -450,7 +452,8 @@ may_add(const struct opts *x, struct err *e)
 	return r < 0 ? r : any ? begun(x, e) : 0;
 }
 
-/* Wait until no other process admits a device.  The lock is held until this process ends. */
+/* Wait until no other process adds or removes a device.  The lock is held until this process
+ * ends. */
 static int
 alone(const struct opts *x, struct err *e)
 {

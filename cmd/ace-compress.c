@@ -45,7 +45,7 @@ run(void *arg, char **path, size_t n, struct err *e)
 	if (o->resend && access(o->compress.dir, F_OK) < 0)
 		return err_sys(e, "'%s'", o->compress.dir);
 	if (o->resend && o->compress.fb.window == 0)
-		o->compress.fb.window = PENDING_MAX;	/* 0: all sent shards count as delivered */
+		o->compress.fb.window = PENDING_MAX;	/* 0: sent shards may count as delivered */
 	r = stage_new(&s, &stage_compress, &o->compress, o->f, e);
 	if (r == 0 && !o->resend)
 		r = stage_pass(o->f, s, NULL, *path, e);

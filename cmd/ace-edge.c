@@ -135,7 +135,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	return 1;
 }
 
-/* Run the pipeline repeatedly until the trainer succeeds or a retry cannot. */
+/* Run the pipeline until the trainer succeeds or a retry cannot help; without a command, once. */
 static int
 train(struct edge *x, struct err *e)
 {

@@ -123,8 +123,8 @@ look_source(struct opts *o, struct source *s, int *worst)
 	return 0;
 }
 
-/* Read a single operand that is one file, so that its error is the result.  Return 1 if
- * it is not one file; the caller then reads it file by file. */
+/* Read a single operand that is one file or, with `whole', is read as one, so that its error
+ * is the result.  Otherwise return 1; the caller then reads it file by file. */
 static int
 look_single(struct opts *o, struct source *s, const char *path, struct err *e)
 {
@@ -207,7 +207,8 @@ begin(struct opts *o, struct err *e)
 	return 0;
 }
 
-/* Show files in detail; show folders and archives, or a table, with one line per shard. */
+/* Show one line per shard in a table and, as text without -v, for folders, archives and
+ * compressed files; otherwise show details. */
 static int
 bare(void *arg, char **path, size_t n, struct err *e)
 {

@@ -195,7 +195,7 @@ begin(struct meter *x, const char *path, struct err *e)
 	    (r = link_load(&x->l, &x->state, e)) < 0 ||
 	    (r = receipts_load(&q, &x->state, e)) < 0))
 		return r;
-	/* do not wait for a receipt if ace-ack never used the state */
+	/* without --wait, do not wait for a receipt if ace-ack never used the state */
 	x->wait = x->o->wait < 0 ? q.managed : x->o->wait;
 	if ((r = io_open(&x->in, path, e)) < 0)
 		return r;
@@ -239,7 +239,7 @@ static const struct opt options[] = {
 	    OPT_PATH(struct opts, dir, OPT_DIR) },
 	{ 'L', "bandwidth", "RATE", "send no faster than this, such as 5Mbit",
 	    OPT_RATE(struct opts, limit), .lo.f = 8 },
-	/* the default is 1 s, or 0 if no receipt ever came */
+	/* the default is 1 s, or 0 if ace-ack never used the state */
 	{ 0, "wait", "TIME", "how long to wait for receipts at the end (default 1s)",
 	    OPT_TIME(struct opts, wait), .with = "state" },
 	OPT_END

@@ -555,7 +555,8 @@ run(void *arg, char **dir, size_t n, struct err *e)
 		e->quiet = 1;		/* the message is already printed */
 		r = k < r ? k : r;
 	}
-	/* print nothing: without the directory that failed, its run would seem to have ended */
+	/* after an error print nothing: the run of the directory that failed would seem to have
+	 * ended */
 	if (x->s.in == METRICS) {
 		if (r < 0)
 			x->s.failed = r;

@@ -110,8 +110,8 @@ tell(struct opts *o, int t, const struct opt *row, const char *val,
 }
 
 /* Give an option to the programs that it concerns.  Limits on the input are for every
- * program, and options of the output for the last one.  --schema and ace-policy's state
- * depend on other options: see tell_late. */
+ * program, and options of the output for the last one.  tell_late gives --schema, and -S to
+ * ace-policy. */
 static int
 tell_whom(struct opts *o, int t, const struct opt *row, const char *val,
     struct err *e)
@@ -194,8 +194,8 @@ check(struct opts *o, struct err *e)
 	return 0;
 }
 
-/* Give the options that depend on others.  --schema is for the first program, whose input
- * may have no schema. */
+/* After all options, give -S to ace-policy, and --schema to the first program, whose input may
+ * have no schema. */
 static int
 tell_late(struct opts *o, struct err *e)
 {

@@ -18,7 +18,8 @@ struct run {
 	const struct run_options *o;
 	struct data data;
 	struct model *m;
-	struct optim **optim;	/* [noptim]: one; if alone with local steps, one per device */
+	struct optim **optim;	/* [noptim]: one; if alone with --interval and without --replay,
+				 * one per device */
 	size_t noptim;
 	struct optim *before;	/* for replay: the moments that all devices share */
 	size_t taken;		/* steps in the round that was done most recently */

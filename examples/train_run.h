@@ -43,7 +43,7 @@ struct run_options {
 	const char *resume;	/* file that each round writes, to resume from */
 };
 
-/* Train. Return 0, or -2, -3, -4 with the message in e. */
+/* Train. Return 0, or -2 to -5 (aceg.h) with the message in e. */
 int run_train(const struct run_options *o, char *const *file, size_t nfiles,
     struct ace_error *e);
 

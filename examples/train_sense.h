@@ -14,7 +14,7 @@ struct sense {
 	const char *const *file;	/* [SENSE_FILES]; if the first is NULL,
 					 * nothing is measured */
 	float *square;		/* f32[n] moving average of the squared gradient */
-	int any;		/* 1: sense_see was called; 0: square is 0 */
+	int any;		/* 1: square has an average; 0: it is 0 */
 };
 
 /* Begin with averages of 0.  s is zeros on entry; it borrows m and file.  Return 0, or -4

@@ -123,7 +123,7 @@ conserve_gone(const struct conserve_run *x, uint64_t step, struct err *e)
 
 /* Add the device's shards of this step that its manifest accepts to x->got, taking the
  * names of their files from `have'. Fail if the file of such a shard was removed, or the
- * directory of another step of which the manifest accepts a shard. */
+ * directory of another step of which the manifest counts a shard (spool/manifest.h). */
 static int
 conserve_listed(struct conserve_run *x, uint64_t step, const struct receipt_list *list,
     const struct receipt_list *have, struct err *e)

@@ -261,7 +261,8 @@ render_wide(const struct render *x, const struct render_field *f)
 	    -x->wide[-f->width - RENDER_WIDE];
 }
 
-/* Narrow the first column so that a line fits into the terminal. */
+/* Narrow x->wide[0], the width of the first column or of none, so that a line fits into the
+ * terminal. */
 static void
 render_fit(struct render *x, const struct render_field *f)
 {

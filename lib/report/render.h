@@ -71,7 +71,8 @@ struct render {
 
 	/* RENDER_METRICS */
 	const char *label[RENDER_LABELS];	/* labels of the next samples; NULL: none */
-	const struct render_field *family[RENDER_FAMILIES];	/* [families]: by first sample */
+	/* [families], in the order of their first samples */
+	const struct render_field *family[RENDER_FAMILIES];
 	struct buf sample[RENDER_FAMILIES];	/* text of each family's samples */
 	size_t families;
 	int failed;		/* first error of a sample, 0: none */

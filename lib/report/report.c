@@ -288,8 +288,8 @@ report_codec(unsigned c, char buf[16])
 }
 
 /* Print each codec of the tally with its number in n, largest first: as an object, or
- * as text with `between' before the number.  Text omits the number `all', and is "-" if
- * nothing was sent. */
+ * as text with `between' before the number.  Text omits a number equal to `all', and is "-"
+ * if nothing was sent. */
 static void
 report_codecs(struct render *x, const struct render_field *f, const struct tally *y,
     const uint64_t n[CODEC_MAX], uint64_t all, const char *between)

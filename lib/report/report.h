@@ -20,7 +20,7 @@ struct report {
 	struct render s;	/* the output and its form */
 	const struct kern *kern;
 	const struct io *io;	/* the input, for its size and name */
-	const char *file;	/* the operand, printed with each shard; NULL: there is only one */
+	const char *file;	/* file name, printed with each shard; NULL: only one file */
 	const char *glob;	/* --tensor */
 	const struct cli *cli;	/* the program, to show its progress; NULL: show none */
 	const struct pick *pick;	/* which shards to report; NULL: all */
@@ -63,7 +63,9 @@ struct report_row {
 	struct shard_end end;
 	unsigned char schema[16];
 	uint32_t group_size;
-	uint64_t bytes;		/* bytes of the shard, in reports with one line per shard */
+	/* in reports with one line per shard: its bytes; with glob the bytes of the bodies of
+	 * these tensors */
+	uint64_t bytes;
 	double bits, norm;	/* in the same reports: bits per element; L2 norm */
 	double bandwidth, interval;	/* from the shard's policy: bit/s; steps */
 	const char *error;

@@ -24,7 +24,7 @@ struct run_state_device {
 	uint64_t first;		/* oldest such step */
 	uint64_t bytes;		/* bytes of its newest stored shard; 0: none is stored */
 	double at;		/* arrival of that shard, Unix seconds */
-	uint64_t verdict[RECEIPT_NVERDICT];	/* number of its shards, by verdict */
+	uint64_t verdict[RECEIPT_NVERDICT];	/* its shards by verdict; duplicate as accepted */
 	uint64_t answered;	/* receipts in manifests, and closed steps with only rejections */
 	uint64_t counted;	/* last closed step of which it has a receipt, + 1; 0: none */
 	uint64_t missed;	/* closed steps from `first' on in which it has no receipt */
@@ -74,7 +74,7 @@ int run_state_read(struct run_state *s, const struct spool *in, double now,
 void run_state_release(struct run_state *s);
 
 /* run_state_disk(dir): return the bytes on disk of the files in a directory and below it.
- * Files that cannot be read are not counted. */
+ * Hidden files, and files that cannot be read, are not counted. */
 uint64_t run_state_disk(const char *dir);
 
 #endif

@@ -30,7 +30,8 @@ struct walk_sent {
 /* Callbacks may be NULL.  An error < 0 that one returns ends the walk. */
 struct walk {
 	const char *glob;	/* visit tensors whose name matches; NULL: all */
-	/* called for each group that was sent, except those of a patch that need old values */
+	/* called for each group that was sent, except those of kind model whose body alone does
+	 * not give the values (codec_values) */
 	int (*group)(void *arg, const struct schema_tensor *t, const float *x,
 	    size_t n, struct err *e);
 	/* called for each tensor after its groups, also if none was sent */

@@ -240,7 +240,7 @@ coding_add(struct coding *c, struct err *e)
 {
 	const int after = codec_after(&c->slot[c->filled++].plan);
 
-	/* feedback_last serves one thread: do not code another group beside this one */
+	/* feedback_last serves one thread: code no other group that uses it beside this one */
 	if (!after && c->filled < c->slots)
 		return 0;
 	/* without a state the next program waits for the codes: do not hold them back */

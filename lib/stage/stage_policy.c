@@ -581,7 +581,7 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	p->o = *(struct stage_policy_opts *)opts;
 	p->o.f = f;
 	if (p->o.interval.target > 0)
-		s->values = STAGE_READS;	/* to compute the drift */
+		s->values = STAGE_READS;	/* to refuse values that are not finite */
 	return p->o.dir != NULL ? statedir_open(&p->state, p->o.dir, e) : 0;
 }
 

@@ -120,8 +120,8 @@ stage_score_load(struct stage_score *x, struct err *e)
 	return r;
 }
 
-/* Set x->again if the residual already includes the shard. The coded shard will then only
- * be sent again, and the values here may differ from those that were coded. */
+/* Set x->again if the residual already includes the shard. Then its values were coded before,
+ * and the values here may differ from those. */
 static int
 stage_score_again(struct stage_score *x, struct err *e)
 {
@@ -455,7 +455,8 @@ stage_score_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 	return r < 0 ? r : stage_end(s->next, sums, e);
 }
 
-/* Drop an earlier ace-score's annotations, which ours replace. Pass on the others. */
+/* Drop signatures and an earlier ace-score's annotations, which ours replace. Pass on the
+ * others. */
 static int
 stage_score_note(struct stage *s, const struct stage_note *n, struct err *e)
 {

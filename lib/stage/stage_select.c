@@ -493,8 +493,8 @@ stage_select_choose(struct stage_select *x, struct allot *a,
 enum { STAGE_SELECT_PAD = 16 };
 
 /* Find the plan with the least error within the budget. The shard's size includes frames,
- * gaps and padding. So reduce the bytes for records until the shard fits; if it has few
- * groups, byte by byte in the end. */
+ * padding, and longer directory entries after groups that are not sent. So reduce the bytes
+ * for records until the shard fits; if it has few groups, byte by byte in the end. */
 static int
 stage_select_list(struct stage_select *x, struct allot *a,
     const struct size *empty, uint64_t budget, struct err *e)
