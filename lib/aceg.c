@@ -328,8 +328,8 @@ ace_write_key(struct ace_writer *a, const char *key, const char *value,
 	return ace_fail(out, r, &e);
 }
 
-/* Begin a shard. The members of s that struct ace_shard lacks are given, and the names; the
- * others are set from `from'. */
+/* Begin a shard. The caller has set the names in s, and the members that struct ace_shard lacks;
+ * the others are set from `from'. */
 static int
 ace_start(struct ace_writer *a, struct shard *s, const struct ace_shard *from,
     struct err *e)

@@ -2,8 +2,8 @@
  * libaceg: read and write streams of gradient shards (ace-stream(5)).  This header is the
  * whole interface of the library.
  *
- * A shard is an ordered list of groups of f32 values.  The reader decodes the values of
- * every codec.
+ * A shard is an ordered list of groups of f32 values.  The reader decodes every codec, but
+ * refuses with -3 shards of differences to a model (ace-patch(1)) or a history (ace-expand(1)).
  *
  * A function that can fail takes a struct ace_error or NULL.  On an error it fills that
  * struct, and returns NULL or a negative number: -2 the call is wrong, -3 the data is bad,
@@ -104,7 +104,8 @@ ACE_API struct ace_writer *ace_writer_new(int fd, const char *program,
  * group: elements per group, 0 for the default (65536). */
 ACE_API int ace_write_tensors(struct ace_writer *w, const struct ace_tensor *t,
     size_t n, uint32_t group, struct ace_error *e);
-/* The same with the tensors of r's current shard.  New tensors bring r's provenance along. */
+/* The same with the tensors of r's current shard.  Does nothing if w has these tensors;
+ * otherwise r's provenance is written, too, unless program was NULL. */
 ACE_API int ace_write_tensors_of(struct ace_writer *w,
     const struct ace_reader *r, struct ace_error *e);
 /* Sets a key of the next shard only; value NULL undoes an earlier call.  Keys match

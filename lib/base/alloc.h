@@ -38,8 +38,8 @@ char *alloc_path(const char *dir, const char *name, struct err *e);
 
 void alloc_free(void *p);
 
-/* Tell the system that all n bytes at p will be used, so that it gives 4 MiB or more large
- * pages, if it has them. */
+/* Tell the system that all n bytes at p will be used, so that it uses large pages for them, if
+ * it has them. Do nothing if n is less than 4 MiB. */
 void alloc_whole(void *p, size_t n);
 
 /* A growing byte buffer that encoders write to. */

@@ -18,7 +18,8 @@ enum {
 	ARC_BLOCK = 64 * 1024,
 	ARC_TAR = 512,		/* a tar ends with at least this many zero bytes */
 	ARC_FREE = 1 << 28,	/* unpacked bytes that are always allowed */
-	/* limit on unpacked / packed bytes if that is exceeded; zeros: 7000 in xz, 1000 in gzip */
+	/* limit on unpacked / packed bytes above ARC_FREE; of a file of zeros this is 1000 in
+	 * gzip, 7000 in xz */
 	ARC_RATIO = 4000,
 	ARC_AHEAD = 1 << 24	/* limit on bytes read without output */
 };

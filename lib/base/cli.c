@@ -31,7 +31,8 @@ struct cli_line {
 	struct {
 		const char *path;
 		enum sandbox_how how;
-		const struct opt_place *late;	/* option that reads the file; or NULL */
+		/* option whose function is called later, to read the file; or NULL */
+		const struct opt_place *late;
 	} *path;		/* the paths in options' values, at most two per word */
 };
 
@@ -320,8 +321,8 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 
 /* ---- the command line ---- */
 
-/* Note that every row with the name of `first' is given, since parts of a program may share
- * options.  late 0: also set it to val. */
+/* Mark every row with the name of `first' as given, since parts of a program may share
+ * options.  late 0: also set these rows to val. */
 static int
 cli_set(struct cli_line *l, const struct opt_place *first, const char *val, int late,
     struct err *e)

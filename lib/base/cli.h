@@ -17,8 +17,9 @@ struct err;
  * Return a number >= 0 for exit status 0, or an error < 0. */
 typedef int cli_run(void *o, char **path, size_t n, struct err *e);
 
-/* Handle an option, except those that all programs have, after it was set to val.  own:
- * c->own; row: the first row of its name.  Return 0, an error < 0, or 1 to end the program. */
+/* Handle an option, except those that all programs have, after it was set to val; if its
+ * function reads a file, before that.  own: c->own; row: the first row of its name.  Return
+ * 0, an error < 0, or 1 to end the program. */
 typedef int cli_heard(void *own, const struct opt *row, const char *val,
     struct err *e);
 
@@ -82,8 +83,8 @@ int cli_parse(struct cli *c, int argc, char **argv, struct err *e);
 int cli_command(struct cli *c, int argc, char **argv, struct err *e);
 
 /* Return the exit status of main for result r: 0 if r >= 0; else print "prog: message", unless
- * e->quiet is 1, and return -r. If standard output could not be written, report that instead,
- * unless its reader has ended; then r >= 0 gives ERR_SYS. */
+ * e->quiet is 1, and return -r. If standard output could not be written, return ERR_SYS in
+ * place of 0, and report only that, or nothing if its reader has ended. */
 int cli_exit(const struct cli *c, int r, const struct err *e);
 
 /* Run a whole program: parse the command line, call run(o, path, n, e) or the command's

@@ -13,8 +13,8 @@ static const char *const err_kinds[] = {
 };
 enum { ERR_KINDS = sizeof(err_kinds) / sizeof(err_kinds[0]) };
 
-/* Copy text to e. Cut a text that is too long in its middle: a long name is usually there,
- * and the words of the message are at both ends. */
+/* Copy text to e. If it is too long, leave out its middle: a long name is usually there, and
+ * the words of the message are at both ends. */
 enum { ERR_FORMATTED = 4096 + 800 };
 static void
 err_keep(struct err *e, const char *text)

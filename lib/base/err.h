@@ -1,6 +1,6 @@
 /*
- * Errors as values. The library never prints and never exits: a function that fails
- * returns -ERR_x and fills struct err; the program prints it once and exits with x.
+ * Errors as values. A function that fails does not print or exit, but returns -ERR_x and
+ * fills struct err; the program prints it once (cli_exit) and exits with x.
  * Message, place and file are separate: callers add what they know, and err_format
  * combines them.
  */

@@ -155,7 +155,7 @@ const char *io_name(const struct io *io);	/* for messages: "<stdin>" */
 void io_free(struct io *io);
 
 /* Copy the rest of `in' to a file without a name (temp_open), and open that file for reading
- * under the name of `in'. */
+ * under the name of `in'. The caller frees both. */
 int io_to_temp(struct io **out, struct io *in, struct err *e);
 
 /* ---- small files ---- */

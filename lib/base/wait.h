@@ -1,6 +1,6 @@
 /*
- * Wait for another process, a file that it writes or a descriptor that it reads. Pauses
- * between checks grow from 1 to 10 ms; waiting ends early if nobody reads our output.
+ * Wait between checks for what another process does, or for a given time. Pauses between
+ * checks grow from 1 to 10 ms; waiting ends early if nobody reads our output.
  */
 #ifndef ACE_WAIT_H
 #define ACE_WAIT_H

@@ -44,8 +44,8 @@ struct feedback {
 	const struct schema *schema;
 };
 
-/* If files are synced, sync the residual again: the process that committed it may have been
- * killed before its sync. */
+/* If files are synced, sync the residual's directory: the process that committed it may have
+ * been killed between the rename and this sync. */
 static int
 feedback_durable(const struct feedback *f, const struct residual *q, struct err *e)
 {

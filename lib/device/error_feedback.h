@@ -3,8 +3,8 @@
  * arithmetic is in sync/compensate.h.
  *
  * The rename of the file `residual' commits a step.  With cache the history is a file
- * `history.STEP', written and synced before the rename.  The residual has the step of its
- * history.
+ * `history.STEP', which is complete, and durable with IO_SYNC_FULL, before the rename.  The
+ * residual has the step of its history.
  *
  * When a receipt says that a shard was rejected, the shard is undone: its decoded values
  * are added to the next target, and with cache the previous history is used again, or zeros
@@ -12,7 +12,7 @@
  *
  * A state restored from a backup does not know which shards were sent after the backup, so
  * its residual could deliver values twice.  After a restore or a loss, feedback_restart
- * empties the state and begins a new incarnation.  The method is ours.
+ * removes the residual and the history, and begins a new incarnation.  The method is ours.
  */
 #ifndef ACE_ERROR_FEEDBACK_H
 #define ACE_ERROR_FEEDBACK_H

@@ -87,7 +87,7 @@ struct link {			/* begins as zeros */
 
 /* Note a write of n bytes from time `from' to `to'. */
 void link_wrote(struct link *l, double from, double to, size_t n);
-/* Note that nothing was written for `secs' seconds, because there was no input or because
+/* Note `secs' seconds in which nothing was written, because there was no input or because
  * of the rate limit. */
 void link_idle(struct link *l, double secs);
 /* Return the bandwidth in bit/s, 0 if unknown. */

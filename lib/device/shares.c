@@ -119,7 +119,7 @@ shares_would(const struct share *h, const struct codec_ctx *ctx, size_t n)
 
 /* Set the bytes of all groups for the next shard.  Groups that were not sent, and whose plan
  * does not fix their bytes, get as many per value as the others (1 if there are none), so that
- * they fit into it.  A group of zeros without a plan gets the plan of the group before. */
+ * shares have room for them.  A group of zeros without a plan gets the plan of the group before. */
 static void
 shares_next(struct shares *s, const struct shard *sh, const struct schema *sc)
 {

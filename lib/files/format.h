@@ -59,8 +59,8 @@ struct format_source;
 int format_open(struct format_source **out, enum format_id f, const char *path,
     const struct format_opts *o, struct err *e);
 const struct schema *format_schema(const struct format_source *s);
-/* Return the file's key=value metadata (__metadata__ in safetensors), without the pairs
- * that format_unnoted counts. */
+/* Return the file's key=value metadata (__metadata__ in safetensors), with "safetensors." before
+ * each key, without the pairs that format_unnoted counts. */
 const struct text_kv *format_note(const struct format_source *s);
 /* Return the number of metadata pairs left out: too many, too long or not valid in a shard. */
 uint64_t format_unnoted(const struct format_source *s);
@@ -81,7 +81,8 @@ uint64_t format_rounded(const struct format_source *s);
 void format_close(struct format_source *s);
 
 struct format_sink_opts {
-	const struct text_kv *note;	/* metadata (safetensors), or NULL */
+	/* safetensors: metadata, of which keys "safetensors.KEY" are written as KEY; or NULL */
+	const struct text_kv *note;
 	int f32;			/* 1: write all tensors as f32 */
 };
 

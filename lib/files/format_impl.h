@@ -1,7 +1,7 @@
 /*
  * The interface between format.c and the code of one file format, its backend. A
- * backend finds the tensors of a file and reads or writes their bytes; format.c orders
- * the values, converts number types and divides into chunks.
+ * backend finds the tensors of a file, in the order of their data, and reads or writes their
+ * bytes; format.c goes from tensor to tensor, converts number types and divides into chunks.
  */
 #ifndef ACE_FORMAT_IMPL_H
 #define ACE_FORMAT_IMPL_H
@@ -92,7 +92,7 @@ int format_write_raw(struct format_sink *s, const void *p, size_t n, struct err 
 int format_seekable(struct format_source *s, uint64_t *size, struct err *e);
 
 /* Return -ERR_DATA for a file of another format than expected. is: that format, as in "an npz
- * file". The message also says what the first n bytes p show, if they are recognised. */
+ * file". The message also names what the first n bytes p are or, if unknown, quotes some. */
 int format_strange(const struct format_source *s, const char *is,
     const unsigned char *p, size_t n, struct err *e);
 

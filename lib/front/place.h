@@ -6,7 +6,7 @@
  * 	  spool/   shards and averages		  state/ what was not sent yet
  * 	  state/   what the averages left out	  id     this device's id
  * 	  devices/ NAME holds the device's id	  log
- * 	  devices-lock held while one is added
+ * 	  devices-lock held while one is added or removed
  * 	  log      messages of the programs	  round  next round's number (DIR has it, too)
  * 	  events   of all programs    		  events
  *
