@@ -1,8 +1,8 @@
 /*
  * Q8, SIGN: blocks of values that share a bf16 scale; kern.h has the arithmetic.
  *
- * The scale is bf16 because an f16 scale below 6e-8 would be 0, and the whole block with
- * it. Values are divided by the rounded scale, because the reader has only that one.
+ * The scale is bf16 because f16 would round scales up to 3e-8 to 0, and the whole block with
+ * them. Values are divided by the rounded scale, because the reader has only that one.
  */
 #include "codec/codec.h"
 #include "codec/estimate.h"

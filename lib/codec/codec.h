@@ -140,8 +140,8 @@ struct codec_plan codec_contracting(const struct codec_plan *plan);
 
 /*
  * Append the body of x f32[n] to out and set the record's parameter byte. Return 0; -ERR_USAGE
- * if the plan is not valid; -ERR_DATA if a value is not finite; or -ERR_SYS. On an error append
- * nothing.
+ * if the plan is not valid or kern_get fails; -ERR_DATA if a value is not finite; or -ERR_SYS.
+ * On an error append nothing.
  *
  * For f32, f16 and exact the difference between x and its decoded value is exact
  * in f32: a value too large for the codec becomes the largest value whose difference is
@@ -165,17 +165,18 @@ int codec_turned(const struct codec_last *last, struct codec_plan *plan);
 
 /* codec_encode_after: like codec_encode, given the last body, which may be NULL, corrupt
  * or from another codec. If y is not NULL, y[n], which must not be x, is set to the values that
- * codec_decode returns; this is usually much faster than decoding. seen: statistics of x,
- * or NULL. codec_after(plan): return 1 if the codec uses the last body. */
+ * codec_decode returns (-ERR_DATA if one is beyond f32); this is usually much faster than
+ * decoding. seen: statistics of x, or NULL. codec_after(plan): return 1 if the codec uses the
+ * last body. */
 int codec_after(const struct codec_plan *plan);
 int codec_encode_after(const struct codec_plan *plan,
     const struct codec_ctx *ctx, const struct codec_last *last, const float *x,
     size_t n, const struct kern_stat *seen, struct buf *out, uint8_t *param,
     float *y, struct err *e);
 
-/* Decode exactly len bytes to exactly n values. Return 0, -ERR_SYS, or -ERR_DATA with "corrupt",
- * "unsupported" or, if codec_values returns 0, "mismatch". Values that are not finite are
- * corrupt, except in F32, F16 and EXACT, which may have any value. */
+/* Decode exactly len bytes to exactly n values. Return 0, -ERR_SYS, -ERR_USAGE if kern_get
+ * fails, or -ERR_DATA with "corrupt", "unsupported" or, if codec_values returns 0, "mismatch".
+ * Values that are not finite are corrupt, except in F32, F16 and EXACT. */
 int codec_decode(uint32_t codec, uint8_t param, const struct codec_ctx *ctx,
     const unsigned char *body, size_t len, float *x, size_t n, struct err *e);
 

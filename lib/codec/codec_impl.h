@@ -89,7 +89,7 @@ struct codec_impl {
 	/* if not 0, encode chooses the record's parameter; a plan's is at most `open' */
 	uint8_t open;
 	uint8_t after;		/* 1: encode uses in->last */
-	/* 1: encode uses in->seen; max_bits is then taken from it */
+	/* 1: in->seen is never NULL in encode; it gives max_bits without another pass over x */
 	uint8_t sums;
 	/* 1: encode sets y[n], unless it is NULL, to exactly the decoded values */
 	uint8_t gives_y;

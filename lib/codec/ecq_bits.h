@@ -148,8 +148,8 @@ get_bits(struct plain *b, unsigned n)
 	return (uint32_t)v;
 }
 
-/* Decode the chunks whose values have no plain bits, by their marks, with kern's function
- * `values'; `of' is its table of magnitudes. */
+/* Decode the chunks whose values have no plain bits except signs, by their marks, with kern's
+ * function `values'; `of' is its table of magnitudes. */
 static inline void
 ecq_bits_whole(void (*values)(float *, const uint16_t *, const uint32_t *, size_t,
     const float *), float *x, const uint16_t *code, const uint32_t *mark,

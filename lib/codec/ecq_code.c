@@ -188,7 +188,7 @@ trials(struct work *w, const struct ecq_in *in, unsigned level,
 	return modes;
 }
 
-/* Lower s->level while this takes fewer bits. The mean of s->level is added to each column's
+/* Lower s->level while this takes fewer bits. An eighth of its mean is added to each column's
  * mean, so at a high level different columns get nearly the same level. On a gradient at 4
  * bits per value we measured up to 7 % fewer bits. On entry and return *bits and
  * t[KERN_ECQ_ABOVE] are those of s->level; the rest of t is scratch. */

@@ -48,8 +48,8 @@ int exact_put(unsigned form, const unsigned char *old, const unsigned char *new,
     size_t n, struct buf *out, uint8_t *param, struct err *e);
 
 /* Decode a body to new[n], words of this form; old may be new. Return 0; -ERR_DATA
- * "corrupt" if exact_put cannot have written the body; or -ERR_DATA "mismatch" if its
- * parameter has another form, or if it needs old words and old is NULL. */
+ * "corrupt" if exact_put cannot have written the body; -ERR_DATA "mismatch" if its parameter
+ * has another form, or if it needs old words and old is NULL; -ERR_SYS; or -ERR_USAGE. */
 int exact_get(uint8_t param, unsigned form, const unsigned char *old,
     const unsigned char *body, size_t len, unsigned char *new, size_t n,
     struct err *e);

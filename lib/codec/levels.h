@@ -16,7 +16,7 @@ struct levels {
 	float v[LEVELS_MAX];	/* [n] the levels, limited to FLT_MAX */
 };
 
-/* Round to the nearest bf16, ties to even, at most the largest finite one. */
+/* Round v >= 0 to the nearest bf16, ties to even, at most the largest finite one. */
 uint16_t levels_bf16(double v);
 
 /* Compute v from n, a and r, in f64. */

@@ -1,6 +1,6 @@
 #include "codec/subset.h"
 
-enum { RARE = RANS_TOTAL / 64 };	/* rarer symbols share the escape */
+enum { RARE = RANS_TOTAL / 64 };	/* the escape has a lower frequency than this */
 
 struct mean {
 	unsigned table, k;	/* the k low bits of distances are stored as they are */

@@ -170,8 +170,9 @@ sample(struct kern_tcq_walk *w, float *x, uint16_t *code)
 	w->n = SAMPLE;
 }
 
-/* Choose the levels of all values. The first pass starts from the symbols of one
- * quantiser; each later pass uses the costs and centres of the pass before. */
+/* Choose w->q, and set w->code and all of s except `fine'. The first pass uses costs from
+ * first_tally; each later pass, and the walk over all values, uses the costs and centres of
+ * the pass before. */
 static int
 decide(struct work *w, const struct ecq_in *in, struct ecq_side *s, struct err *e)
 {

@@ -21,7 +21,7 @@
 struct err;
 
 /* Write the code to p, which has room for limit bytes, and fill s. *len is its size in
- * bytes, or 0 if it would exceed limit or all values are 0. Return 0 or -ERR_SYS. */
+ * bytes, or 0 if it might exceed limit or all values are 0. Return 0 or -ERR_SYS. */
 int tcq_code_put(const struct ecq_in *in, unsigned char *p, size_t limit,
     struct ecq_side *s, size_t *len, struct err *e);
 

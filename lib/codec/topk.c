@@ -54,7 +54,8 @@ static const unsigned kind_levels[] = { 0, 0, 2, 1 };
  *   body := u16 m, only for halves: the largest h mod 2^15, or 2^15 + the least
  *           the positions (rice_put_positions), then the code at each
  *
- * Halves, as 2 |h - m| mod 2^15 + sign, are numbers of rice.h; other codes are plain bits.
+ * Halves are numbers of rice.h, 2 |a - b| + sign with a = h mod 2^15 and b = m mod 2^15; other
+ * codes are plain bits.
  * If few of many values are kept, the distances of h from the least h are distributed about
  * exponentially. If all are kept, the distances from the largest h are.
  */

@@ -31,7 +31,7 @@ struct kern_stat {
 	double sumabs;		/* the sum of |x|, in f64 lanes */
 	float max_abs;		/* largest |x|; 0 if there is none */
 	uint64_t nonzero;	/* number of finite values that are not 0 */
-	uint64_t nonfinite;	/* number of other values; the members above omit these */
+	uint64_t nonfinite;	/* number of values not finite; the members above omit these */
 };
 
 struct kern {
@@ -121,8 +121,8 @@ struct kern {
 	void (*ecq_marks)(const uint16_t *code, const int16_t *q, size_t n,
 	    uint32_t *mark, unsigned escape);
 	/* for each four values of a chunk without escapes, set low[] to their plain bits
-	 * (codec/ecq_code.h), which the codes leave out, and bits[] to the number of these
-	 * bits; two: 1 for TCQ */
+	 * (codec/ecq_code.h) except the signs of non-zero symbols, and bits[] to the number
+	 * of these bits; two: 1 for TCQ */
 	void (*ecq_low)(const int16_t q[16], const uint16_t code[16], unsigned two,
 	    uint64_t low[4], uint64_t bits[4]);
 	/* x[i] = of[symbol of code[i]], with the sign from mark[i / 16] */

@@ -75,7 +75,8 @@ counted(__m512i l, __m512i s)
 	    _mm512_set1_epi32(KERN_ECQ_CAP));
 }
 
-/* Set *l to the levels of a full chunk. If all are equal, set *one to this level and return 1. */
+/* Set *l to the levels of a full chunk. If the model gives a single level, set *one to it and
+ * return 1; otherwise return 0. */
 INLINE int
 levels(const struct kern_ecq_expect *e, int *one, __m512i *l)
 {

@@ -112,9 +112,9 @@ kern_ecq_level(int eighth)
 	    (unsigned)eighth / 4 : KERN_ECQ_LEVELS - 1;
 }
 
-/* If all columns of the chunk have the same level, set *gain to it and return 1. Otherwise
- * return 0 and set *gain so that the level of a column is a quarter of (the bits of its mean
- * plus e->base as f32, >> 20) + *gain. */
+/* For modes LEFT and ABOVE: if the model gives the chunk a single level, set *gain to it and
+ * return 1. Otherwise return 0 and set *gain so that the level of a column is kern_ecq_level(b
+ * + *gain), b the bits of its mean plus e->base as f32, >> 20. */
 static inline int
 kern_ecq_gain(const struct kern_ecq_expect *e, int *gain)
 {

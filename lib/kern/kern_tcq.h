@@ -23,7 +23,7 @@ enum {
 	KERN_TCQ_WAYS = 4,		/* a way is 2 u + k % 2 */
 	KERN_TCQ_FINE = 512,		/* units of a position per step */
 	KERN_TCQ_AHEAD = 451,		/* a cell begins so many units below its step */
-	KERN_TCQ_LAST = 32,		/* all four ways are alike from this step on */
+	KERN_TCQ_LAST = 32,		/* from this step on, costs repeat every 4 steps */
 	KERN_TCQ_CELLS = 40,
 	KERN_TCQ_FAR = 65528,		/* from this cell on, k is KERN_QMAX - 1 or KERN_QMAX */
 	/* Limits on costs, in 2^-10 of a squared step: so small that a path from another

@@ -92,7 +92,8 @@ tcq_place(const struct kern_tcq_walk *w, size_t i)
 	return _mm256_cvttps_epi32(_mm256_min_ps(a, _mm256_set1_ps(0x1p26f)));
 }
 
-/* Return the positions of a chunk as if no value were far; *far: the lanes that are far. */
+/* Return the positions of a chunk, those from step KERN_TCQ_LAST on modulo 4 steps (as ways in
+ * kern_tcq.c). *far: the lanes whose cells are at least KERN_TCQ_FAR. */
 WIDE_INLINE __m256i
 tcq_near(const struct kern_tcq_walk *w, size_t i, __m256i *far)
 {

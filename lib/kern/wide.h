@@ -15,7 +15,7 @@
  *   WIDE_PUT_F16(p, v) _GET_F16  stores or loads a wide_f32 as f16
  *   WIDE_OF4(t, i)           t[the two low bits of i] of each lane
  *
- * Functions of kern_ref.c compute the last values, which do not fill a vector.
+ * Functions of kern_ref.c and kern_ecq.c compute the last values, which do not fill a vector.
  */
 #include <string.h>
 

@@ -46,7 +46,8 @@ int64_t dynacomm_forward(const struct dynacomm *d, const size_t *cuts, size_t k)
 int64_t dynacomm_backward(const struct dynacomm *d, const size_t *cuts, size_t k);
 
 /* Find the optimum with the fewest segments; of several, the one whose early segments are
- * longest.  cuts has room for n.  B[m] is the earliest end of sending the m top layers:
+ * longest.  cuts has room for n.  B[m] is the earliest end of sending the m top layers, whose
+ * times add up to PT'[m] and FC'[m]:
  *   B[m] = min over k < m of max(B[k], FC'[m]) + dt + PT'[m] - PT'[k]
  * B never falls, so the best k is the last one with B[k] <= FC'[m], or the one above it
  * with the least B[k] - PT'[k].  A window that only moves forward finds these in O(L);

@@ -16,7 +16,7 @@
  *
  * A plan is computed again after REPLAN_EVERY samples, or when an estimate has moved by the
  * share REPLAN_MOVED.  The new plan is used if it is predicted to save the share REPLAN_GAIN
- * of the time, or a third of that share where only the budget changes.
+ * of the time, or a third of that share if only delta changes.
  */
 #ifndef ACE_REPLAN_H
 #define ACE_REPLAN_H

@@ -420,8 +420,8 @@ select_take(const struct select_core *c, uint8_t *choice)
 /*
  * Improve choice, whose totals are in res, if that is possible.
  *
- * With c(l) = dist + lambda * bytes, a level of group i can be part of a better
- * answer only if c_i(l) - min c_i <= gap = dist - (sum_i min c_i - lambda B).
+ * With c(l) = dist + lambda * bytes, a level of group i can be part of a better answer only
+ * if its reduced cost c_i(l) - min c_i is at most gap = dist - (sum_i min c_i - lambda B).
  * Groups with more than one such level are undecided.  The most undecided 24 (64 when
  * n <= 64) form the core and are searched by a list of at most 4000 undominated
  * (bytes, dist) pairs.  All other groups keep their level.
