@@ -39,8 +39,8 @@ struct note {
 	const unsigned char *entry;	/* the first entry, in the payload */
 };
 
-/* Append the payload of an annotation about n groups from `first' on to out. note_put_plan:
- * terms may be NULL: no budget and no Lagrange multiplier. */
+/* Append to out the payload of an annotation about n groups, the first of which is `first'.
+ * note_put_plan: terms may be NULL: no budget and no Lagrange multiplier. */
 int note_put_stats(struct buf *out, uint32_t first, const struct stat_group *s,
     uint32_t n, struct err *e);
 int note_put_scores(struct buf *out, uint32_t first, const float *s, uint32_t n,

@@ -60,7 +60,7 @@ int chain_init(struct chain *c, struct io *io, struct err *e);
 void chain_release(struct chain *c);
 
 /* Return -ERR_DATA: the producer of the stream has given up. On a pipe set e->upstream,
- * because the producer has printed its own message. */
+ * because the producer has printed its own message, unless the pipe passes on a file. */
 int chain_aborted(const struct chain *c, struct err *e);
 
 /* Return 1 if a stream begins (HEAD verified), 0 at the clean end of the file; an empty

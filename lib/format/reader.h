@@ -66,7 +66,8 @@ int reader_kept(struct reader **out, const char *path,
 void reader_free(struct reader *r);
 
 /* Return the next event, or < 0 on an error; later calls then return the same number. Pointers
- * returned by the functions below are valid until the next call. */
+ * returned by the functions below are valid until the next call; that of reader_shard until the
+ * next shard, that of reader_schema until the next stream. */
 int reader_next(struct reader *r, struct err *e);
 
 /* Go to the next READER_SHARD.  Return 1, or 0 at the end. */

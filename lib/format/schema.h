@@ -90,8 +90,8 @@ int schema_encode(const struct schema *s, struct buf *out, struct err *e);
 
 /* Set *size to the size of a table in bytes, given its first bytes p[n]. max: the user's
  * limit on elements; wire: bytes of p[n] on the wire. Before memory is allocated, refuse more
- * elements than max, or than wire + 2^20 full groups have (max / 2^16 if that is larger), and
- * more than SCHEMA_MAX_BYTES. */
+ * elements than max, elements for more full groups than wire + the larger of 2^20 and
+ * max / 2^16, and more bytes than SCHEMA_MAX_BYTES. */
 int schema_bytes(const unsigned char *p, size_t n, uint64_t max, size_t wire,
     size_t *size, struct err *e);
 /* Decode the whole table p[n], whose first bytes schema_bytes accepted, in place of what s has.

@@ -16,7 +16,8 @@ enum shard_kind {
 
 #define SHARD_ERROR_FEEDBACK ((uint32_t)1)	/* the residual was added (ACE-Sync, eq. 7) */
 #define SHARD_CLIPPED ((uint32_t)4)
-#define SHARD_PREDICTED ((uint32_t)16)	/* differences to a history or a model; 8 is reserved */
+/* differences to a history or a model; 2 and 8 are reserved */
+#define SHARD_PREDICTED ((uint32_t)16)
 
 /* Well-known keys of a shard. */
 #define SHARD_KEY_RUN "run"		/* name of the run, whose hash is the id `run' */

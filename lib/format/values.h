@@ -13,7 +13,7 @@ void values_ctx(const struct schema *sc, const struct shard *s, uint32_t g,
     struct codec_ctx *ctx);
 
 /* Return p, or the plan of codec exact if values of group g must not change (schema_exact)
- * and p's codec is lossy. */
+ * and p's codec is lossy or CODEC_NONE. */
 struct codec_plan values_plan(const struct schema *sc, uint32_t g, struct codec_plan p);
 
 /* Decode a record of n values.  If l is not NULL, store those that are not zero in l; the

@@ -3,9 +3,9 @@
  * stream's id depends on the shard. A shard with another schema ends the stream and begins
  * another one. A stream is complete only after writer_finish.
  *
- * Functions return 0; -ERR_SYS if writing failed; -ERR_DATA above a limit; -ERR_USAGE for
- * groups out of order and for output to a terminal; -ERR_REFUSED for a codec that is not
- * permitted for the tensor's type.
+ * Functions return 0; -ERR_SYS if writing failed; -ERR_DATA above a limit, or if a frame to pass
+ * on is damaged; -ERR_USAGE for groups out of order, an unknown codec and output to a terminal;
+ * -ERR_REFUSED for a codec that is not permitted for the tensor's type.
  */
 #ifndef ACE_WRITER_H
 #define ACE_WRITER_H

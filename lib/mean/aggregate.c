@@ -139,8 +139,8 @@ aggregate_tell_differs(struct aggregate *x, size_t i)
 }
 
 /* For a type without a mean, such as an integer: keep the values v of the first contribution i
- * that sent the group.  Report each later i whose v (NULL: not sent, zeros) differs from these,
- * and the first sender if a contribution before it lacked the group. */
+ * that sent the group.  Report the tensor if a later v (NULL: not sent, zeros) differs from
+ * these, or if a contribution before the first sender lacked the group. */
 static void
 aggregate_first_of(struct aggregate *x, size_t i, const float *v)
 {

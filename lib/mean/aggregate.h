@@ -4,8 +4,8 @@
  * on the order of arrival.
  *
  * The program has many inputs, so it is not a struct stage.  It reads the shards of a step
- * from streams or from a spool, and writes one shard with its own annotations (weight,
- * contributors, policy).
+ * from streams or from a spool, and writes one shard, and with `means' one more per cluster,
+ * with its own weight, contributors and policy.
  */
 #ifndef ACE_AGGREGATE_H
 #define ACE_AGGREGATE_H

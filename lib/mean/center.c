@@ -317,7 +317,7 @@ center_far2(const struct center_row *a, const struct center_row *b)
 }
 
 /* Make p->next, the rows after this step, from p->last and the contributions that count, and
- * set the contributions' far2.  All are sorted by device.  A device without a name keeps no
+ * set the contributions' far2.  All are sorted by device.  A device whose id is zeros keeps no
  * row. */
 static int
 center_next(struct center *p, struct robust_step *t, struct err *e)

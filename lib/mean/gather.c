@@ -31,7 +31,7 @@ enum { GATHER_OPEN = 256 };
 struct gather_input {
 	const char *path;	/* NULL: standard input */
 	int file;		/* 1: a regular file, which can be opened again */
-	int pipe;		/* 1: threads read it (gather_pipes) */
+	int pipe;		/* 1: a pipe; threads read several pipes (gather_pipes) */
 	struct reader *r;	/* NULL: not open */
 	int ahead;		/* 1: r stands at the next shard */
 	int ended;		/* 1: there is no further shard */
@@ -55,7 +55,7 @@ gather_blame(struct gather *g, size_t i, int r)
 
 /* ---- where the values of a shard are ---- */
 
-/* Open the file that r reads once more, for its values, unless g->most are open. */
+/* Open a second descriptor of r's file, for its values, unless g->most are open. */
 static void
 gather_hold(struct gather *g, struct gather_input *in, const struct reader *r)
 {

@@ -144,8 +144,8 @@ void gather_part_release(struct gather_part *p);
 int gather_group(struct gather *g, size_t i, uint32_t group, int lists,
     struct gather_part *p, struct err *e);
 
-/* gather_members: append to l, sorted, the members of the contributions that are not `left'; a
- * shard without members is its device's own.  -ERR_REFUSED: a name is in two contributions. */
+/* gather_members: append to l, sorted, the members of the contributions that are not `left': the
+ * devices that the shard lists, else its own.  -ERR_REFUSED: a name is in two contributions. */
 int gather_members(struct gather *g, struct array_names *l, struct err *e);
 
 #endif

@@ -19,7 +19,7 @@ enum { POLICY_MERGE_TEXT = 32 * 1024, POLICY_MERGE_CUTS = 24 * 1024 };
 /* policy_merge_write(g, own, kv, e): after gather_read, put into kv, within the bounds
  * above:
  *
- *   KEYS_DELAY        the largest delay that is asked for
+ *   KEYS_DELAY        the largest delay that is asked for; a median of 0 counts as 1
  *   KEYS_INTERVAL     the smallest interval that is asked for
  *   KEYS_FORCE        1 if at least half of the devices with this key want it, else 0
  *   KEYS_CUTS, KEYS_CUTS_SECONDS

@@ -233,7 +233,7 @@ journal_next(struct journal *j, struct io *f, unsigned char *p, int write,
 		return journal_strange(f, m, e);
 	if (len > (n / JOURNAL_BLOCK + 1) * (JOURNAL_BITS + JOURNAL_BLOCK))
 		return journal_corrupt(f, e);
-	/* a group without changes was compared in the pass without `write' */
+	/* nothing to write; a killed process's redo was compared in a pass without `write' */
 	if (write && (len == 0 || (r = journal_file(j, i, e)) < 0))
 		return r;
 	fd = write ? j->fd[i] : m->file[i].fd;

@@ -332,7 +332,7 @@ replace_finish(struct replace *s, uint64_t stamp, struct err *e)
 }
 
 /* Set the values in redo; some may be set already.  read 0: first check that the result is
- * the model that redo names; 1: we have just written redo.  Return 0 if redo is absent. */
+ * the model that redo names; 1: we have just written redo.  Do nothing if redo is absent. */
 static int
 replace_redo(struct replace *s, int read, struct err *e)
 {

@@ -70,7 +70,8 @@ int replace_group(struct replace *s, const struct model_span *span,
     const unsigned char *old, const unsigned char *new,
     const unsigned char after[MODEL_HASH], struct err *e);
 /* Complete `new', sync it and write `ready', with the next model's hash and step.  In place,
- * only keep both for replace_commit.  -ERR_REFUSED: the old model changed after replace_begin. */
+ * only store hash and step for replace_commit.  -ERR_REFUSED: the old model changed after
+ * replace_begin, or its directory has what cannot be linked, such as another directory. */
 int replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t step,
     struct err *e);
 /* Return 0 if the old model, with all files in its directory, and `new' are as `ready' says,

@@ -37,8 +37,8 @@ int scratch_next(struct scratch *h, size_t n, uint64_t all, void **p,
 /* Read n bytes, of one item or several, from position `at'. */
 int scratch_get(const struct scratch *h, uint64_t at, void *p, size_t n,
     struct err *e);
-/* Return the bytes at a position if they are in memory, valid until the next store or
- * clear; NULL if they are in the file. */
+/* Return the bytes at a position if they are in memory, valid until the next scratch_next,
+ * scratch_put or scratch_clear; NULL if they are in the file. */
 void *scratch_at(const struct scratch *h, uint64_t at);
 /* Forget all bytes, close the file and keep the memory for the next use. */
 void scratch_clear(struct scratch *h);

@@ -2,7 +2,7 @@
  * An operand of a program: a file of streams, standard input, a compressed file (gzip, xz,
  * zstd, ...), or a folder (spool, run, state) or an archive of such files. source_next
  * returns the files one by one. It returns the files of a folder in the order of their
- * names, comparing numbers by value, and the entries of an archive in the archive's order.
+ * names, with numbers of fewer digits first, and an archive's entries in the archive's order.
  * In folders and archives it skips hidden files, the file schema.aceg of a spool, and files
  * that have neither the name nor the beginning of a stream; in folders also links, and files
  * that are still being written.

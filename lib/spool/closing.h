@@ -53,7 +53,7 @@ int closing_made(const struct closing *r, uint64_t *n, struct err *e);
 /* closing_next(r, step, paths, e): wait for the next step that is over, and close it:
  * shards that come later, for it or for steps before it, are late.  *paths, valid until
  * closing_done, are its shards and those of earlier steps that no average has counted, in
- * the order in which to add them.  A step that was closed before and has no average comes
+ * the order in which to add them.  A step that was closed before and is not done comes
  * again with the same shards.  If o->out has no reader: wait_orphan's error. */
 int closing_next(struct closing *r, uint64_t *step, const struct array_names **paths,
     struct err *e);

@@ -75,8 +75,8 @@ int limits_note(const struct limits *a, struct checks *c, const struct reader *i
     struct receipt *r, struct err *e);
 
 /* limits_room(a, s, sh, sc, e): check that the spool has room for the shard, of schema sc.
- * Return 0, or 1 if the shard's step is closed: then the manifest has its verdict, and the
- * shard needs no room.  -ERR_REFUSED: the step is too far ahead, or the device has too many
+ * Return 0, or 1 if the shard's step is closed: then the spool does not keep the shard, and it
+ * needs no room.  -ERR_REFUSED: the step is too far ahead, or the device has too many
  * open steps, or too many differences in them, whose reconstructions the spool keeps as f32.
  * The connection then ends without a verdict, and the device sends the shard again later.  A
  * verdict would have to be stored, since the device keeps the values of a refused shard for a

@@ -13,7 +13,7 @@
 
 #define MANIFEST_CLOSED "closed"
 
-/* Set name to the file name that a step's manifest gets when the average is made. */
+/* Set name to the file name that a step's manifest gets when the step is done. */
 static const char *
 manifest_name(uint64_t step, char name[48])
 {

@@ -12,9 +12,10 @@
  *		was found when the step was closed
  *
  * The last receipt is of a shard of the step itself.  The version in each receipt is the
- * last step whose average was made when this step was closed, or 0 if there was none.
+ * last step that was done when this step was closed, or 0 if there was none.
  *
- * Once the average is made the manifest gets a second name, DIR/done/STEP.  This link
+ * A step is done once its average is made, or no shard is left for one: then the manifest
+ * gets a second name, DIR/done/STEP.  This link
  * is durable at the latest before the next manifest replaces the first name.  If a power
  * cut removes the link before that, the step is aggregated again, from the same list.
  *
@@ -32,8 +33,8 @@ struct err;
 
 struct closed {
 	uint64_t open;	/* the first open step; all before it are closed */
-	uint64_t made;	/* the step after the last one whose average was made, or 0.  Less than
-			   `open': the newest closed step has no average yet */
+	uint64_t made;	/* the step after the last one that is done: its average was made, or it
+			   gets none; or 0.  Less than `open': the newest closed step is not done */
 };
 
 /* manifest_closed(s, d, e): read the state of a run.  DIR/closed is read again only after it
@@ -61,7 +62,7 @@ int manifest_average(const struct spool *s, uint64_t step, struct err *e);
 /* manifest_close(s, d, l, e): make the names of the shards in l durable, set the versions in l,
  * and write l, which is sorted, as the manifest of the newest closed step: that of its last
  * receipt.  d is the state from which l was made.  The caller holds the spool's lock.
- * manifest_done(s, step, e): record that the average of step, the newest closed one, was made. */
+ * manifest_done(s, step, e): record that step, the newest closed one, is done. */
 int manifest_close(const struct spool *s, const struct closed *d,
     struct receipt_list *l, struct err *e);
 int manifest_done(const struct spool *s, uint64_t step, struct err *e);

@@ -8,8 +8,8 @@
  *                                accepted
  *   DIR/closed                   the manifest of the newest closed step, see
  *                                spool/manifest.h
- *   DIR/done/STEP                the manifest of a step whose average was made; if that
- *                                is the newest closed step, a second name of `closed'
+ *   DIR/done/STEP                the manifest of a step that is done; if that is the
+ *                                newest closed step, a second name of `closed'
  *   DIR/past.*                   see mean/center.h
  *   DIR/STEP/DEVICE.aceg         an accepted shard, a stream of its own
  *   DIR/STEP/DEVICE.no           the receipts of rejected shards
@@ -32,8 +32,9 @@
  * first letter of the name "aggregate".  A name too long for a file ends with its hash.  The
  * empty name is written as %.
  *
- * A verdict is final, and on disk before the device gets the receipt.  Of the shards with
- * one name (device, step) at most one is accepted.  The file of an accepted shard never
+ * The files from which a verdict follows are on disk before the device gets the receipt.  The
+ * same bytes may get another verdict later (format/receipt.h).  Of the shards with one
+ * name (device, step) at most one is accepted.  The file of an accepted shard never
  * changes, except that a shard that is sent again replaces a damaged file.  A closed step
  * stays closed.
  */

@@ -9,7 +9,7 @@
 #include "spool/spool.h"
 
 struct steps {
-	uint64_t *step;		/* ascending, each step once */
+	uint64_t *step;		/* [n]; steps_list makes them ascending, each step once */
 	size_t n, cap;
 	uint64_t from;		/* steps_list adds only steps from this one on */
 };

@@ -42,8 +42,8 @@ int waiting_due(struct waiting *w);
 void waiting_say(const struct waiting *w, uint64_t round, const char *missing,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* waiting_step(s, step, n, want): print through s->wait that n of `want' shards of this step
- * have come; if listed devices are missing, of n and these.  n = 0: print that no shard of a
- * later step has come; step UINT64_MAX: that no shard at all has come. */
+ * have come; if listed devices are missing, n plus their number replaces want.  n = 0: print
+ * that no shard of a later step has come; step UINT64_MAX: that no shard at all has come. */
 void waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want);
 
 /* waiting_device(s, step): print through s->wait that the average of this step has not come.
