@@ -71,7 +71,7 @@ history_end(struct history *m, const struct spool *s, const struct schema *sc,
 
 int
 history_keep(struct history *m, const struct spool *s, const struct shard *sh,
-    uint64_t made, struct err *e)
+    uint64_t keep, struct err *e)
 {
 	char path[SPOOL_PATH];
 	size_t n;
@@ -92,8 +92,8 @@ history_keep(struct history *m, const struct spool *s, const struct shard *sh,
 	 * its device goes on from this history */
 	if (s->sync == IO_SYNC_FULL && (k = fd_sync_name(path, e)) < 0)
 		return k;
-	if (made != 0)
-		feedback_cache_prune(m->cache, made - 1);
+	if (keep != 0)
+		feedback_cache_prune(m->cache, keep - 1);
 	return 0;
 }
 

@@ -42,11 +42,11 @@ int history_group(struct history *m, uint32_t g, int sent, float *x, size_t n,
  * file then has a temporary name, and its bytes are durable if s->sync is IO_SYNC_FULL. */
 int history_end(struct history *m, const struct spool *s,
     const struct schema *sc, float *x, struct err *e);
-/* history_keep(m, s, sh, made, e): give the file its name, and remove old histories.  Call it
- * before the shard's file gets its name, with the spool locked.  made: the first
- * step after the last average (struct closed). */
+/* history_keep(m, s, sh, keep, e): give the file its name, and remove the device's histories of
+ * steps before `keep' (struct closed) that no shard needs.  Call it before the shard's file gets
+ * its name, with the spool locked. */
 int history_keep(struct history *m, const struct spool *s, const struct shard *sh,
-    uint64_t made, struct err *e);
+    uint64_t keep, struct err *e);
 /* history_drop(m): release m, and remove the file unless history_keep gave it its name. */
 void history_drop(struct history *m);
 

@@ -89,6 +89,7 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 	struct receipt_list l = { .n = 0 };
 	char path[SPOOL_PATH];
 	struct stat st;
+	size_t i = 0;
 	int k;
 
 	memset(d, 0, sizeof(*d));
@@ -98,9 +99,13 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 		    manifest_remedy(s, path, 1, e) : err_sys(e, "'%s'", path);
 	if (x->file != st.st_ino || x->time.tv_sec != st.st_mtim.tv_sec ||
 	    x->time.tv_nsec != st.st_mtim.tv_nsec) {
-		if ((k = manifest_read(&l, path, e)) > 0)
+		k = manifest_read(&l, path, e);
+		while (i < l.n && l.line[i].r.verdict != RECEIPT_DUPLICATE)
+			i++;
+		if (k > 0)
 			*x = (struct spool_seen){ st.st_ino, st.st_mtim,
-			    l.line[l.n - 1].r.step, l.line[l.n - 1].r.version };
+			    l.line[l.n - 1].r.step, l.line[l.n - 1].r.version,
+			    l.line[0].r.step, i < l.n ? l.line[i].r.step : UINT64_MAX };
 		receipt_list_release(&l);
 		if (k <= 0)
 			return k == -ERR_DATA ? manifest_remedy(s, path, 0, e) : k;
@@ -110,6 +115,9 @@ manifest_closed(const struct spool *s, struct closed *d, struct err *e)
 		d->made = d->open;
 	else if (k == 0 && (k = manifest_is_done(s, x->version, e)) > 0)
 		d->made = x->version + 1;
+	d->keep = d->made == d->open ? x->waits : x->first;
+	if (d->keep > d->made)
+		d->keep = d->made;
 	return k < 0 ? k : 0;
 }
 

@@ -35,6 +35,7 @@ struct closed {
 	uint64_t open;	/* the first open step; all before it are closed */
 	uint64_t made;	/* the step after the last one that is done: its average was made, or it
 			   gets none; or 0.  Less than `open': the newest closed step is not done */
+	uint64_t keep;	/* `made' or, if an average may still count an earlier shard, its step */
 };
 
 /* manifest_closed(s, d, e): read the state of a run.  DIR/closed is read again only after it

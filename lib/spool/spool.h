@@ -68,6 +68,7 @@ struct spool_seen {		/* what manifest_closed last read from DIR/closed */
 	ino_t file;		/* inode of that file; 0: nothing was read yet */
 	struct timespec time;	/* mtime of that file */
 	uint64_t step, version;	/* of the last receipt in it */
+	uint64_t first, waits;	/* step of the first receipt, and of the first `duplicate' */
 };
 
 struct spool {

@@ -271,7 +271,7 @@ verdict_open(struct verdict *x, struct err *e)
 	if ((k = verdict_fence(x, e)) < 0 || x->r->verdict != RECEIPT_ACCEPTED)
 		return k;
 	/* only the accepted shard with this name keeps its history */
-	if ((k = history_keep(x->m, x->s, x->sh, x->d.made, e)) < 0 ||
+	if ((k = history_keep(x->m, x->s, x->sh, x->d.keep, e)) < 0 ||
 	    (k = limits_took(x->s, x->sh, &x->d, e)) < 0)
 		return k;
 	return verdict_link(x, e);

@@ -65,6 +65,17 @@ shared() { same "state/history.$1" "spool/device/edge1.history/history.$1"; }
 	answer sent3
 	[ "$(ls spool/device/edge1.history)" = "$(printf 'history.2\nhistory.3')" ]
 	balance "4 accepted, 0 pending"
+	# step 3 gets no average, and edge1's shard waits for the next one
+	mkshards -s 3 -d edge2 -n 20k -t a:5000 -t b:3000 | ace-recv --spool spool >/dev/null
+	printf x | dd of=spool/3/edge2.aceg bs=1 seek=900 conv=notrunc status=none
+	exits 0 ace-aggregate --spool spool --rounds 1 --quorum 2
+	for s in 4 5; do
+		code $s
+		answer sent$s
+	done
+	makes got ace-aggregate --spool spool --rounds 1
+	[ ! -s err ]
+	balance "6 accepted, 0 pending"
 }
 
 @test "after a late shard, the next one is a difference to the history that the spool has" {
