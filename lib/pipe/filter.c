@@ -15,9 +15,11 @@ static int
 filter_is(const char *word, char c, const char *name, int *two)
 {
 	const size_t n = strlen(name);
-	const int one = word[0] == '-' && word[1] == c;
+	/* -q and -v, which take no value, may precede it in the same word */
+	const size_t at = 1 + strspn(word[0] == '-' ? word + 1 : "", "qv");
+	const int one = word[0] == '-' && word[at] == c;
 
-	*two = (one && word[2] == '\0') || (strncmp(word, "--", 2) == 0 &&
+	*two = (one && word[at + 1] == '\0') || (strncmp(word, "--", 2) == 0 &&
 	    strcmp(word + 2, name) == 0);
 	return *two || one || (strncmp(word, "--", 2) == 0 &&
 	    strncmp(word + 2, name, n) == 0 && word[n + 2] == '=');

@@ -101,7 +101,7 @@ large() { mkshards -n 4300k -k layered -x "$1" -s "$1" >"in$1"; }
 # bats test_tags=long,asan
 @test "ace-expand and ace-aggregate" {
 	model -c ecq:1 >coded
-	each 'ace-expand -T @ coded >made.@'
+	each 'ace-expand -qT@ coded >made.@'
 	mkshards -n 300k -g 512 -c topk:0.1 >coded
 	each 'ace-expand -T @ coded >made.@'
 	mkdir d
