@@ -154,6 +154,7 @@ ace_read_shard(struct ace_reader *a, struct ace_shard *s, struct ace_error *out)
 		if (k == READER_HEAD) {
 			alloc_free(a->t);	/* the names in it belong to the schema */
 			a->t = NULL;
+			a->nt = 0;
 		}
 	if (k <= 0)
 		return ace_fail(out, k, &e);
@@ -177,7 +178,7 @@ ace_read_group(struct ace_reader *a, struct ace_group *g, struct ace_error *out)
 {
 	struct err e = ERR_INIT;
 	struct schema_span span;
-	int k = values_next(&a->v, &e);
+	int k = reader_schema(a->r) != NULL ? values_next(&a->v, &e) : -ERR_USAGE;
 
 	if (k <= 0)
 		return ace_fail(out, k, &e);
@@ -303,6 +304,8 @@ ace_write_tensors_of(struct ace_writer *a, const struct ace_reader *from,
 	struct err e = ERR_INIT;
 	int r;
 
+	if (reader_schema(from->r) == NULL)
+		return ace_fail(out, -ERR_USAGE, &e);
 	if (a->have_schema && memcmp(a->schema.id,
 	    reader_schema(from->r)->id, 16) == 0)
 		return 0;
@@ -321,7 +324,9 @@ ace_write_key(struct ace_writer *a, const char *key, const char *value,
     struct ace_error *out)
 {
 	struct err e = ERR_INIT;
-	int r = text_set(&a->kv, key, value, &e);
+	int r = strcmp(key, SHARD_KEY_RUN) == 0 || strcmp(key, SHARD_KEY_DEVICE) == 0 ?
+	    err_set(&e, ERR_USAGE, "key '%s' is a member of struct ace_shard: set that", key) :
+	    text_set(&a->kv, key, value, &e);
 
 	if (r == -ERR_DATA)	/* the call is wrong, not data: nothing was read */
 		r = -ERR_USAGE;

@@ -69,6 +69,17 @@ bytes_unseen(const unsigned char *s, size_t n)
 	return 0;
 }
 
+void
+bytes_clean(char *s)
+{
+	size_t n;
+
+	for (; *s != '\0'; s += n != 0 ? n : bytes_utf8((unsigned char)*s)) {
+		n = bytes_unseen((const unsigned char *)s, strlen(s));
+		memset(s, '?', n);
+	}
+}
+
 const unsigned char *
 bytes_take(struct bytes *b, size_t n)
 {

@@ -17,6 +17,8 @@
  * letters. A byte that does not begin a valid UTF-8 sequence (RFC 3629) is a control
  * character of length 1, since a terminal may take it for a C1 control character. */
 size_t bytes_unseen(const unsigned char *s, size_t n);
+/* Replace each byte of the control characters in the string s by '?'. */
+void bytes_clean(char *s);
 
 /* Return the length of the UTF-8 character whose first byte is c. */
 static inline size_t

@@ -177,7 +177,6 @@ const char *
 err_format(const struct err *e, char buf[ERR_LINE])
 {
 	size_t n, k;
-	char *s;
 
 	(void)snprintf(buf, ERR_LINE, "%s%s%s", err_kinds[e->kind],
 	    e->kind != ERR_PLAIN ? ": " : "", e->text);
@@ -194,10 +193,6 @@ err_format(const struct err *e, char buf[ERR_LINE])
 	if (k != 0 && (e->text[0] != '\'' || strncmp(e->text + 1, e->file, k) != 0 ||
 	    e->text[k + 1] != '\''))
 		(void)snprintf(buf + n, ERR_LINE - n, ", file '%s'", e->file);
-	for (s = buf; *s != '\0';) {
-		n = bytes_unseen((unsigned char *)s, strlen(s));
-		memset(s, '?', n);
-		s += n != 0 ? n : bytes_utf8((unsigned char)*s);
-	}
+	bytes_clean(buf);
 	return buf;
 }

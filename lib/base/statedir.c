@@ -55,6 +55,7 @@ int
 statedir_open_here(struct statedir *s, const char *dir, const char *name,
     struct err *e)
 {
+	size_t n;
 	int fd, r;
 
 	/* EEXIST: open the directory that exists */
@@ -74,6 +75,9 @@ statedir_open_here(struct statedir *s, const char *dir, const char *name,
 		return r;
 	}
 	s->lock = -1;
+	/* at_find compares paths with the directory and a slash */
+	for (n = strlen(s->dir); n > 1 && s->dir[n - 1] == '/';)
+		s->dir[--n] = '\0';
 	*s->at = (struct at){ .dir = s->dir, .fd = fd };
 	at_add(s->at);
 	return 0;

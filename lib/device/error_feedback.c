@@ -579,18 +579,25 @@ static int
 feedback_look(const struct statedir *s, struct feedback_lost *l,
     uint32_t *incarnation, struct err *e)
 {
+	struct pending p;
+	struct receipts rc;
 	struct residual q;
-	size_t n = 0;
 	int r;
 
 	if ((r = residual_open(&q, s, e)) == 0 && q.d.r != NULL) {
 		l->what = LOST_RESIDUAL;
 		l->step = q.step;
 		*incarnation = reader_shard(q.d.r)->incarnation;
-		while ((r = reader_blame(q.d.r, reader_next(q.d.r, e), e)) > 0)
-			if (r == READER_SEND && n++ == 0)
-				l->norm = sqrt(reader_end_of_shard(q.d.r)->sums.sumsq);
-		l->pending = n - (n > 0);
+		do {
+			r = reader_blame(q.d.r, reader_next(q.d.r, e), e);
+		} while (r > 0 && r != READER_SEND);
+		if (r > 0)
+			l->norm = sqrt(reader_end_of_shard(q.d.r)->sums.sumsq);
+		if (r > 0 && (r = pending_scan(&p, s, e)) == 0) {
+			(void)receipts_load(&rc, s, NULL);	/* those before any damage */
+			pending_judge(&p, &rc, reader_shard(q.d.r));
+			l->pending = pending_count(&p);
+		}
 	}
 	residual_close(&q);
 	if (r == -ERR_DATA) {

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/cli.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "front/tell.h"
@@ -42,9 +43,7 @@ tell_clean(char *s)
 
 	if (n > 0 && s[n - 1] == '\r')	/* ssh ends its lines with CR LF */
 		s[n - 1] = '\0';
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			*s = '?';
+	bytes_clean(s);
 }
 
 static void
@@ -566,7 +565,7 @@ watch_event(struct tell *t, const json_t *ev)
 		t->state = fails ? TELL_STARTS : TELL_COMPUTES;
 		t->missing[0] = '\0';
 	}
-	if (text != NULL && (fails || strcmp(name, event_name(EVENT_ENDS)) == 0))
+	if (name != NULL && text != NULL && (fails || strcmp(name, event_name(EVENT_ENDS)) == 0))
 		(void)snprintf(t->held[t->nheld++ % WATCH_ROUNDS].text, ERR_LINE, "%s%s",
 		    fails ? "failed: " : "", text);
 	tell_event(t, ev);

@@ -280,6 +280,7 @@ load front
 	wait_for grep -q 'waiting for b' cloud.err $a.err
 	# a line in the log is not shown
 	echo 'round 9/9: planted' | tee run/log >ace-$a/log
+	echo '{"event":1,"text":"x"}' >>run/events
 	exits 0 ace watch run
 	[ "$(head -n 1 out)" = "run in $(hostname):$PWD/run: 2 devices, 8 bits per value" ]
 	grep -qE "^round 2/3: waiting for $b for [0-9.]+ s$" out

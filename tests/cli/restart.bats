@@ -48,7 +48,7 @@ noticed() {
 	lost_disk
 	noticed 3 1
 	exits 0 ace-ack -S state --restart 1
-	says "^ace-ack: incarnation 1 begins: the residual of step 3 \\(norm [0-9.e+]+\\) is lost; shards without a receipt: 2\$"
+	says "^ace-ack: incarnation 1 begins: the residual of step 3 \\(norm [0-9.e+]+\\) is lost; shards without a receipt: 1\$"
 	[ "$(wc -l <err)" -eq 1 ]
 	[ ! -e state/residual ]
 	deliver 5

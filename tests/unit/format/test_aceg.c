@@ -40,8 +40,8 @@ write_two(int fd)
 	ok(ace_write_key(w, "model.norm", "12.5", &e) == 0 &&
 	    ace_write_key(w, "x", "1", &e) == 0 &&
 	    ace_write_key(w, "x", NULL, &e) == 0, "a key, and one taken back");
-	ok(ace_write_key(w, "Not a key", "1", &e) == -2 && e.code == 2,
-	    "a wrong key is wrong use: %s", e.message);
+	ok(ace_write_key(w, "Not a key", "1", &e) == -2 && e.code == 2 &&
+	    ace_write_key(w, "run", "r", &e) == -2, "a wrong key is wrong use: %s", e.message);
 	s.weight = 0;
 	ok(ace_write_shard(w, &s, &e) == -2 && strstr(e.message, "weight") !=
 	    NULL, "a weight of 0: %s", e.message);
@@ -72,6 +72,8 @@ read_two(int fd)
 	struct ace_group g;
 	const char *v;
 
+	ok(ace_read_group(r, &g, &e) == -2 && ace_write_tensors_of(NULL, r, &e) == -2,
+	    "no shard was read: %s", e.message);
 	ok(ace_read_shard(r, &s, &e) == 1 &&
 	    (v = ace_key(r, "model.norm")) != NULL && strcmp(v, "12.5") == 0,
 	    "the first shard has the key");
