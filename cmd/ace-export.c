@@ -66,7 +66,6 @@ describe(struct export *x, struct err *e)
 	static const char *const keys[] = { SHARD_KEY_RUN, SHARD_KEY_MODEL };
 	const struct shard *sh = reader_shard(x->in);
 	char key[64];
-	const char *v;
 	size_t i;
 	int r;
 
@@ -76,8 +75,7 @@ describe(struct export *x, struct err *e)
 		return r;
 	for (i = 0; i < sizeof(keys) / sizeof(*keys) && r == 0; i++) {
 		(void)snprintf(key, sizeof(key), "safetensors.%s", keys[i]);
-		if ((v = text_get(&sh->kv, keys[i])) != NULL)
-			r = text_set(&x->note, key, v, e);
+		r = text_set(&x->note, key, text_get(&sh->kv, keys[i]), e);
 	}
 	if (r == 0)
 		r = text_set(&x->note, "safetensors.kind",

@@ -40,7 +40,7 @@ const struct opt place_opts[] = {
 	{ 0, "quorum", "N", "go on with N devices after the deadline (default all)",
 	    OPT_U64(struct agreement, quorum, 1, 1000000) },
 	{ 0, "deadline", "TIME", "how long to wait for the others (default 10s)",
-	    OPT_TIME(struct agreement, deadline), .with = "quorum" },
+	    OPT_TIME(struct agreement, deadline), .lo.f = 0.001, .with = "quorum" },
 	{ 0, "tolerate", "N", "N devices may send anything: a robust mean",
 	    OPT_U64(struct agreement, tolerate, 1, 1000000) },
 	OPT_END

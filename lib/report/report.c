@@ -433,7 +433,7 @@ const struct render_field report_fields[] = {
 	FIELD("sum", F64, end.sums.sum, TAIL),
 	FIELD("sum_of_squares", F64, end.sums.sumsq, TAIL),
 	FIELD("digest", ID, end.digest, TAIL),
-	FIELD("elements", U64, tally.elements, TABLE | OBJECT),
+	FIELD_AS("elements", U64, tally.elements, TABLE | OBJECT, ENDED),
 	FIELD_AS("bytes", U64, bytes, TABLE | OBJECT | BRIEF, .width = 10, .gap = 1),
 	FIELD_AS("bits_per_value", F64, bits, TABLE | OBJECT | BRIEF, ENDED,
 	    .head = "bits", .width = 7, .gap = 1, .text = "%.3f"),

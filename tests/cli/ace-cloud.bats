@@ -335,9 +335,9 @@ load front
 	grep -q '"event":"fails","program":"ace-edge"' ev
 	refuses 2 '--output: the path is empty' ace-import -o '' full/file
 	for call in cloud edge 'cloud run --devices 2 --quorum 3' 'cloud run --devices 2 --tolerate 1' \
-	    'cloud run --devices 2 --deadline 3s' 'edge none --name edge1 -- true' \
-	    'edge run --name a/b -- true' 'edge run --name a.new-b -- true' 'relay run west --devices 2' \
-	    'relay none run --name west'; do
+	    'cloud run --devices 2 --deadline 3s' 'cloud run --devices 2 --quorum 1 --deadline 0s' \
+	    'edge run --name a/b -- true' 'edge run --name a.new-b -- true' 'relay none run --name west' \
+	    'relay run west --devices 2' 'edge none --name edge1 -- true'; do
 		exits 2 ace $call
 		[ ! -e run ]
 	done

@@ -176,6 +176,8 @@ c: ok, 4 shards, $(wc -c <c) bytes" >want
 	json '$j->{error} =~ /^truncated: /'
 	exits 3 ace-inspect stats --format json part
 	json '$j->{error} =~ /^truncated: /'
+	exits 3 ace-inspect brief --format json part
+	json '$j->{error} =~ /^truncated: / && !exists $j->{elements}'
 	cp in "$(printf 'a\033b\377')"
 	exits 0 ace-inspect verify --format json a*
 	json '$j->{file} eq "a\x{1b}b\x{fffd}"'
