@@ -184,7 +184,7 @@ bad(float *y, const char *attack, size_t k, uint32_t nth, uint32_t step)
 	}
 }
 
-/* Replace x[k] by averages of random pairs and return their number; of odd k one is single. */
+/* Replace x[k] by averages of random pairs (and, if k is odd, one x). Return their number. */
 static size_t
 pairs(const float **x, size_t k, uint32_t step)
 {

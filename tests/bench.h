@@ -38,7 +38,7 @@ now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Print a figure: its name, `got', and whether that is at most `want' (most 1) or at least. */
+/* Print a figure, its goal, and whether it is met: got <= want if most is 1, else got >= want. */
 static inline void
 goal(const char *what, double got, int most, double want, const char *peer)
 {

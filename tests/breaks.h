@@ -520,7 +520,7 @@ shard_kv(struct forge *s, unsigned long which)
 	forge_payload(f, b, sizeof(b));
 }
 
-/* Set the flag that makes the samples an incarnation, and the samples to 2^arg. */
+/* Replace the field `samples' of SHRD by the field `incarnation', with the value 2^arg. */
 static inline void
 incarnation(struct forge *s, unsigned long arg)
 {

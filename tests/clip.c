@@ -1,8 +1,8 @@
 /*
  * A library for LD_PRELOAD that changes the results of a program's system calls.
  *
- * ACE_ONLY=NAME  only in the program of this name, not in programs that it starts
- *                or that start it
+ * ACE_ONLY=NAME  only in the program of this name, not in others that also have the preload;
+ *                ACE_CLIP, ACE_NO*, ACE_SPLICE and ACE_MEANWHILE act in all
  * ACE_CLIP=N     each read and write of descriptors 0 and 1 moves at most N bytes
  *                (0: 1 to 7 in turn), as slow pipes and sockets do
  * ACE_KILL=N     end the process as kill -9 does at the start of the N-th call of

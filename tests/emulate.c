@@ -14,7 +14,7 @@
  * 	ace-policy makes for what the network does; rates are given by delay and
  * 	interpolated; print seconds steps changes delay share.  deco-ahead: as ahead
  *   emulate pace LINK COMPUTE BITS DELAY STEPS    print the seconds per step when
- * 	each step takes COMPUTE seconds and sends BITS
+ * 	each device computes for COMPUTE seconds and then sends BITS
  */
 #include <math.h>
 #include <stdio.h>

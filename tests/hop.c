@@ -3,10 +3,10 @@
  * command CMD, and of PEER, a command that moves the same bytes, such as cat.
  *
  * The two run in turn, so that other load slows both, and the fastest of TRIES (default 3)
- * counts.  hop prints one line: WHAT; of CMD the time and the CPU time in ms, and the GB/s of
- * BYTES; the time of PEER in ms; PEER's time divided by CMD's; of CMD the peak memory in
- * MiB of the largest process and the result: the number of bytes on standard output, which
- * hop reads, the exit status, and the line that the command of -w makes of these bytes.
+ * counts.  hop prints one line: WHAT; CMD's time and CPU time in ms, and BYTES per time in
+ * GB/s; PEER's time in ms; PEER's time divided by CMD's; the peak memory in MiB of CMD's
+ * largest process; CMD's result: the number of bytes on standard output, which hop
+ * reads, the exit status, and the line that the command of -w makes of these bytes.
  *
  * A command that does less when it runs again would look faster than it is.  So the
  * command of -p runs before each try of CMD and prepares it (a new state, a new step); its

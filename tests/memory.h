@@ -42,7 +42,7 @@ memory_create(struct io **io, struct err *e)
 	return r;
 }
 
-/* Return the *n bytes written so far to an io of memory_create, valid to the end; NULL: none. */
+/* Return the *n bytes written so far to an io of memory_create, valid until exit; NULL: none. */
 static inline const unsigned char *
 learned_of(struct io *io, size_t *n)
 {

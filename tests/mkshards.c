@@ -11,7 +11,7 @@
  *   -t   a tensor and its shape; without -t, three small tensors
  *   -n   one tensor "w" of TOTAL values instead (k, M, G are binary here)
  *   -k   gauss; layered: scales and zeros differ by group; columns: scales differ
- *        by column, and by 2 between blocks of 8 rows; zeros; ramp: i + step;
+ *        by column; every second block of 8 rows is doubled; zeros; ramp: i + step;
  *        fast: gaussian values repeated every 65521, for gigabytes;
  *        nan, inf: gauss with a bad value at -i (default 3)
  *   -c   a codec as for ace-compress -c, default f32; none: values are not sent

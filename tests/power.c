@@ -180,7 +180,7 @@ static const struct scene scenes[] = {
 	    "ace-recv --spool D --publish sum", PUBLISHED, ALWAYS }
 };
 
-/* Check the balance of the tree in crash. Return what is wrong, after `when', or NULL.
+/* Check the balance of the tree in crash. Return `when' and then what is wrong, or NULL.
  * left 0: the state or the spool may be missing. */
 static const char *
 balance(const struct scene *s, const char *when, int left)

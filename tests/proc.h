@@ -1,7 +1,7 @@
 /*
  * Start pipelines with clip.so in tests, wait for them with a time limit, and kill them.
- *
- * BUILD: the programs' folder; CLIP_PRELOAD: LD_PRELOAD; TORTURE_DIR: proc_dir's parent.
+ * Environment: BUILD, the programs' folder; CLIP_PRELOAD, their LD_PRELOAD; TORTURE_DIR, the
+ * parent of proc_dir.
  */
 #ifndef TESTS_PROC_H
 #define TESTS_PROC_H

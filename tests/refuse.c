@@ -4,7 +4,7 @@
  * calls per second; tests/fault starts a process for each.  Each time, unless the case is
  * `loose',
  *
- *   - the program ends with a documented status and gives the reason: 4 without memory
+ *   - the program ends with a documented status, 4 without memory, and gives the reason
  *   - with 0 its output is that of a run without the failure
  *   - without memory its output is not a whole stream
  *   - no descriptor stays open, and without memory no half-written file stays, except

@@ -159,7 +159,7 @@ absorbed(int d, uint64_t *step)
 	return have;
 }
 
-/* Return 1 if device d can send two more shards before it needs a receipt. */
+/* Return 1 if device d can send 2 more shards (1 if it has a history) before it needs a receipt. */
 static int
 roomy(int d)
 {

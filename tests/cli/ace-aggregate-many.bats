@@ -1,5 +1,5 @@
-# More devices than a process may have open files: files, a stream, a spool and relays
-# give the same bytes.
+# More devices than a process may have open files: files, a stream and a spool give the
+# same bytes, and relays the same values up to rounding.
 load helper
 load values
 

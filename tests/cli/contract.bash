@@ -5,7 +5,7 @@
 #   filter   stream in, stream out          sink    stream in, other data out
 #   source   other data in, stream out      report  stream in, text out
 #   answer   shards in, receipts out          table   a table in, text out
-#   look     a directory in, text out         pipe    any bytes
+#   look     others: only help and usage      pipe    any bytes
 # and finds good inputs in the files `in' (small), `next' (the step after it) and `big'
 # (several MB).
 

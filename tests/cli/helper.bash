@@ -81,7 +81,7 @@ same() {
 thorough() { [[ ${HALF:-} != @(quick|asan) ]]; }
 
 # once NAME CMD...: run CMD in an empty directory, once for all tests of this file with the
-# same NAME, and copy the files that it made here
+# same NAME, and copy what it made to the test's directory
 once() {
 	local made=$BATS_FILE_TMPDIR/$1
 	[ -d "$made" ] || {

@@ -1,5 +1,5 @@
 # Simulated machines, for guides whose commands a person types on several machines.  Each has
-# its own network, name, /root and /etc/hosts, and Debian's sshd with its defaults.  They
+# its own network, name, /root and /etc/hosts, and Debian's sshd, without passwords.  They
 # share /usr/local and reach each other by name; each command has an empty /run.  A test file
 # loads helper and netns first.
 

@@ -32,7 +32,7 @@ export unlz4='sub unlz4 { my ($p, $y, $i) = ($_[0], "", 0);
 '
 
 # shards FILE: print a line per shard: [contributors=NAME,NAME...] from mEMb, NAME=VALUE for
-#   every key and field of SHRD, then for the fields of SEND
+#   every key and some fields of SHRD, then for some of SEND
 shards() {
 	perl -we "$unlz4"'use strict; local $/; binmode STDIN; my $s = <STDIN>;
 	my ($o, $n, $line) = (0);

@@ -117,8 +117,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	if (n == 0)
 		return 0;
-	if ((which = p[0] % 11) >= 7) {
-		kept(which - 7, p + 1, n - 1, &e);
+	if ((which = p[0] % 10) >= 6) {
+		kept(which - 6, p + 1, n - 1, &e);
 		return 0;
 	}
 	if ((fd = memfd_create("input", 0)) < 0)

@@ -67,8 +67,8 @@ static struct cli c;
 static struct all o;
 static struct common common;
 
-/* Return cli_parse's result for words separated by spaces; no sandbox, which would hold this
- * test, too. */
+/* Return cli_parse's result for words separated by spaces; no sandbox, which would confine
+ * this test, too. */
 static int
 line(const char *words)
 {

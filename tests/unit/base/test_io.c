@@ -133,7 +133,7 @@ TEST(test_links)
 	    "a link to itself: refused");
 }
 
-/* A process that reads a FIFO gets the output to path, which is or leads to it, and its end. */
+/* The reader of a FIFO gets the output to path (the FIFO or a link to it), and its end. */
 static void
 test_fifo(const char *path, const char *what)
 {

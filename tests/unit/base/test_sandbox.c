@@ -29,7 +29,7 @@ static const struct {
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
 /* In a child: return 0 if all is well, or the number, from 1, of the first call in `calls' that
- * is not refused; 100 if there is no filter; 101 if it refuses a call that filters need. */
+ * is not refused; 100 if there is no filter; 101 if it refuses a call that programs need. */
 static int
 child(void)
 {

@@ -94,8 +94,8 @@ one(enum shape s, const char *name, double off)
 	high = estimate_bytes(&m, &p);
 	ok(fabs(want - error) <= off * error, "%s %s: error %.4g, is %.4g",
 	    names[s], name, want, error);
-	/* adaptive codecs pay for learning and gain from context; tcq also keeps its path
-	 * if hardly anything is sent */
+	/* adaptive codecs pay for learning and gain from context; if hardly anything is left
+	 * to send, the search of tcq may drop that, too */
 	near = p.codec == CODEC_TCQ ? 640 : 320;
 	ok(codec_fixed(&p) ? high == rate : p.codec == CODEC_ECQ ||
 	    p.codec == CODEC_TCQ ?

@@ -176,7 +176,7 @@ TEST(few_bytes)
 	    "one byte in a thousand: %zu bytes", body.n);
 }
 
-/* Bytes hold two values: change lower halves alone, then every second time the upper one. */
+/* Bytes hold two values: change lower halves, then upper ones in every second of these bytes. */
 TEST(halves)
 {
 	struct err e = ERR_INIT;

@@ -22,7 +22,7 @@ waited(const int64_t *t, size_t n, const size_t *part)
 }
 
 /* Return the least wait over all partitions of n devices into exactly k sets in which the first
- * i devices are in sets part[0..i), used of them; INT64_MAX: there is none. */
+ * i devices are in sets part[0..i), of which `used' differ; INT64_MAX: there is none. */
 static int64_t
 brute(const int64_t *t, size_t n, size_t k, size_t *part, size_t i,
     size_t used)
