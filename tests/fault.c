@@ -9,10 +9,10 @@
  *   - otherwise each file of its state is the old one or the new one
  *   - a second run without failures completes the work
  *
- *   fault [-e EVERY] [-v] [NAME]
+ *   fault [-e EVERY] [NAME]
  *
- * -e: only every EVERY-th failure.  -v: print the log after a wrong result.  NAME: only cases
- * whose names begin with NAME.
+ * -e: only every EVERY-th failure.  NAME: only cases whose names begin with NAME.  The log
+ * follows a wrong result.
  */
 #include "fault_cases.h"
 #include "tree.h"
@@ -72,7 +72,6 @@ struct fault_run {
 	unsigned long seen, tried, clean, tolerated, bad;
 };
 
-static int verbose;
 static unsigned long every = 1, turn;
 
 static void
@@ -219,8 +218,7 @@ one(struct fault_run *f, const char *what, int64_t nth, int error, int action)
 		    error != 0 ? strerror(error) : "",
 		    action == CLIP_FAIL_ON ? ", from then on" : "", wrong,
 		    status);
-		if (verbose)
-			shell("sed 's/^/#   /' log");
+		shell("sed 's/^/#   /' log");
 	}
 	fresh();
 }
@@ -296,17 +294,11 @@ main(int argc, char **argv)
 	size_t i, n = 0;
 	int c, bad = 0;
 
-	while ((c = getopt(argc, argv, "e:v")) != -1)
-		switch (c) {
-		case 'e':
-			every = strtoul(optarg, NULL, 10);
-			break;
-		case 'v':
-			verbose = 1;
-			break;
-		default:
+	while ((c = getopt(argc, argv, "e:")) != -1) {
+		if (c != 'e')
 			return 2;
-		}
+		every = strtoul(optarg, NULL, 10);
+	}
 	proc_enter("ace-fault");
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (optind == argc || strncmp(cases[i].name, argv[optind],

@@ -15,7 +15,7 @@
  * Calls that libraries make for themselves do not fail: the linker redirects only the
  * calls of our objects (--wrap, in the Makefile).
  *
- *   refuse [-v] [NAME]      -v: print each result; NAME: only cases whose names begin with NAME
+ *   refuse [NAME]      NAME: only cases whose names begin with NAME
  *
  * ACE_DAMAGE=N makes each place in the code fail once, and otherwise every N-th call.
  */
@@ -51,7 +51,7 @@ static const struct {
 };
 
 static FILE *tap;
-static int fd_tap, fd_said, fd_out, fd_err, verbose, tests, bad;
+static int fd_tap, fd_said, fd_out, fd_err, tests, bad;
 static unsigned long every = 1, turn;
 static char message[1024];
 
@@ -393,9 +393,6 @@ one(struct refuse_run *f, enum refuse_kind kind, long at)
 	f->clean += status != 0;
 	f->tolerated += status == 0;
 	wrong = judge(f, kind, status, files);
-	if (verbose)
-		(void)fprintf(tap, "# %s %ld: %d %s\n",
-		    refuse_kinds[kind].name, at, status, message);
 	if (wrong == NULL && (f->c->loose != ENDLESS ||
 	    access("work/D/done/0", F_OK) < 0)) {
 		second = call(f->c);
@@ -480,12 +477,8 @@ some(const struct fault_case *c, size_t n, const char *name)
 int
 main(int argc, char **argv)
 {
-	const char *s = getenv("ACE_DAMAGE"), *name;
-	int c;
+	const char *s = getenv("ACE_DAMAGE"), *name = argc > 1 ? argv[1] : NULL;
 
-	while ((c = getopt(argc, argv, "v")) != -1)
-		verbose |= c == 'v';
-	name = argv[optind];
 	if (s != NULL && atol(s) > 1)
 		every = strtoul(s, NULL, 10);
 	fd_tap = fcntl(1, F_DUPFD_CLOEXEC, 10);

@@ -10,7 +10,7 @@
  *   - nothing hangs
  *   - the leftovers of killed processes are gone after a last round without kills
  *
- *   torture [-n KILLS] [-s SEED] [-v]
+ *   torture [-n KILLS] [-s SEED]
  *
  * The same seed gives the same kills, except for the scheduler's influence.
  */
@@ -373,7 +373,7 @@ main(int argc, char **argv)
 	double start;
 	int c;
 
-	while ((c = getopt(argc, argv, "n:s:v")) != -1)
+	while ((c = getopt(argc, argv, "n:s:")) != -1)
 		switch (c) {
 		case 'n':
 			until = strtoull(optarg, NULL, 10);
@@ -381,22 +381,14 @@ main(int argc, char **argv)
 		case 's':
 			seed = strtoull(optarg, NULL, 10);
 			break;
-		case 'v':
-			verbose = 1;
-			break;
 		default:
 			return 2;
 		}
 	proc_begin("ace-torture");
 	w.sc = model_of(N, 0, GROUP);
 	start = clock_now();
-	for (s = seed; kills < until; seed++) {
+	for (s = seed; kills < until; seed++)
 		one_world(until);
-		if (verbose)
-			(void)printf("# seed %llu: %llu kills\n",
-			    (unsigned long long)seed,
-			    (unsigned long long)kills);
-	}
 	(void)printf("ok 1 - %llu kills (%llu at system calls), %llu pipelines in "
 	    "%llu rounds: %llu states balance to the bit, %llu sums are those of "
 	    "their manifests, %llu shards of steps passed over are in later ones, "
