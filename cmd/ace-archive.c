@@ -292,6 +292,8 @@ each_file(void *arg, struct reader *r, const char *from, struct err *e)
 	struct writer *w = NULL;
 	int k;
 
+	if (reader_shard(r)->kind == SHARD_HISTORY)
+		return 0;
 	name_of(reader_shard(r), from, name);
 	if (snprintf(path, sizeof(path), "%s/%s", x->o->into, name) >= PATH_MAX)
 		return err_file(e, err_set(e, ERR_SYS, "path '%.150s...' has %d bytes "

@@ -593,7 +593,7 @@ cli_say(const struct cli *c, int level, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (c == NULL || (level == 0 ? c->quiet : c->verbose < level))
+	if (c == NULL || c->quiet || c->verbose < level)
 		return;
 	(void)fprintf(stderr, "%s: ", c->prog);
 	va_start(ap, fmt);

@@ -133,7 +133,7 @@ sandbox_write(struct sandbox *s, const char *path, struct err *e)
 		s->stages |= SANDBOX_OWNERS;
 	if (s->level > 0 && (r = sandbox_rule(s, target,
 	    LL_WRITE | LL_TRUNCATE, e)) == 0)
-		r = sandbox_parent(s, target, SANDBOX_MAKE, e);
+		r = sandbox_parent(s, target, SANDBOX_MAKE & ~LL_READ, e);
 	return r;
 }
 

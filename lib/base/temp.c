@@ -158,7 +158,7 @@ temp_random(char *path)
 }
 
 int
-temp_create(char *path, mode_t mode, int exact, int *fd, struct err *e)
+temp_create(char *path, int access, mode_t mode, int exact, int *fd, struct err *e)
 {
 	enum { TRIES = 1000 };
 	struct stat st;
@@ -171,7 +171,7 @@ temp_create(char *path, mode_t mode, int exact, int *fd, struct err *e)
 		temp_enter(path);
 		if (exact)
 			mask = umask(0);
-		*fd = openat(AT(path), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		*fd = openat(AT(path), access | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (exact)
 			(void)umask(mask);
 		/* on a file system without locks temp_sweep removes nothing */
@@ -196,7 +196,7 @@ temp_open(const char *dir, int *fd, struct err *e)
 	const char *set = getenv("TMPDIR"), *in = dir != NULL ? dir :
 	    set != NULL && set[0] != '\0' ? set : "/tmp";
 	char *path = alloc_path(in, "ace" TEMP_NAME, e);
-	int r = path != NULL ? temp_create(path, 0600, 0, fd, NULL) : -ERR_SYS;
+	int r = path != NULL ? temp_create(path, O_RDWR, 0600, 0, fd, NULL) : -ERR_SYS;
 
 	if (r == 0)
 		temp_remove(path);
@@ -355,7 +355,8 @@ temp_begin(struct temp *t, const char *path, const char *spare, int durable, int
 	(void)snprintf(t->name, n, "%s" TEMP_NAME, path);
 	if (t->spare != NULL && !differs && temp_over(t, &was, durable, fd))
 		return 1;
-	if (temp_create(t->name, differs ? mode & 0700 : mode, there, fd, e) < 0) {
+	if (temp_create(t->name, spare != NULL ? O_RDWR : O_WRONLY, differs ? mode & 0700 : mode,
+	    there, fd, e) < 0) {
 		alloc_free(t->name);
 		t->name = NULL;
 		return -ERR_SYS;

@@ -27,7 +27,8 @@ struct err;
 #define TEMP_UNNAMED "temporary file in TMPDIR or /tmp"
 int temp_open(const char *dir, int *fd, struct err *e);
 
-/* temp_create: create a file with this mode, less the umask unless exact is 1, and register it
+/* temp_create: create a file, opened with access O_RDWR or, if the sandbox lets it only be
+ * written, O_WRONLY; with this mode, less the umask unless exact is 1.  Register it
  * (temp_enter).  So the sandbox need not allow fchmod, which could open any file to others.
  * With exact 1 no other thread may create files during the call, since the umask changes.
  * path ends with TEMP_NAME, whose X are replaced.  The file is locked (flock) while *fd is open.
@@ -39,7 +40,7 @@ int temp_open(const char *dir, int *fd, struct err *e);
  * temp_leave: unregister it.
  * temp_abandon: remove all registered paths now; for signal handlers. */
 #define TEMP_NAME ".new-XXXXXX"
-int temp_create(char *path, mode_t mode, int exact, int *fd, struct err *e);
+int temp_create(char *path, int access, mode_t mode, int exact, int *fd, struct err *e);
 int temp_named(const char *name);
 void temp_sweep(const char *dir);
 void temp_remove(const char *path);

@@ -298,7 +298,7 @@ spool_temp(const struct spool *s, const struct shard *sh, const char *end,
 
 	spool_file(spool_device_of(sh), end, file);
 	spool_path(s, NULL, file, path);
-	if ((r = temp_create(path, 0600, 0, &fd, e)) < 0) {
+	if ((r = temp_create(path, O_RDWR, 0600, 0, &fd, e)) < 0) {
 		path[0] = '\0';
 		return r;
 	}

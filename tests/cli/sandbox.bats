@@ -4,7 +4,7 @@ load helper
 
 # intruder CMD...: run CMD with the intruder; print what it could do, one word each
 intruder() {
-	ACE_INTRUDER_READ=secret ACE_INTRUDER_WRITE=made ACE_INTRUDER_CHANGE=in \
+	ACE_INTRUDER_READ="${secret-secret}" ACE_INTRUDER_WRITE=made ACE_INTRUDER_CHANGE=in \
 	    ACE_INTRUDER_FOLDER="${folder-folder}" LD_PRELOAD="$(preload intruder.so)" "$@" >out 2>err || true
 	sed -n 's/^intruder: \([a-z]*\) yes$/\1/p' err | paste -sd ' '
 }
@@ -77,12 +77,12 @@ none() {
 
 @test "with -o the intruder can write beside the output, and with -S in the state" {
 	sandbox_temp
-	echo x >secret
 	mkshards -N 1 >in
 	mkdir there st
+	echo x | tee secret >there/secret
 	none && return
-	# beside the output the intruder can make files but no directories
-	[ "$(folder=there/folder intruder ace-score -o there/out in)" = "" ]
+	# beside the output the intruder can make files, but read none and make no directories
+	[ "$(secret=there/secret folder=there/folder intruder ace-score -o there/out in)" = "" ]
 	[ -s there/out ]
 	[ ! -e there/folder ]
 	[ "$(ACE_INTRUDER_WRITE=x intruder ace-compress -c q8 -S st in)" = "" ]
