@@ -33,13 +33,14 @@ digests() {
 		exits 0 ace-inspect verify $f
 		rm -rf into
 		exits 0 ace-archive extract -o into $f
+		exits 0 ace-archive extract -o into spool
 		(cd into && find . -type f | sed 's|^\./||' | sort) >got
 		same got want.names
 		digests into >got
 		same got want
 	done
 	# our programs read other programs' archives, and those read ours
-	tar -cf other.tar -C spool .
+	tar -cf other.tar --exclude history.0 -C spool .
 	digests other.tar >got
 	same got want
 	mkdir there
