@@ -361,7 +361,7 @@ list_brief(struct report *p, struct reader *r, struct err *e)
 		list_line(&x);
 		text_release(&x.policy);
 		x.policy = (struct text_kv)TEXT_KV_INIT;
-		if (k < 0 || (ferror(p->s.f) && (k = report_flush(p, e)) < 0))
+		if (k < 0 || (k = report_flush(p, e)) < 0)
 			break;
 	}
 	p->quiet = was;
