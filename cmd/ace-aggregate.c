@@ -191,7 +191,7 @@ main(int argc, char **argv)
 		.run = run
 	};
 	struct aggregate_opts o = { .f = &p.f, .asked = &asked,
-	    .who = { .theta = -1 } };
+	    .deadline = -1, .who = { .theta = -1 } };
 
 	return program_main(&p, argc, argv, &o);
 }

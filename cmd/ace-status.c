@@ -292,7 +292,7 @@ static const struct render_field state_fields[] = {
 	    "Bytes of the last code divided by those of its values in f32.")),
 	FIELD("growing", F64, growing, DATA, CODE,
 	    METRIC("ace_state_growing_shards",
-	    "Shards in a row whose code lost more than it kept.")),
+	    "Shards in a row whose coding error was as large as their values.")),
 	FIELD("bandwidth", RATE, bandwidth, DATA, LINK,
 	    METRIC("ace_state_link_bytes_per_second",
 	    "Bandwidth of the link, as ace-meter measured it.")),
@@ -397,8 +397,8 @@ state_text(struct status *x, const struct state *v)
 		line(x, "; of the last %zu", v->q.n);
 	}
 	if (v->growing >= (double)CONTRACTION_PATIENCE)
-		line(x, "residual  grows: in %.0f shards in a row the "
-		    "code lost more than it kept (ace-compress)", v->growing);
+		line(x, "residual  grows: the errors of %.0f shards in a row were as "
+		    "large as their values (ace-compress)", v->growing);
 	line(x, "disk      %s", num_text((double)v->disk, "B", size));
 }
 
@@ -451,7 +451,8 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 		{ "ack-lock", STATUS_STATE }, { "lock", STATUS_STATE },
 		{ ".clients", STATUS_SPOOL },	/* ace-recv makes this first */
 		{ "limits", STATUS_SPOOL },	/* ace-cloud makes this first */
-		{ "schema.aceg", STATUS_SPOOL }, { "spool/limits", STATUS_CLOUD }
+		{ "schema.aceg", STATUS_SPOOL }, { "round", STATUS_OTHER },
+		{ "spool/limits", STATUS_CLOUD }
 	};
 	const int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;

@@ -307,7 +307,7 @@ static int
 closing_ripe(const struct closing *r, struct closing_watch *w, struct err *e)
 {
 	const struct closing_opts *o = r->o;
-	const int limited = o->deadline > 0;
+	const int limited = o->deadline >= 0;
 	struct array_names missing = ARRAY_NAMES_INIT;
 	size_t expect = o->expect;
 	int k;

@@ -29,7 +29,7 @@ struct closing_opts {
 	enum io_sync sync;
 	size_t expect;		/* shards that a step should have; 0: not known */
 	size_t quorum;		/* fewest shards for an average, at least 1 */
-	double deadline;	/* seconds to wait after a quorum; 0: no limit */
+	double deadline;	/* seconds to wait after a quorum; -1: no limit */
 	int published;		/* 1: a step is done when the reader of our output has put
 				   its average into the spool */
 	uint64_t keep;		/* keep the shards of steps > STEP - keep after the average

@@ -486,7 +486,10 @@ receive_publish(const struct spool *s, struct reader *in, struct err *e)
 			r = err_set(e, ERR_DATA, "mismatch: step %llu of '%.80s' has kind "
 			    "%s, expected mean or sum (--publish)", (unsigned long long)sh->step,
 			    shard_device(sh), shard_kind_name(sh->kind));
-		else if ((r = verdict_run(s, sh, reader_schema(in), why, e)) >= 0)
+		else if ((r = verdict_run(s, sh, reader_schema(in), why, e)) == VERDICT_OTHER)
+			r = err_set(e, ERR_DATA, "mismatch: the average is of another model than "
+			    "run '%.80s': %s", shard_run(sh), why);
+		else if (r >= 0)
 			r = receive_publish_shard(s, in, e);
 		if (r < 0)
 			break;

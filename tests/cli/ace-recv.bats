@@ -542,6 +542,8 @@ gets() {
 	ace-aggregate in2 >in3
 	exits 3 ace-recv --spool spool --publish in3
 	says "mismatch: the shard is of run 'else', but spool '.*' is of run 'test'"
+	mkshards -n 5 | ace-aggregate >in3
+	refuses 3 "the average is of another model than run 'test': " ace-recv --spool spool --publish in3
 	[ ! -e spool/0/aggregate.aceg ]
 	exits 0 ace-recv --spool spool --publish mean
 	exits 0 ace-recv --spool spool --publish mean

@@ -97,7 +97,7 @@ closes() {
 	same out want
 	rm -r spool
 	mv other spool
-	closes 0 "$HANG" --quorum 2 --deadline 100ms
+	closes 0 "$HANG" --devices 3 --quorum 2 --deadline 0s
 	same out want
 	exits 2 ace-aggregate --spool spool --quorum 3 --devices 2
 	says "is larger than --devices"
