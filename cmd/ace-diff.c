@@ -1,5 +1,5 @@
 /*
- * ace-diff: writes a patch that makes one model of another, exactly: a shard of kind model
+ * ace-diff: writes a patch that turns one model into another, exactly: a shard of kind model
  * with the groups that change, coded given the old values; or a shard with a whole model.
  */
 #include <stddef.h>

@@ -265,7 +265,7 @@ apply(struct patch *x, struct err *e)
 	    memcmp(x->replace.ready.hash, x->c.note.after, MODEL_HASH) == 0 &&
 	    replace_still(&x->replace, &own) == 0)
 		return 0;
-	/* do this before the model is read, since to remove links changes its files' ctimes */
+	/* do this before the model is read: its files' ctimes change when links are removed */
 	replace_discard(&x->replace);
 	if ((r = look_again(x, e)) < 0)
 		return r;

@@ -98,8 +98,8 @@ codec_values(uint32_t codec, uint8_t param)
  *
  * codec_dense(plan)    every value is coded, as precisely as by q8 or better
  * codec_sparse(plan)   most values, or all small ones, become 0
- * codec_fixed(plan)    the size depends only on the group's shape, unless all values are
- *                      0, so that codec_size and the estimated bytes are exact
+ * codec_fixed(plan)    the size of values that are not all 0 depends only on the group's
+ *                      shape, so that codec_size and the estimated bytes are exact
  */
 int codec_dense(const struct codec_plan *plan);
 int codec_sparse(const struct codec_plan *plan);

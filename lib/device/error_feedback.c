@@ -240,7 +240,7 @@ feedback_take_back(struct feedback *f, struct err *e)
 	size_t i;
 	int r;
 
-	if (f->o.kind == FEEDBACK_CACHE)	/* feedback_history opens them */
+	if (f->o.kind == FEEDBACK_CACHE)	/* feedback_history opens the history instead */
 		return 0;
 	for (i = 0; i < f->pending.n; i++) {
 		if (f->pending.p[i].fate != PENDING_REJECTED)

@@ -214,7 +214,7 @@ place_where(struct place *f, const char *dir)
 	(void)snprintf(f->where, sizeof(f->where), "%s:%.*s%s%s", host,
 	    (int)sizeof(at), at, at[0] != '\0' ? "/" : "", dir);
 	for (char *s = f->where; (s = strchr(s, '\n')) != NULL; )
-		*s = '?';		/* it is a line of the answer to a device */
+		*s = '?';		/* the text is one line of the answer to a device */
 }
 
 int

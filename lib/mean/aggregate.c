@@ -122,7 +122,7 @@ aggregate_read(void *arg, unsigned who, size_t i, struct err *e)
 	return gather_group(x->g, x->first + i, x->group, lists, &x->part_of[i], e);
 }
 
-/* Report, once per step, a tensor without a mean that differs in contribution i. */
+/* Report that contribution i differs in a tensor without a mean; each tensor once per step. */
 static void
 aggregate_tell_differs(struct aggregate *x, size_t i)
 {

@@ -1,5 +1,5 @@
 /*
- * Decide which contributions to a step count, and with which weight, by rules against bad
+ * Decide which of a step's contributions count, and with which weight, by rules against bad
  * devices and by clusters of devices with similar updates.  Rules and clusters need all
  * values before the first one is added, so with them the shards of a step are read twice.
  *

@@ -163,8 +163,8 @@ receive_tell(struct receive *x, enum receive_what what, struct err *e)
 	return k < 0 ? k : io_flush(x->to, e);
 }
 
-/* Receive the shard into the spool.  When this returns, the files from which its verdict follows
- * are on disk.  over 1: its step is closed; model: what verdict_head returned. */
+/* Receive the shard into the spool.  When this returns, the files that decide its verdict are on
+ * disk.  over 1: its step is closed; model: what verdict_head returned. */
 static int
 receive_spool(struct receive *x, int over, int model, struct err *e)
 {

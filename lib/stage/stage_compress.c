@@ -541,8 +541,9 @@ stage_compress_commit(struct stage_compress *x, const struct shard_sums *sums,
 	if (r == 0)
 		writer_keeps(x->out);
 	if (r == 0 && growing >= CONTRACTION_PATIENCE)
-		cli_say(x->o->f->cli, 0, "%s: the errors of %u shards in a row were as large as "
-		    "their values, so the residual grows: use a finer code%s", STAGE_NAME(&x->sh),
+		cli_say(x->o->f->cli, 0, "%s: the errors of %u shards in a row "
+		    "were as large as their values, so the residual grows: use a finer code%s",
+		    STAGE_NAME(&x->sh),
 		    growing, x->o->raw ? ", or --error-feedback without ':raw'" : "");
 	return r;
 }

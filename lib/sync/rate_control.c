@@ -461,7 +461,7 @@ rate_control_next(struct rate_control *r, uint64_t bytes)
 		r->slack = 0;
 		r->chosen = rate_control_choose(r);
 		return 1;
-	default:			/* rate_control_choose ignores the bytes of frames */
+	default:			/* rate_control_choose does not count how frames grow */
 		if (r->bytes > r->budget && r->chosen > 0) {
 			r->slack += 2;
 			r->chosen = rate_control_choose(r);

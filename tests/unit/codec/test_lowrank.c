@@ -210,7 +210,7 @@ main(void)
 {
 	exact("lowrank:1", 65536, 256, 0, 1, 2e-5, 2 + 2 * 512);
 	exact("lowrank:3", 65536, 256, 65536, 3, 2e-5, 2 + 6 * 512);
-	/* the incomplete rows at both ends are not of low rank */
+	/* with its incomplete first row the matrix has rank 3 */
 	exact("lowrank:2", 5000, 300, 1000, 2, 1e-2, 2 + 4 * (300 + 17));
 	exact("lowrank:5", 1000, 3, 7, 3, 2e-5, 2 + 6 * (334 + 3));
 	test_near_best();

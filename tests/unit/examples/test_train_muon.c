@@ -1,5 +1,5 @@
 /*
- * train_muon: the update for a momentum with known direction and spectrum.
+ * train_muon: muon_turn, for a momentum with known direction and spectrum.
  */
 #include "../../../examples/train_muon.h"
 #include "../tap.h"

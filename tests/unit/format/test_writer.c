@@ -39,7 +39,7 @@ begun(const struct writer_opts *o, struct io **io)
 	return w;
 }
 
-/* Write one shard with values of its first `groups' of 2 groups; return 0 or an error. */
+/* Write one shard with values of the first `groups' of its 2 groups; return 0 or an error. */
 static int
 put(struct writer *w, const struct schema *sc, uint64_t step, uint32_t groups)
 {

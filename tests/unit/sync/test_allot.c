@@ -175,7 +175,7 @@ TEST(test_dense)
 	ok(a.sent == 0, "a budget below 0");
 }
 
-/* Norms may take exactly a fiftieth of the budget as q8. */
+/* Norms and biases that take exactly a fiftieth of the budget, coded by q8, stay dense. */
 TEST(test_fiftieth)
 {
 	const struct codec_plan q8 = { CODEC_Q8, 0, 0 };
