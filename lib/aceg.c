@@ -468,8 +468,8 @@ ace_write_times(struct ace_writer *a, const double *seconds, size_t n,
 	if (!a->in_shard)
 		return ace_miscounted(a, 0, out);
 	if (a->group != 0 || a->n != 0 || n != a->schema.n)
-		r = err_set(&e, ERR_USAGE, "found the times of %zu tensors%s, expected "
-		    "those of all %zu before the first value", n, a->group != 0 || a->n != 0 ?
+		r = err_set(&e, ERR_USAGE, "number of times: %zu%s, expected %zu, one for each "
+		    "tensor, before the first value", n, a->group != 0 || a->n != 0 ?
 		    " after values" : "", a->schema.n);
 	for (i = 0; i < n && r == 0; i++)
 		if (!(seconds[i] >= 0 && seconds[i] <= ARRAY_LONGEST))

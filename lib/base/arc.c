@@ -124,9 +124,9 @@ arc_in_ahead(struct arc *a, size_t got)
 
 	a->ahead = place == a->place ? a->ahead + got : got;
 	a->place = place;
-	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: more than %d "
-	    "bytes in a row of %s, such as a header, hold no data: unpack it first",
-	    ARC_AHEAD, a->what);
+	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: %s has more than "
+	    "%d bytes in a row that hold no data, such as a header: unpack it first",
+	    a->what, ARC_AHEAD);
 }
 
 /* Read input for libarchive, whose own reader of descriptors would report a failed read as

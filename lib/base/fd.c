@@ -186,7 +186,8 @@ fd_open(const char *path, enum fd_what what, int *fd, struct stat *st, struct er
 	    (what == FD_NAMED ? 0 : O_NONBLOCK) |
 	    (what == FD_OURS ? O_NOFOLLOW : 0));
 	if (*fd < 0)
-		return err_sys(e, "'%s'", path);
+		return what != FD_OURS || errno != ELOOP ? err_sys(e, "'%s'", path) :
+		    err_set(e, ERR_SYS, "'%s' is a symbolic link: put the file in its place", path);
 	r = what != FD_OURS ? fd_input(*fd, path, st, e) :
 	    fstat(*fd, st) < 0 ? err_sys(e, "'%s'", path) : 0;
 	if (r == 0 && what != FD_NAMED && !S_ISREG(st->st_mode))
@@ -272,7 +273,8 @@ fd_lock(const char *path, int how, int *fd, struct err *e)
 	*fd = openat(AT(path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
 	    O_NONBLOCK, 0600);
 	if (*fd < 0)
-		return err_sys(e, "'%s'", path);
+		return errno != ELOOP ? err_sys(e, "'%s'", path) :
+		    err_set(e, ERR_SYS, "'%s' is a symbolic link: remove it", path);
 	if (fstat(*fd, &st) < 0)
 		r = err_sys(e, "'%s'", path);
 	else if (!S_ISREG(st.st_mode))

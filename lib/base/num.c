@@ -50,7 +50,7 @@ num_f64(double *v, const char *s, double lo, double hi, const char *what,
     struct err *e)
 {
 	return s[num_decimal(s)] == '\0' && num_strtod(v, s, lo, hi) == 0 ? 0 :
-	    err_set(e, ERR_USAGE, "%s '%s' is not a number from %g to %g", what, s, lo, hi);
+	    err_set(e, ERR_USAGE, "%s '%s' is not a number from %.8g to %.8g", what, s, lo, hi);
 }
 
 struct num_unit {

@@ -410,8 +410,8 @@ format_take(struct format_source *s, void *p, size_t n, struct err *e)
 
 	if (r < 0 || got == n)
 		return r;
-	return err_data(e, io_bytes(s->io), "truncated: '%s' ends inside "
-	    "tensor '%s'", s->name, s->schema.t[s->cur].name);
+	return err_data(e, io_bytes(s->io), "truncated: '%s' ends inside tensor '%s'%s", s->name,
+	    s->schema.t[s->cur].name, s->in == &raw_in ? ": check --shape" : "");
 }
 
 int

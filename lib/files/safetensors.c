@@ -405,11 +405,11 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 			moved += p->tensor != k++;
 		if (p->begin != at)
 			return err_set(e, ERR_DATA, "corrupt: '%s' has %s in its data: %s%s%s "
-			    "begins at byte %llu, expected %llu, where the data before it end",
-			    s->name, p->begin > at ? "a hole" : "an overlap",
+			    "begins at byte %llu, expected %llu%s", s->name,
+			    p->begin > at ? "a hole" : "an overlap",
 			    named ? "tensor '" : "a tensor", named ? from->t[p->tensor].name :
 			    "", named ? "'" : "", (unsigned long long)p->begin,
-			    (unsigned long long)at);
+			    (unsigned long long)at, at > 0 ? ", where data before it ends" : "");
 		at = p->end;
 	}
 	to.group_size = from->group_size;

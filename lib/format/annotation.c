@@ -128,8 +128,8 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 	note->n = bytes_next32(&b);
 	size = bytes_next32(&b);
 	if (!bytes_zero(&b, 4) || b.bad || size != entry || len - b.at < terms)
-		return err_set(e, ERR_DATA, "corrupt: the head of the %s is not valid: expected "
-		    "entries of %lu bytes (found %lu), and zeros as padding", what,
+		return err_set(e, ERR_DATA, "corrupt: the head of the %s is incomplete or not "
+		    "valid: expected entries of %lu bytes (found %lu), and zeros as padding", what,
 		    (unsigned long)entry, (unsigned long)size);
 	if (terms != 0) {
 		note->terms.budget = bytes_next64(&b);
@@ -143,9 +143,9 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 		    "expected %zu", what, len - b.at, (size_t)note->n * entry);
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,
-		    "corrupt: the annotation's first group and number of groups are %lu and "
-		    "%lu, but the schema's number of groups is %lu", (unsigned long)note->first,
-		    (unsigned long)note->n, (unsigned long)ngroups);
+		    "corrupt: first group and number of groups of the %s are %lu and %lu, "
+		    "but the schema's number of groups is %lu", what,
+		    (unsigned long)note->first, (unsigned long)note->n, (unsigned long)ngroups);
 	note->entry = p + b.at;
 	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
 }

@@ -55,7 +55,8 @@ array_get_names(struct array_names *l, const unsigned char *p, size_t n, struct 
 	}
 	if (r == 0 && (i < count || b.bad || b.at != b.n))
 		r = err_set(e, ERR_DATA, "corrupt: the list of contributors %s", b.bad ?
-		    "is incomplete" : i < count ? "is not sorted" : "has bytes after its end");
+		    "is incomplete" : i < count ? "is not sorted or has a name twice" :
+		    "has bytes after its end");
 	return r;
 }
 
@@ -134,5 +135,5 @@ array_get_times(const unsigned char *p, size_t len, size_t n, double *v, struct 
 	}
 	return bad == 0 ? 0 :
 	    err_set(e, ERR_DATA, "corrupt: the times of tensors are not numbers "
-	    "from 0 to %g, one for each tensor, %zu in all", ARRAY_LONGEST, n);
+	    "from 0 to %g s, one for each tensor, %zu in all", ARRAY_LONGEST, n);
 }

@@ -379,7 +379,7 @@ chain_next(struct chain *c, struct err *e)
 	if ((r = chain_payload(c, e)) < 0)
 		return r;
 	if (c->head.type == FRAME_HEAD)
-		return chain_corrupt(c, e, "a stream begins inside a stream");
+		return chain_corrupt(c, e, "a stream begins, but the one before it has no end");
 	if (c->head.seq != p->seq)
 		return chain_corrupt(c, e, "the frame is out of sequence");
 	if (c->head.stream_id != p->stream_id)

@@ -340,8 +340,8 @@ reader_on_table(struct reader *r, struct err *e)
 		    "at most %llu", (unsigned long long)r->table_size,
 		    (unsigned long long)r->o.max_table);
 	if (f->raw_len == 0 || f->raw_len > r->table_size - r->table.n)
-		return reader_corrupt(r, e, "the frame is empty, or longer than what the "
-		    "schema lacks");
+		return reader_corrupt(r, e, "the frame is empty, or longer than the rest of "
+		    "the schema");
 	if ((k = buf_put(&r->table, f->raw, f->raw_len, e)) < 0)
 		return k;
 	if (r->table.n < r->table_size)

@@ -101,7 +101,8 @@ schema_add(struct schema *s, const struct schema_tensor *t, struct err *e)
 	groups = to->numel / s->group_size + (to->numel % s->group_size != 0);
 	if (groups > UINT32_MAX - s->ngroups)
 		return err_set(e, ERR_DATA,
-		    "limit: tensor '%s' raises the number of groups to 2^32 or more", t->name);
+		    "limit: tensor '%s' raises the number of groups to 2^32 or more: use "
+		    "larger groups (ace-import --group)", t->name);
 	to->group = s->ngroups;
 	to->ngroups = (uint32_t)groups;
 	if ((to->name = alloc_dup(t->name, e)) == NULL)
@@ -431,10 +432,10 @@ schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
 		    (unsigned long long)max);
 	/* at most one group of each tensor is not full */
 	if (groups > most)
-		return err_set(e, ERR_DATA, "limit: the schema has %llu groups of %lu "
-		    "values, at most %llu groups: import it with larger groups (ace-import "
+		return err_set(e, ERR_DATA, "limit: the schema has %llu groups of %lu value%s, "
+		    "at most %llu groups: import the model with larger groups (ace-import "
 		    "--group)", (unsigned long long)groups, (unsigned long)group,
-		    (unsigned long long)most);
+		    group == 1 ? "" : "s", (unsigned long long)most);
 	if (SCHEMA_HEAD + SCHEMA_ENTRY * w->ntensors + 8 * w->ndims +
 	    w->nnames > SCHEMA_MAX_BYTES)
 		return err_set(e, ERR_DATA, "limit: the schema is larger than %zu "

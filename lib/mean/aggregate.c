@@ -336,8 +336,9 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 		return r;
 	for (i = 0; i < x->g->n; i++)
 		out += !robust_counts(&x->c.step.one[i]);
-	cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contributions, weight %g",
-	    (unsigned long long)s->step, device, x->g->n - (size_t)out, x->total);
+	cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contribution%s, weight %g",
+	    (unsigned long long)s->step, device, x->g->n - (size_t)out,
+	    x->g->n - (size_t)out == 1 ? "" : "s", x->total);
 	event_say(x->o->f, EVENT_CLOSED, s->step,
 	    (uint64_t)x->g->n - out, out, x->total);
 	return 0;
@@ -380,7 +381,11 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 	for (i = 0; i < x->g->n; i++) {
 		const struct robust_one *one = &x->c.step.one[i];
 
-		if (one->fate != ROBUST_COUNTS)
+		if (one->fate == ROBUST_CLIPPED && robust_centered(q))
+			cli_say(x->o->f->cli, 1, "step %llu: '%s' is clipped by rule '%s': more than "
+			    "twice the median distance from the center", step,
+			    shard_device(&x->g->in[i].s->head), x->o->who.rule_text);
+		else if (one->fate != ROBUST_COUNTS)
 			cli_say(x->o->f->cli, 1, "step %llu: '%s' is %s by rule '%s' (%s): "
 			    "norm %g, median norm %g", step,
 			    shard_device(&x->g->in[i].s->head),
@@ -528,9 +533,9 @@ aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 			(void)err_file(&bad, r, paths->p[at]);
 		}
 		cli_say(x->o->f->cli, 0, "step %llu: %zu of %zu shards %s: %s",
-		    (unsigned long long)x->step, count, n, verdict ==
-		    RECEIPT_DUPLICATE ? "wait for the next average" : "are excluded",
-		    ERR_MSG(&bad));
+		    (unsigned long long)x->step, count, n, verdict == RECEIPT_DUPLICATE ?
+		    count == 1 ? "waits for the next average" : "wait for the next average" :
+		    count == 1 ? "is excluded" : "are excluded", ERR_MSG(&bad));
 		r = closing_exclude(steps, at, count, verdict, ERR_MSG(&bad), e);
 		err_clear(&bad);
 	}

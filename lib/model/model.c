@@ -147,7 +147,8 @@ file_open(const struct model *m, struct model_file *f, struct err *e)
 		    MODEL_INDEX " nor " MODEL_SINGLE " that can be opened (%s): if the model is "
 		    "one file of another name, give that file", m->path, strerror(errno));
 	if ((r = fd_open(f->path, FD_FILE, &f->fd, &st, e)) < 0)
-		return r;
+		return r == -ERR_DATA && !m->dir ? err_after(e, r, ": store it in a file first") :
+		    r;
 	if (model_stat(f->fd, "", AT_EMPTY_PATH, &st) < 0)
 		return err_sys(e, "'%s'", f->path);
 	file_looks(f, &st);

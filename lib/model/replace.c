@@ -252,8 +252,9 @@ replace_link(void *arg, const char *path, const char *name, struct err *e)
 	if (r == 0 && linkat(AT(path), AT(to), 0) < 0 && errno != EEXIST)
 		r = fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) ?
 		    err_set(e, ERR_REFUSED, "'%s' is a directory inside the model: "
-		    "use --in-place", path) : errno == EXDEV ? replace_unable(s, e) :
-		    err_sys(e, "cannot link '%s' to '%s' (use --in-place)", path, to);
+		    "use --in-place, without --stage", path) : errno == EXDEV ?
+		    replace_unable(s, e) : err_sys(e, "cannot link '%s' to '%s' (use --in-place, "
+		    "without --stage)", path, to);
 	alloc_free(to);
 	return r;
 }
@@ -493,8 +494,7 @@ replace_group(struct replace *s, const struct model_span *span,
 		return journal_group(&s->redo, span, old, new, after, e);
 	if (fd < 0 || (s->cloned[span->file] && old == new))
 		return 0;
-	return fd_write_at(fd, (off_t)span->at, new, span->bytes,
-	    s->m->file[span->file].path, e);
+	return fd_write_at(fd, (off_t)span->at, new, span->bytes, s->at[NEW], e);
 }
 
 int
@@ -513,7 +513,7 @@ replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t 
 		return r;
 	for (i = 0; i < s->m->nfiles; i++)
 		if (s->fd[i] >= 0 && fsync(s->fd[i]) < 0)
-			return err_sys(e, "'%s'", s->m->file[i].path);
+			return err_sys(e, "'%s'", s->at[NEW]);
 	replace_drop(s);
 	if ((r = replace_looks(s->at[NEW], &next, e)) < 0 ||
 	    (r = replace_looks(s->path, &now, e)) < 0 || (r = model_same(s->m, e)) < 0)

@@ -156,9 +156,11 @@ filter_schema(void *arg, const struct opt *row, const char *path, struct err *e)
 	    (k = reader_open(&r, io, &f->in, e)) < 0)
 		return k;
 	k = reader_blame(r, reader_to_shard(r, e), e);
-	if (k >= 0 && reader_schema(r) == NULL)
+	if (reader_schema(r) == NULL && (k >= 0 || e->kind == ERR_MISMATCH)) {
+		err_clear(e);
 		k = err_set(e, ERR_DATA, "mismatch: --schema '%s' has no schema: give a "
 		    "stream that has one", path);
+	}
 	if (k >= 0)
 		k = schema_copy(&f->schema, reader_schema(r), e);
 	reader_free(r);

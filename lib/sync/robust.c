@@ -271,8 +271,8 @@ robust_center(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	/* contributions already left out count as bad ones */
 	if (t->k < 2 * q->f + 1)
 		return err_set(e, ERR_REFUSED, "center:%zu (--rule, --tolerate) needs at least %zu "
-		    "contributions, found %zu: use F = %zu or less, or another rule", q->f,
-		    2 * q->f + 1, t->k, (t->k - 1) / 2);
+		    "contributions, found %zu, enough for F = %zu: use %sanother rule", q->f,
+		    2 * q->f + 1, t->k, (t->k - 1) / 2, t->k > 2 ? "that F, or " : "");
 	robust_past(t);
 	robust_even(t->one, t->k);
 	return 0;

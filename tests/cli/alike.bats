@@ -27,7 +27,7 @@ spooled() {
 	says "mismatch: step 7: 'b' has model 22"
 	spooled a b c
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
-	says "1 of 3 shards are excluded: mismatch: 'b' has model 22"
+	says "1 of 3 shards is excluded: mismatch: 'b' has model 22"
 	mv out mean
 	ace-inspect list mean | grep -q "^contributors  2$"
 	exits 0 ace-aggregate -o want a c
@@ -73,7 +73,7 @@ spooled() {
 	spooled a
 	ace-recv --spool spool b >/dev/null
 	exits 0 ace-aggregate --spool spool --devices 2 --quorum 1 --rounds 1
-	says "1 of 2 shards are excluded: mismatch: 'b' has model 11, 'a' sent 22 before: give it that model and begin again at step 7$"
+	says "1 of 2 shards is excluded: mismatch: 'b' has model 11, 'a' sent 22 before: give it that model and begin again at step 7$"
 	ace-inspect diff out a
 	ace-recv --spool spool b >receipt
 	refuses 5 "'a' sent 22 before" ace-ack -S state receipt

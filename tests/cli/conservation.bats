@@ -133,7 +133,7 @@ counted() {
 	mkshards -t data:4 -d edge3 -r test -s 0 -H flags=16 >spool/0/edge3.aceg
 	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --rounds 1 \
 	    --sync none --quorum 3 --keep 1
-	says "1 of 3 shards are excluded: mismatch"
+	says "1 of 3 shards is excluded: mismatch"
 	says "step [0-9]+ has no average"
 	sent edge1 1 10
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 \

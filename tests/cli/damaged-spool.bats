@@ -77,7 +77,7 @@ goes_on() {
 		aggregate
 		# the damage is after the shard itself, which is whole
 		[ "$how" = end ] ||
-		    says "^ace-aggregate: step [0-9]+: 1 of 3 shards are excluded: (corrupt|truncated): .*'spool/0/b.aceg'$"
+		    says "^ace-aggregate: step [0-9]+: 1 of 3 shards is excluded: (corrupt|truncated): .*'spool/0/b.aceg'$"
 		[ "$(members)" = "$([ "$how" = end ] && echo abc || echo ac)" ]
 		goes_on
 	done

@@ -205,7 +205,7 @@ cuts.seconds=1" >in
 	# an unusable file, as an earlier version might have accepted it
 	shard 0 edge2 -H flags=16 >spool/0/edge2.aceg
 	aggregate --devices 3
-	says "^ace-aggregate: step [0-9]+: 1 of 3 shards are excluded: mismatch: "
+	says "^ace-aggregate: step [0-9]+: 1 of 3 shards is excluded: mismatch: "
 	[ "$(ace-inspect --format json out | grep -o '"contributors": *[0-9]*' |
 	    grep -o '[0-9]*$' | head -n 1)" = 2 ]
 	cp spool/0/edge2.aceg in
@@ -235,7 +235,7 @@ cuts.seconds=1" >in
 		done
 		refuses 3 "${why[i]}" ace-aggregate spool/$i/*.aceg
 		aggregate --devices 4
-		says "^ace-aggregate: step [0-9]+: 1 of 4 shards are excluded: ${why[i]}"
+		says "^ace-aggregate: step [0-9]+: 1 of 4 shards is excluded: ${why[i]}"
 		ace-inspect verify out
 	done
 }
