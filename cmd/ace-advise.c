@@ -367,7 +367,7 @@ arrange(struct fleet *x, const struct table *t, size_t *k, int64_t *idle, struct
 	int r;
 
 	if (t->rows > CLUSTER_DEVICES)
-		return err_set(e, ERR_DATA, "limit: the table has %zu devices, expected %d or less",
+		return err_set(e, ERR_DATA, "limit: the table has %zu devices, expected at most %d",
 		    t->rows, CLUSTER_DEVICES);
 	for (i = 0; i < t->rows; i++) {
 		if ((r = round_time(t, i, &v, e)) < 0)

@@ -142,8 +142,8 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 		return err_set(e, ERR_USAGE, "--quorum %llu is larger than --devices %llu",
 		    (unsigned long long)o->quorum, (unsigned long long)o->expect);
 	if (o->means && (o->sum || whole))
-		return err_set(e, ERR_USAGE, "--cluster THETA:mean excludes --rule %s: give "
-		    "--rule mean, or THETA without :mean", o->sum ? "sum" : o->who.rule_text);
+		return err_set(e, ERR_USAGE, "--cluster THETA:mean needs the rule mean, found %s: "
+		    "leave out --rule and --tolerate, or :mean", o->sum ? "sum" : o->who.rule_text);
 	if (o->spool != NULL && n != 0)
 		return err_set(e, ERR_USAGE, "--spool reads no FILE, found "
 		    "'%s': leave out one of them", paths[0]);

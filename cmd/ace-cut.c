@@ -48,8 +48,9 @@ cut_data(struct cut *x, struct reader *r, struct err *e)
 			continue;
 		if (!codec_values(rec[i].codec, rec[i].param))
 			return reader_place(r, err_set(e, ERR_DATA, "mismatch: --tensor cannot "
-			    "cut '%.160s', which has the bits of %s: leave --tensor out", sc->t[
-			    span.tensor].name, schema_dtype_name(sc->t[span.tensor].dtype)), e);
+			    "cut '%.160s' of a whole model: its type is %s, expected f32: leave "
+			    "--tensor out", sc->t[span.tensor].name,
+			    schema_dtype_name(sc->t[span.tensor].dtype)), e);
 		if ((k = reader_fetch(r, e)) < 0 || (k = values_decode(r,
 		    &rec[i], x->x, x->cap, &len, e)) < 0)
 			break;

@@ -119,8 +119,9 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	limit = strstr(cause, "(limits: ") != NULL;
 	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0)
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: correct the "
-		    "training program or, if it is right, %s; then run the same command again",
-		    cause, limit ? "raise that limit on the cloud" :
+		    "training program or, if it is right, %s; then run the command again",
+		    cause, limit ? "raise that limit on the cloud" : strcmp(kind, "invalid") == 0 ?
+		    "begin a new run and give its folder" :
 		    "remove 'state' in this device's folder");
 	if (strstr(cause, "(--bits ") != NULL)	/* so small a model needs more bits per value */
 		return err_set(e, ERR_REFUSED, "%.500s: give these bits to ace-cloud, for a new "

@@ -58,8 +58,9 @@ format_within(const char *path, struct err *e)
 			return r;
 		f = format_seen(p, n);
 	}
-	return f >= 0 ? f : err_set(e, ERR_USAGE, "'%s' has a name without a known "
-	    "suffix: give -f FORMAT%s", path, magic_say(p, n, "", words));
+	(void)magic_say(p, n, "", words);
+	return f >= 0 ? f : err_set(e, ERR_USAGE, "'%s' has a name without a known suffix%s%s",
+	    path, words, strncmp(words, ": this is ", 10) == 0 ? "" : ": give -f FORMAT");
 }
 
 /* Return the format by the option, the suffix or the contents; safetensors for "-". */
@@ -130,8 +131,8 @@ describe(const struct opts *o, uint64_t i,
 	sh->step += i;
 	sh->base_version += o->based ? i : 0;
 	if (r == 0 && (sh->step < i || sh->base_version < o->sh.base_version))
-		r = err_set(e, ERR_USAGE, "%s is too large: the number of a "
-		    "file would overflow", sh->step < i ? "--step" : "--base-version");
+		r = err_set(e, ERR_USAGE, "%s is too large: for a later file it would exceed "
+		    "2^64 - 1", sh->step < i ? "--step" : "--base-version");
 	return r < 0 ? r : notes(src, sh, e);
 }
 

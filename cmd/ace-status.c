@@ -158,15 +158,15 @@ status_waits(const struct status *x, const struct run_state *r)
 		if (r->d[i]->awaited)
 			waiting_add(&missing, r->d[i]->name);
 	if (r->now == STATUS_CLOSED)
-		line(x, "step %llu is closed with %llu shards; its average is not "
-		    "there yet (ace-aggregate)", step, here);
+		line(x, "step %llu is closed with %llu shard%s; its average is not "
+		    "there yet (ace-aggregate)", step, here, here == 1 ? "" : "s");
 	else if (r->now == STATUS_OPEN && r->run.made == 0 && !r->listed)
-		line(x, "step %llu: %llu shards are there, for %s; ace-aggregate waits "
+		line(x, "step %llu: %llu shard%s there, for %s; ace-aggregate waits "
 		    "for devices that are not known yet (see ace-recv --join), or "
-		    "it does not run", step, here, age);
+		    "it does not run", step, here, here == 1 ? " is" : "s are", age);
 	else if (r->now == STATUS_OPEN && r->missing == 0)
-		line(x, "step %llu: all %llu shards are there, for %s; ace-aggregate "
-		    "has not closed it", step, here, age);
+		line(x, "step %llu: every expected shard is there (%llu), for %s; "
+		    "ace-aggregate has not closed it", step, here, age);
 	else if (r->now == STATUS_OPEN)
 		line(x, "step %llu: %llu of %llu shards are there, for "
 		    "%s; missing%s", step, here,
@@ -186,8 +186,8 @@ run_text(struct status *x, const struct run_state *r)
 	if (r->run.made != 0)
 		(void)snprintf(last, sizeof(last), ", averages up to step %llu",
 		    (unsigned long long)r->last);
-	line(x, "run '%s' in '%s': %llu steps kept%s, %s on disk",
-	    r->name, x->dir, (unsigned long long)r->steps, last,
+	line(x, "run '%s' in '%s': %llu step%s kept%s, %s on disk",
+	    r->name, x->dir, (unsigned long long)r->steps, r->steps == 1 ? "" : "s", last,
 	    num_text((double)r->disk, "B", size));
 	status_waits(x, r);
 }

@@ -437,7 +437,8 @@ settle(struct attack *a, int argc, char **argv)
 	a->files = (size_t)argc - 4;
 	if (*end1 != '\0' || *end2 != '\0' || a->bad > 10000 ||
 	    !isfinite(a->factor) || (a->bad > 0) == (a->kind == kinds))
-		return "expected numbers BAD, 0 only for none, at most 10000, and FACTOR";
+		return "BAD or FACTOR is not valid: expected BAD 0 for KIND none, else 1 to "
+		    "10000, and a number FACTOR";
 	computed = a->kind->computed == EACH ? a->bad :
 	    a->kind->computed == ONE;
 	if (a->files <= computed)

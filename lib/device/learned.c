@@ -113,6 +113,15 @@ learned_need(const struct learned *h, const char *name, size_t n,
 
 /* ---- one memory, read ---- */
 
+/* Return what to do about a damaged file.  LEARNED_RESTART has the incarnation: without it the
+ * receiver would refuse the device's shards. */
+static const char *
+learned_remedy(const char *name)
+{
+	return strcmp(name, LEARNED_RESTART) == 0 ? " (ace-ack --restart begins without it)" :
+	    ": remove that file";
+}
+
 static int
 learned_values(struct learned *h, struct reader *r, struct err *e)
 {
@@ -143,8 +152,8 @@ learned_read(struct learned *h, struct reader *r, struct err *e)
 	int k;
 
 	if (sh->kind != SHARD_HISTORY)
-		return err_set(e, ERR_DATA, "corrupt: the shard has kind %s, expected history: "
-		    "remove that file", shard_kind_name(sh->kind));
+		return err_set(e, ERR_DATA, "corrupt: the shard has kind %s, expected history",
+		    shard_kind_name(sh->kind));
 	h->step = sh->step;
 	memcpy(h->run, sh->run, SHARD_ID);
 	memcpy(h->device, sh->device, SHARD_ID);
@@ -166,7 +175,7 @@ learned_both(struct learned h[2], const struct statedir *s, const char *name,
 	if ((k = reader_kept(&r, statedir_path(s, name, path), NULL, e)) > 0)
 		while ((k = reader_to_shard(r, e)) > 0 &&
 		    (k = n < 2 ? learned_read(&h[n++], r, e) : err_set(e, ERR_DATA,
-		    "corrupt: the file has more than two shards: remove that file")) >= 0)
+		    "corrupt: the file has more than two shards")) >= 0)
 			continue;
 	if (k < 0) {
 		learned_release(&h[0]);
@@ -179,7 +188,7 @@ learned_both(struct learned h[2], const struct statedir *s, const char *name,
 		k = 0;
 	}
 	if (k == -ERR_DATA)
-		k = err_file(e, k, path);
+		k = err_after(e, err_file(e, k, path), "%s", learned_remedy(name));
 	h[0].dir = h[1].dir = s->dir;
 	h[0].file = h[1].file = name;
 	reader_free(r);
@@ -216,8 +225,9 @@ learned_number(const struct statedir *s, const char *file, const char *key,
 		text = text_get(&h.kv, key);
 		r = text != NULL;
 		if (text != NULL && num_f64(v, text, 0, 1e300, key, NULL) < 0)
-			r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is '%.40s', "
-			    "expected a number from 0 on", key, s->dir, h.file, text);
+			r = err_set(e, ERR_DATA, "corrupt: key %s in '%s/%s' is '%.40s', expected "
+			    "a number from 0 on%s", key, s->dir, h.file, text,
+			    learned_remedy(file));
 	}
 	learned_release(&h);
 	return r;

@@ -107,15 +107,17 @@ static void
 tell_bytes(const struct tell *t, const char *verb, double secs, char out[128])
 {
 	char n[NUM_TEXT], in[NUM_TEXT + 8] = "";
+	double times;
 
 	*out = '\0';
 	if (t->bytes == 0)
 		return;
 	if (secs >= 0)
 		(void)snprintf(in, sizeof(in), " in %s", TELL_TIME(secs));
-	(void)snprintf(out, 128, ", %s %s%s (%.3gx smaller)", verb,
-	    num_text((double)t->bytes, "B", n), in,
-	    4 * (double)t->values / (double)t->bytes);
+	times = 4 * (double)t->values / (double)t->bytes;
+	(void)snprintf(out, 128, ", %s %s%s (%.3gx %s)", verb,
+	    num_text((double)t->bytes, "B", n), in, times < 1 ? 1 / times : times,
+	    times < 1 ? "larger" : "smaller");
 }
 
 /* Write the event that a round begins, once per round. */
@@ -153,7 +155,7 @@ tell_average(struct tell *t, uint64_t round)
 		    (unsigned long long)t->excluded);
 	(void)snprintf(who, sizeof(who), "%llu%s device%s%s",
 	    (unsigned long long)t->participants, of,
-	    t->participants == 1 && of[0] == '\0' ? "" : "s", bad);
+	    (of[0] != '\0' ? t->said->devices : t->participants) == 1 ? "" : "s", bad);
 	if (t->cloud) {
 		t->sent = t->taken = t->since;
 		tell_bytes(t, "average", -1, bytes);

@@ -212,8 +212,8 @@ closing_short(struct closing *r)
 		left += r->list.line[i].r.verdict == RECEIPT_ACCEPTED;
 	if (left == r->list.n || left == 0 || left >= r->o->quorum)
 		return;
-	(void)snprintf(text, sizeof(text), "quorum not reached: %zu shards are left, "
-	    "expected %zu", left, r->o->quorum);
+	(void)snprintf(text, sizeof(text), "quorum not reached: %zu shard%s left, expected %zu",
+	    left, left == 1 ? " is" : "s are", r->o->quorum);
 	closing_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
 }
 
@@ -448,9 +448,10 @@ closing_published(const struct closing *r, struct err *e)
 		    (k = statedir_there(&r->in.state, e)) < 0)
 			return k;
 		if (waiting_due(r->in.wait))
-			waiting_say(r->in.wait, r->step, "", "waiting for the "
-			    "average of step %llu in the spool (ace-recv --publish)",
-			    (unsigned long long)r->step);
+			waiting_say(r->in.wait, r->step, "", "waiting for the average of %s "
+			    "%llu in the spool (ace-recv --publish)", r->in.wait->f->events != 0 ?
+			    "round" : "step", (unsigned long long)r->step +
+			    (r->in.wait->f->events != 0));
 		/* look once more: the reader may have stored the average just before it
 		 * ended */
 		if (!(gone = wait_gone(r->o->out, 0)))

@@ -189,8 +189,9 @@ limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
 	if (a->contributors == 1 && f->type == FRAME_MEMB &&
 	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
 	    (l.n != 1 || strcmp(l.p[0], device) != 0))
-		limits_refuse(r, "limit: the list of contributors has %zu names ('%.60s'), not "
-		    "only the sender (limits: contributors)", l.n, l.n != 0 ? l.p[0] : "");
+		limits_refuse(r, "limit: the list of contributors has %zu name%s ('%.60s'), "
+		    "expected only the sender's (limits: contributors)", l.n,
+		    l.n == 1 ? "" : "s", l.n != 0 ? l.p[0] : "");
 	array_release(&l);
 	return k;
 }
@@ -314,7 +315,7 @@ limits_room(const struct limits *a, const struct spool *s, const struct shard *s
 	    !limits_listed(&l, sh->step))
 		k = err_set(e, ERR_REFUSED, "limit: steps of '%.80s' that wait for an average: "
 		    "%zu (limits: %s)", shard_device(sh), l.n, many ? "open" :
-		    "shard: kept differences are f32 and may take 8 times as much");
+		    "shard: with this step their values in f32 exceed 8 times that size");
 	steps_release(&l);
 	if (fd >= 0)
 		(void)close(fd);

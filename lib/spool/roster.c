@@ -163,8 +163,8 @@ roster_change(const struct spool *s, const char *device, int joins, struct err *
 
 	if (joins && !roster_is_line(device))
 		return err_set(e, ERR_USAGE, "'%.80s' is not a valid name for the list of devices: "
-		    "expected 1 to %d bytes, no outer blank, no control character", device,
-		    SHARD_NAME);
+		    "expected 1 to %d bytes of UTF-8, no outer blank, no control character",
+		    device, SHARD_NAME);
 	if ((k = spool_lock(s, &fd, e)) < 0)
 		return k;
 	if ((k = roster_read(&t, s, e)) == 0)

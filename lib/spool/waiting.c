@@ -121,6 +121,7 @@ void
 waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
 {
 	struct waiting_names here = { "", 0 }, missing = { "", 0 };
+	char of[32] = "";
 	size_t lack;
 
 	if (n == 0 && step == UINT64_MAX) {
@@ -134,8 +135,10 @@ waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
 		    STEP(s->wait, "waiting for a shard after", step));
 		return;
 	}
-	waiting_say(s->wait, step, missing.text, "%s %llu: %zu of %zu "
-	    "shards are there%s%s%s", STEP(s->wait, "waiting for", step), n,
-	    lack != 0 ? n + lack : want, here.text,
+	if (lack != 0 || n < want)
+		(void)snprintf(of, sizeof(of), " of %zu", lack != 0 ? n + lack : want);
+	waiting_say(s->wait, step, missing.text, "%s %llu: %zu%s shard%s there%s%s%s%s",
+	    STEP(s->wait, "waiting for", step), n, of, of[0] == '\0' && n == 1 ? " is" : "s are",
+	    of[0] != '\0' ? "" : ", but the --deadline is not over", here.text,
 	    missing.n != 0 ? "; missing" : "", missing.text);
 }

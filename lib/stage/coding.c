@@ -558,10 +558,10 @@ coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err
 {
 	const uint64_t n = q->schema->total, some = n != 0 ? n : 1;
 
-	return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': a budget of %llu bytes "
-	    "is too small: an empty shard takes %llu, and this one has %llu value%s "
-	    "(--bits %llu is enough)", shard_device(q->shard),
-	    (unsigned long long)q->shard->step, (unsigned long long)budget,
+	return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': a budget of %llu byte%s "
+	    "is too small: an empty shard takes %llu bytes, and this one has %llu value%s "
+	    "(--bits %llu is enough)", shard_device(q->shard), (unsigned long long)
+	    q->shard->step, (unsigned long long)budget, budget == 1 ? "" : "s",
 	    (unsigned long long)least, (unsigned long long)n, n == 1 ? "" : "s",
 	    (unsigned long long)((8 * (least + CODING_SOMETHING) + some - 1) / some));
 }

@@ -163,14 +163,14 @@ policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
 	if (r < 0 || !(bandwidth > 0) || c->n != sc->n)
 		return r < 0 ? r : 0;
 	if ((r = policy_dynacomm_model(c, sc, 32 * share / bandwidth, &d, e)) == 0)
-		(void)snprintf(words, 256, "cuts: none are chosen: with a link of %s a shard "
-		    "takes more than %g s", rate, (double)POLICY_DYNACOMM_LONGEST);
+		(void)snprintf(words, 256, "cuts: none are chosen: to compute a shard and send it "
+		    "at %s takes more than %g s", rate, (double)POLICY_DYNACOMM_LONGEST);
 	if (r <= 0)
 		return r;
 	changed = policy_dynacomm_plan(c, &d, &t, e);
 	if (changed >= 0)
 		(void)snprintf(words, 256, "cuts: %s %zu of %zu layers' ends, "
-		    "%.4g s to the last gradient's end, %.4g in one; %s, "
+		    "%.4g s to the last gradient's end, %.4g s if sent in one; %s, "
 		    "%.4g of the bytes, %.4g s a transmission", changed ?
 		    "now" : "still", c->k, c->n, (double)t * 1e-9,
 		    (double)dynacomm_backward(&d, &one, 1) * 1e-9, rate,

@@ -214,9 +214,10 @@ policy_ratio(struct stage_policy *p, double rate)
 	}
 	if (rate >= 0)
 		(void)num_text(rate, "bit/s", is);
-	SAY(p, "%s: link %s, taken as %s, factor %.4g, %.0f bytes%s",
-	    reader_where(p->sh.in, where), is, num_text(acted, "bit/s", taken),
-	    p->key[RATIO], p->key[BUDGET], late ? ", as many as the deadline permits" : "");
+	SAY(p, "%s: link %s, taken as %s, ratio %.4g, budget %.0f byte%s%s",
+	    reader_where(p->sh.in, where), is, num_text(acted, "bit/s", taken), p->key[RATIO],
+	    p->key[BUDGET], p->key[BUDGET] == 1 ? "" : "s", late ?
+	    ", as many as the deadline permits" : "");
 }
 
 /* ---- how many local steps before the next shard, by equation (9) ---- */

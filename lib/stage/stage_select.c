@@ -70,7 +70,7 @@ stage_select_level(struct stage_select_upto *u, char *word, struct err *e)
 		*codec++ = '\0';
 	if (every != NULL)
 		*every++ = '\0';
-	r = every != NULL ? num_u64(&n, every, 1, UINT32_MAX, "-p: N of @N", e) : 0;
+	r = every != NULL ? num_u64(&n, every, 1, UINT32_MAX, "-p: @N", e) : 0;
 	u->every = (uint32_t)n;
 	if (r < 0 || (r = codec_parse(codec != NULL ? codec : "f16", &u->codec,
 	    e)) < 0)
@@ -221,9 +221,9 @@ stage_select_given(struct stage_select *x, struct err *e)
 	uint32_t g, all = x->sh.schema->ngroups;
 
 	if (t->n > all)
-		return err_set(e, ERR_DATA, "mismatch: the plan of --plan names group %zu, but the "
-		    "groups of %s are numbered below %lu", t->n - 1, STAGE_NAME(&x->sh),
-		    (unsigned long)all);
+		return err_set(e, ERR_DATA, "mismatch: the plan of --plan names group %zu, but %s "
+		    "has %lu group%s, numbered from 0", t->n - 1, STAGE_NAME(&x->sh),
+		    (unsigned long)all, all == 1 ? "" : "s");
 	for (g = 0; g < all; g++)
 		x->plan[g] = g < t->n ? t->p[g] : x->level[0];
 	return stage_select_put(x, NULL, e);

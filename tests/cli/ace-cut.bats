@@ -240,7 +240,7 @@ shards() {
 	ace-diff -s 2 new >2.aceg
 	refuses 3 "mismatch: the shard is a patch, which needs all of its" ace-cut --tensor 'layer.0*' 1.aceg
 	exits 3 ace-cut --tensor 'layer.00*' 2.aceg
-	says "mismatch: --tensor cannot cut 'layer.00.bf16', which has the bits of bf16"
+	says "mismatch: --tensor cannot cut 'layer.00.bf16' of a whole model: its type is bf16, expected f32"
 	refuses 3 'unsupported: parameter 77' ace-cut --tensor w "$ROOT/tests/golden/bad-unsupported-exact-parameter.aceg"
 	makes one ace-cut --step 1 1.aceg 2.aceg
 	ace-patch old <one

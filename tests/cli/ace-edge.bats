@@ -140,7 +140,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	rm run/devices/edge1 2>/dev/null || :
 	variant 's/4096/8192/g;s/16384/32768/g'
 	exits 5 timeout "$HANG" ace edge run --name edge1 --state other -- ./variant 2 99
-	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model than run '.*': tensor 'w' differs in shape: [0-9]+ and [0-9]+ in dimension 0: correct the training program or, if it is right, remove 'state' in this device's folder; then run the same command again"
+	says "^ace-edge: ace-ack: step [0-9]+: invalid: mismatch: .*another model than run '.*': tensor 'w' differs in shape: [0-9]+ and [0-9]+ in dimension 0: correct the training program or, if it is right, begin a new run and give its folder; then run the command again"
 	exits 3 timeout "$HANG" ace edge run --name edge1 --state other -- "$train" 2 $((r + 1))
 	says "^ace-edge: ace-step: mismatch: .*: correct the training program or, if it is right, remove 'state' in this"
 	rm -r other/state

@@ -373,7 +373,7 @@ budgets() { policy out | sed -n 's/^budget_bytes=//p' | tr '\n' ' '; }
 	exits 0 ace-policy -v --bandwidth 5Mbit --ratio 2,200,5Mbit,2 --target-divergence 0.01 \
 	    --model-norm 1000 --interval 4 in
 	# the square root of 101 is 10.05; the shard has 4 * 336 bytes
-	says 'link 5 Mbit/s, taken as 5 Mbit/s, factor 10.05, 133 bytes$'
+	says 'link 5 Mbit/s, taken as 5 Mbit/s, ratio 10.05, budget 133 bytes$'
 	has budget_bytes=133
 	says 'relative drift 0.01882, interval 3$'
 	has interval=3

@@ -76,7 +76,7 @@ gets() {
 		mkshards -n 64k -s $s -c topk:0.01 -H flags=16 -K predict=cache:1 -K history=none >in
 		[ $s = 3 ] || exits 0 ace-recv --spool spool in
 	done
-	refuses 5 'limit: steps of .* that wait for an average: 3 \(limits: shard: kept differences are f32 and may take 8 times as much\)$' \
+	refuses 5 'limit: steps of .* that wait for an average: 3 \(limits: shard: with this step their values in f32 exceed 8 times that size\)$' \
 	    ace-recv --spool spool in
 	# another device has its own room, and a gradient needs none
 	exits 0 ace-recv --spool spool < <(mkshards -d edge2 -n 64k -c topk:0.01)

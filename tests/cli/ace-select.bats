@@ -316,7 +316,7 @@ codecs() {
 	same file text
 	echo '64 q8' >long
 	exits 3 ace-select --plan long scored
-	says "mismatch: the plan of --plan names group 64, but the groups of shard .edge1.0. are numbered below 64"
+	says "mismatch: the plan of --plan names group 64, but shard .edge1.0. has 64 groups, numbered from 0"
 	# a zero byte would hide the rest of its line
 	printf '0 q8\n\0005 nonsense\n' >binary
 	refuses 3 "corrupt: 'binary' has a zero byte: expected text" ace-select --plan binary scored

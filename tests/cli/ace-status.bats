@@ -21,12 +21,12 @@ is() { exits 0 ace-status --format json "$1" && [ "$(json "$2")" = "$3" ]; }
 
 @test "in the first step no device is missing unless a list of devices names it" {
 	shard edge1 0
-	shows '^step 0: 1 shards are there, for [0-9]\+ s; ace-aggregate waits for devices that are not known yet' ace-status spool
+	shows '^step 0: 1 shard is there, for [0-9]\+ s; ace-aggregate waits for devices that are not known yet' ace-status spool
 	! grep 'has not closed' out || false
 	ace-recv --spool spool --device edge2 --join
 	shows '^step 0: 1 of 2 shards are there, for [0-9]\+ s; missing: edge2$' ace-status spool
 	shard edge2 0
-	shows '^step 0: all 2 shards are there, .* ace-aggregate has not closed it' ace-status spool
+	shows '^step 0: every expected shard is there (2), .* ace-aggregate has not closed it' ace-status spool
 }
 
 @test "it prints which devices are here and which are missing" {
@@ -34,7 +34,7 @@ is() { exits 0 ace-status --format json "$1" && [ "$(json "$2")" = "$3" ]; }
 	shard edge2 0
 	closes 2
 	exits 0 ace-status spool
-	grep -q "^run 'demo' in 'spool': 1 steps kept, averages up to step 0, " out
+	grep -q "^run 'demo' in 'spool': 1 step kept, averages up to step 0, " out
 	grep -q '^waiting for a first shard after step 0$' out
 	[[ $(row edge1) = 'edge1 0 done '* ]]
 	shard edge1 1
@@ -57,7 +57,7 @@ is() { exits 0 ace-status --format json "$1" && [ "$(json "$2")" = "$3" ]; }
 	[[ $(row edge3) = 'edge3 - never '* ]]
 	for d in edge3 edge2; do ace-recv --spool spool --device $d --leave; done
 	closes 2; [[ $(row edge2) = 'edge2 0 left '* ]]; shard edge1 1
-	shows '^step 1: all 1 shards are there' ace-status spool
+	shows '^step 1: every expected shard is there (1),' ace-status spool
 	[[ $(row edge2) = 'edge2 0 left '* ]]
 	# without a list, the devices of the last average are waited for
 	rm spool/devices; shard edge3 1; closes 2; shard edge1 2
@@ -132,7 +132,7 @@ aged() {
 		row edge1 >line
 		grep -qE "^edge1 0 here $since $bytes 1 0 0$" line ||
 		    { cat line; return 1; }
-		grep -qE "^step 0: 1 shards are there, for $since; ace-aggregate waits for devices" out
+		grep -qE "^step 0: 1 shard is there, for $since; ace-aggregate waits for devices" out
 	done <<-'END'
 		80:(8|9|10|11)[0-9] s:532:532 B
 		3600:60 m:999:999 B

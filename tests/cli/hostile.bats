@@ -65,7 +65,7 @@ aggregate() {
 	recv "step 0: accepted" <in
 	rm -r spool
 	limited 'contributors 1' recv \
-	    "evil' step 0: invalid: limit: the list of contributors has [0-9]+ names \('edge1'\), not only the sender \(limits: contributors\)" <in
+	    "evil' step 0: invalid: limit: the list of contributors has [0-9]+ names? \('edge1'\), expected only the sender's \(limits: contributors\)" <in
 	shard 1 evil | ace-aggregate -d evil >in
 	limited 'contributors 1' recv "step 1: accepted" <in
 	shard 1 edge1 | ace-aggregate -d relay >in

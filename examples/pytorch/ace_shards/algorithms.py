@@ -429,13 +429,16 @@ class Run:
         last["save"] = now - began
         last["seconds"] = sum(last[k] for k in ("steps", "exchange", "apply", "save"))
         left, sent = (self.rounds or 0) - self.round, last.get("bytes", 0)
+        times = 4 * max(1, last["values"]) / sent if sent else 1
         log.log(
             logging.DEBUG if self.wait.quiet else logging.INFO,
             "round %d%s: %s%.1f s computing%s, exchange %.1f s%s", last["round"],
             f"/{self.rounds}" if self.rounds else "",
-            f"{last['participants']} devices, " if "participants" in last else "",
+            f"{last['participants']} device{'s' * (last['participants'] != 1)}, "
+            if "participants" in last else "",
             last["steps"], f", sent {sent / 1e6:.3g} MB "
-            f"({4 * last['values'] / sent:.3g}x smaller)" if sent else "",
+            f"({max(times, 1 / times):.3g}x {'smaller' if times >= 1 else 'larger'})"
+            if sent else "",
             last["exchange"], f", about {left * last['seconds']:.0f} s left"
             if left > 0 else "")
 
