@@ -252,8 +252,8 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	return r;
 }
 
-int
-io_create_over(struct io **out, const char *path, const char *spare,
+static int
+io_create_temp(struct io **out, const char *path, int access, const char *spare,
     int durable, struct err *e)
 {
 	char target[TEMP_PATH];
@@ -263,13 +263,20 @@ io_create_over(struct io **out, const char *path, const char *spare,
 	if (r < 0 || (r = io_new(out, NULL, -1, path, e)) < 0)
 		return r;
 	(*out)->own = 1;
-	r = temp_begin(&(*out)->temp, target, spare, durable, &(*out)->fd, e);
+	r = temp_begin(&(*out)->temp, target, access, spare, durable, &(*out)->fd, e);
 	(*out)->over = (*out)->ahead = r > 0;
 	if (r >= 0)
 		return 0;
 	io_free(*out);
 	*out = NULL;
 	return r;
+}
+
+int
+io_create_over(struct io **out, const char *path, const char *spare,
+    int durable, struct err *e)
+{
+	return io_create_temp(out, path, O_RDWR, spare, durable, e);
 }
 
 int
@@ -294,7 +301,7 @@ io_create(struct io **out, const char *path, int force, struct err *e)
 		return io_create_into(out, path, force, e);
 	if (r < 0 && errno != ENOENT)
 		return err_sys(e, "'%s'", path);
-	return io_create_over(out, path, NULL, 0, e);
+	return io_create_temp(out, path, O_WRONLY, NULL, 0, e);
 }
 
 int

@@ -88,7 +88,7 @@ void io_sparse(struct io *io);
 
 /* ---- writing ---- */
 
-/* io_create: create a temporary file beside path.  io_commit renames it to path; io_free
+/* io_create: create a temporary file beside path, which this process cannot read.  io_commit renames it to path; io_free
  * removes it if it was not committed.  Links stay, and the file that they lead to is
  * replaced.  If path is a FIFO or a device, write into it.  NULL or "-" is standard output.
  * -ERR_USAGE for a terminal, unless force is 1; -ERR_SYS for a directory; -ERR_REFUSED for
@@ -98,7 +98,7 @@ void io_sparse(struct io *io);
 int io_create(struct io **out, const char *path, int force, struct err *e);
 int io_create_fd(struct io **out, int fd, const char *name, struct err *e);
 /* io_create_over: like io_create, for our own file that is rewritten repeatedly: write over
- * its spare, an earlier version (temp_begin, which explains durable).
+ * its spare, an earlier version (temp_begin, which explains durable), if spare is not NULL.
  * io_over: return 1 if io writes over a spare. */
 int io_create_over(struct io **out, const char *path, const char *spare,
     int durable, struct err *e);
@@ -107,9 +107,10 @@ int io_over(const struct io *io);
 /* From now on write data to the disk while more data comes, so that an fsync has little left
  * to do. */
 void io_behind(struct io *io);
-/* Set *fd, which the caller closes, to the file that io creates, and *from to a position at
- * least `slack' bytes after the data written so far.  The caller may fill the file from *from
- * on, since io overwrites existing pages faster.  io_commit truncates the rest. */
+/* Set *fd, which the caller closes, to the file that io (of io_create_over) creates, and *from
+ * to a position at least `slack' bytes after the data written so far.  The caller may fill the
+ * file from *from on, since io overwrites existing pages faster.  io_commit truncates the
+ * rest. */
 int io_ahead(struct io *io, uint64_t slack, int *fd, uint64_t *from, struct err *e);
 int io_write(struct io *io, const void *p, size_t n, struct err *e);
 /* Write the buffered data, so that a reader gets it.  Do nothing for a file that is

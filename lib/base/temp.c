@@ -336,8 +336,8 @@ temp_over(struct temp *t, const struct stat *was, int durable, int *fd)
 }
 
 int
-temp_begin(struct temp *t, const char *path, const char *spare, int durable, int *fd,
-    struct err *e)
+temp_begin(struct temp *t, const char *path, int access, const char *spare, int durable,
+    int *fd, struct err *e)
 {
 	const size_t n = strlen(path) + sizeof(TEMP_NAME);
 	struct stat was;
@@ -355,8 +355,7 @@ temp_begin(struct temp *t, const char *path, const char *spare, int durable, int
 	(void)snprintf(t->name, n, "%s" TEMP_NAME, path);
 	if (t->spare != NULL && !differs && temp_over(t, &was, durable, fd))
 		return 1;
-	if (temp_create(t->name, spare != NULL ? O_RDWR : O_WRONLY, differs ? mode & 0700 : mode,
-	    there, fd, e) < 0) {
+	if (temp_create(t->name, access, differs ? mode & 0700 : mode, there, fd, e) < 0) {
 		alloc_free(t->name);
 		t->name = NULL;
 		return -ERR_SYS;

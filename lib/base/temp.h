@@ -68,7 +68,7 @@ struct temp {
 	char *path, *name, *spare;
 };
 
-/* Create the file that temp_commit will rename to path; t is zeros.
+/* Create the file that temp_commit will rename to path; t is zeros.  access: see temp_create.
  * spare: NULL, or a name.  temp_commit keeps the previous file under this name, and the next
  * temp_begin overwrites it: this is several times faster than allocating new pages and
  * blocks.  temp_begin creates a new file if path is absent or has less than TEMP_SPARE bytes,
@@ -79,8 +79,8 @@ struct temp {
  * Return 1 if *fd is the spare, which may be longer than the new contents, 0 if it is a new
  * file, or -ERR_SYS with *fd -1.  Call temp_drop also after errors. */
 enum { TEMP_SPARE = 256 << 10 };
-int temp_begin(struct temp *t, const char *path, const char *spare, int durable, int *fd,
-    struct err *e);
+int temp_begin(struct temp *t, const char *path, int access, const char *spare, int durable,
+    int *fd, struct err *e);
 /* Close fd, also on errors, and rename the file to path.  durable: sync the file and its
  * directory.  name: the file's name in messages. */
 int temp_commit(struct temp *t, int fd, int durable, const char *name, struct err *e);

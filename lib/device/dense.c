@@ -165,7 +165,7 @@ dense_create(struct writer **w, const struct statedir *s, const char *name,
 	int k;
 
 	*w = NULL;
-	k = io_create(&io, statedir_path(s, name, path), 0, e);
+	k = io_create_over(&io, statedir_path(s, name, path), NULL, 0, e);
 	return k < 0 ? k : dense_begin(w, io, s, from, kind, kv, sc, e);
 }
 

@@ -117,7 +117,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	says "mismatch: '1.f32' and '5.f32' have different tensors: tensor 'data'"
 	exits 2 ace-import -s 18446744073709551615 1.f32 2.f32
 	exits 2 ace-import --base-version 18446744073709551615 1.f32 2.f32
-	says "base-version is too large: the number of a file would"
+	says "base-version is too large: for a later file it would exceed"
 	# steps have 64 bits
 	exits 0 ace-import -s 18446744073709551613 1.f32
 	[ "$(ace-inspect list --format json out |

@@ -447,7 +447,7 @@ test_ahead(void)
 	uint64_t from;
 	int fd, k, r;
 
-	if (io_create(&io, "ahead", 0, NULL) < 0)
+	if (io_create_over(&io, "ahead", NULL, 0, NULL) < 0)
 		return;
 	r = io_write(io, block, 5000, NULL);
 	r |= io_ahead(io, 3000, &fd, &from, NULL);

@@ -260,7 +260,7 @@ main(void)
 	refused("012345q", ERR_DATA, "no plan for group 3");
 	refused("012345", ERR_USAGE, "has no plan: put");
 	refused("01245p", ERR_DATA, "no values, but a plan, for group 3");
-	refused("P", ERR_DATA, "number of groups are 0 and 7, but the schema's number of groups is 6");
+	refused("P", ERR_DATA, "number of groups of the plan are 0 and 7, but the schema's number of groups is 6");
 	schema_release(&schema);
 	return done_testing();
 }
