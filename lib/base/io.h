@@ -88,9 +88,9 @@ void io_sparse(struct io *io);
 
 /* ---- writing ---- */
 
-/* io_create: create a temporary file beside path, which this process cannot read.  io_commit renames it to path; io_free
- * removes it if it was not committed.  Links stay, and the file that they lead to is
- * replaced.  If path is a FIFO or a device, write into it.  NULL or "-" is standard output.
+/* io_create: create a temporary file beside path, for writing only.  io_commit renames it to
+ * path; io_free removes it if it was not committed.  Links stay, and the file that they lead to
+ * is replaced.  If path is a FIFO or a device, write into it.  NULL or "-" is standard output.
  * -ERR_USAGE for a terminal, unless force is 1; -ERR_SYS for a directory; -ERR_REFUSED for
  * a link, FIFO or device that is not safe (temp_trusts).
  * io_create_fd: write to a descriptor.  io_commit closes it; io_free does not (see io_own).
