@@ -24,6 +24,7 @@ struct ace_reader {
 	struct ace_tensor *t;
 	size_t nt;
 	unsigned char schema_id[16];
+	int in_shard;		/* 1: the last ace_read_shard returned 1 */
 	struct ace_writer *to;	/* gets the annotations; it points back to this reader */
 };
 
@@ -150,6 +151,8 @@ ace_read_shard(struct ace_reader *a, struct ace_shard *s, struct ace_error *out)
 	struct err e = ERR_INIT;
 	int k;
 
+	a->in_shard = 0;
+	ace_unlink(a, a->to);	/* a later shard's annotations are not for its shard */
 	while ((k = reader_next(a->r, &e)) > 0 && k != READER_SHARD)
 		if (k == READER_HEAD) {
 			alloc_free(a->t);	/* the names in it belong to the schema */
@@ -163,6 +166,7 @@ ace_read_shard(struct ace_reader *a, struct ace_shard *s, struct ace_error *out)
 	    (k = values_begin(&a->v, a->r, &e)) < 0)
 		return ace_fail(out, k, &e);
 	ace_describe(s, reader_shard(a->r));
+	a->in_shard = 1;
 	return 1;
 }
 
@@ -178,7 +182,7 @@ ace_read_group(struct ace_reader *a, struct ace_group *g, struct ace_error *out)
 {
 	struct err e = ERR_INIT;
 	struct schema_span span;
-	int k = reader_schema(a->r) != NULL ? values_next(&a->v, &e) : -ERR_USAGE;
+	int k = a->in_shard ? values_next(&a->v, &e) : -ERR_USAGE;
 
 	if (k <= 0)
 		return ace_fail(out, k, &e);
@@ -304,7 +308,7 @@ ace_write_tensors_of(struct ace_writer *a, const struct ace_reader *from,
 	struct err e = ERR_INIT;
 	int r;
 
-	if (reader_schema(from->r) == NULL)
+	if (!from->in_shard)
 		return ace_fail(out, -ERR_USAGE, &e);
 	if (a->have_schema && memcmp(a->schema.id,
 	    reader_schema(from->r)->id, 16) == 0)
@@ -493,12 +497,14 @@ int
 ace_write_end(struct ace_writer *a, struct ace_error *out)
 {
 	struct err e = ERR_INIT;
+	int r;
 
 	if (!a->in_shard || a->group != a->schema.ngroups)
 		return ace_miscounted(a, 0, out);
 	ace_unlink(a->from, a);
-	a->in_shard = 0;
-	return ace_fail(out, writer_send(a->w, NULL, &e), &e);
+	r = writer_send(a->w, NULL, &e);
+	a->in_shard = r < 0;
+	return ace_fail(out, r, &e);
 }
 
 int

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -159,11 +160,15 @@ io_open_as(struct io **out, const char *path, enum fd_what what, struct err *e)
 	*out = NULL;
 	if ((r = fd_open(path, what, &fd, &st, e)) < 0)
 		return r;
-	if ((r = io_open_with(out, fd, &st, path, e)) < 0)
+	if ((r = io_open_with(out, fd, &st, path, e)) < 0) {
 		(void)close(fd);
-	else
-		io_own(*out);
-	return r;
+		return r;
+	}
+	io_own(*out);
+	/* temp_over does not write over a locked file; best effort */
+	if (S_ISREG(st.st_mode))
+		(void)flock(fd, LOCK_SH | LOCK_NB);
+	return 0;
 }
 
 int

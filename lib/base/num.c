@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +26,23 @@ num_u64(uint64_t *v, const char *s, uint64_t lo, uint64_t hi, const char *what,
 	return 0;
 }
 
+double
+num_read(const char *s, char **end)
+{
+	/* a program that uses the library may have set a locale with a decimal comma */
+	const locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+	const double x = c != (locale_t)0 ? strtod_l(s, end, c) : strtod(s, end);
+
+	if (c != (locale_t)0)
+		freelocale(c);
+	return x;
+}
+
 int
 num_strtod(double *v, const char *s, double lo, double hi)
 {
 	char *end;
-	const double x = strtod(s, &end);
+	const double x = num_read(s, &end);
 
 	if (end == s || *end != '\0' || !isfinite(x) || x < lo || x > hi)
 		return -ERR_USAGE;

@@ -13,7 +13,9 @@ int num_u64(uint64_t *v, const char *s, uint64_t lo, uint64_t hi,
     const char *what, struct err *e);
 int num_f64(double *v, const char *s, double lo, double hi, const char *what,
     struct err *e);	/* decimal, lo <= v <= hi */
-/* Like num_f64 without a message, for text in streams; accept every form that strtod(3) does. */
+/* num_read: strtod(3) in the C locale.  num_strtod: like num_f64 without a message, for text in
+ * streams; accept every form that strtod(3) does. */
+double num_read(const char *s, char **end);
 int num_strtod(double *v, const char *s, double lo, double hi);
 int num_size(uint64_t *v, const char *s, const char *what, struct err *e);
 					/* bytes: 10, 4k, 1.5M, 64Ki, 2Gi */

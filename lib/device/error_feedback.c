@@ -127,7 +127,7 @@ feedback_steps(const struct feedback *f, const struct shard *sh, struct err *e)
 		    "state, or shards are out of order (restore the newer checkpoint or "
 		    "spool, or take an empty state and a new device name)", step,
 		    shard_device(sh), old);
-	if (sh->step > q->step + 1 && !f->o.gap && !shard_is_abreast(sh))
+	if (sh->step > q->step && sh->step - q->step > 1 && !f->o.gap && !shard_is_abreast(sh))
 		return err_set(e, ERR_REFUSED, "steps are missing between %llu and "
 		    "%llu of '%s': send step %llu next, pass --allow-gap or, if the "
 		    "state is from a backup, run ace-ack --restart", old, step,

@@ -112,7 +112,7 @@ keys_real(const struct text_kv *kv, const char *key, double *v,
 	int r = keys_find(kv, key, &s, whose, e);
 
 	if (r > 0)
-		*v = strtod(s, NULL);
+		*v = num_read(s, NULL);
 	return r;
 }
 

@@ -107,6 +107,8 @@ contrib_group(void *arg, uint32_t g, const struct schema_span *span, struct err 
 		if ((r = gather_group(c->g, i, g, 0, &c->part, e)) < 0)
 			return gather_blame(c->g, i, r);
 		v = c->part.x;
+		if (v != NULL && (r = contrib_finite(c, i, span, v, e)) < 0)
+			return r;
 		if (exact)
 			continue;
 		one->values += span->n;
@@ -114,8 +116,6 @@ contrib_group(void *arg, uint32_t g, const struct schema_span *span, struct err 
 			one->far2 += contrib_far(v, center, span->n);
 		if (v == NULL)
 			continue;
-		if ((r = contrib_finite(c, i, span, v, e)) < 0)
-			return r;
 		c->kern->stat(v, span->n, &st);
 		one->norm2 += st.sumsq;
 		one->nonzero += st.nonzero;

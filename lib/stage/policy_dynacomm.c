@@ -38,6 +38,13 @@ policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,
 	return 0;
 }
 
+void
+policy_dynacomm_begin(struct policy_dynacomm *c)
+{
+	alloc_free(c->heard);
+	c->heard = NULL;
+}
+
 /* Add the layer times of this shard to the moving averages.  Return 1, or 0 if it has none. */
 static int
 policy_dynacomm_learn(struct policy_dynacomm *c, size_t n, struct err *e)

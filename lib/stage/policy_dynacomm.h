@@ -30,6 +30,9 @@ struct policy_dynacomm {
 };
 #define POLICY_DYNACOMM_INIT { -1, 0, NULL, NULL, NULL, 0 }
 
+/* A shard begins: forget times that were read and not used. */
+void policy_dynacomm_begin(struct policy_dynacomm *c);
+
 /* Read the computing times of n tensors from p[len], the payload of a tIMe frame, for the
  * next decision. Return 0 or an error. */
 int policy_dynacomm_hear(struct policy_dynacomm *c, const unsigned char *p,

@@ -299,6 +299,23 @@ stage_compress_exact(const struct stage_compress *x)
 	return most;
 }
 
+/* Return the most bytes that groups sent without loss which have not arrived yet can take. */
+static uint64_t
+stage_compress_later(const struct stage_compress *x)
+{
+	static const struct codec_plan exact = { CODEC_EXACT, 0, 0 };
+	struct schema_span span;
+	uint64_t most = 0;
+	uint32_t g;
+
+	for (g = x->done; g < x->sh.schema->ngroups; g++)
+		if (schema_exact_group(x->sh.schema, g)) {
+			schema_span(x->sh.schema, g, &span);
+			most += size_cost(CODEC_EXACT, codec_bound(&exact, span.n), 1);
+		}
+	return most;
+}
+
 /* Return the bytes of the remaining budget that the waiting groups get.  Set *bytes to the
  * sum of their bytes in x->shares. */
 static uint64_t
@@ -309,7 +326,7 @@ stage_compress_share(const struct stage_compress *x, uint64_t spent, double *byt
 	*bytes = 0;
 	for (i = 0; i < x->coding.n; i++)
 		*bytes += x->shares.of[x->coding.g[i].group].bytes;
-	spent += STAGE_COMPRESS_LATE;
+	spent += STAGE_COMPRESS_LATE + stage_compress_later(x);
 	return x->budget > spent ? shares_part(&x->shares, *bytes,
 	    x->budget - spent) : 0;
 }

@@ -66,7 +66,8 @@ stage_expand_ready(const struct stage_expand *x, const struct shard *sh)
 	if (q->d.r == NULL)
 		return x->first;
 	/* if alone, do not wait: no other process commits, and the coding stage checks for gaps */
-	return q->step + 1 >= sh->step || (x->o->gap && q->step >= x->last) || x->o->alone;
+	return sh->step <= q->step || sh->step - q->step == 1 ||
+	    (x->o->gap && q->step >= x->last) || x->o->alone;
 }
 
 static int

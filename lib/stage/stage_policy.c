@@ -458,6 +458,7 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 	int r;
 
 	p->sh = *sh;
+	policy_dynacomm_begin(&p->o.cuts);
 	if ((r = policy_load(p, e)) < 0 || (r = stage_begin(st->next, sh, e)) < 0)
 		return r;
 	p->waits = p->o.cuts.dt >= 0;
