@@ -387,21 +387,35 @@ read_key(const struct opts *x, const char *key, char text[KEY_TEXT], struct err 
 	return 0;
 }
 
-/* Let the shards of relay `name' count for up to n devices. */
+/* Remove the limits of device `name'.  If n is above 1, let its shards count for up to n devices,
+ * as those of a relay. */
 static int
-allow_more(struct opts *x, const char *name, uint64_t n, struct err *e)
+allow(struct opts *x, const char *name, uint64_t n, struct err *e)
 {
-	char text[65536], *end;
-	size_t at;
-	int r = place_get(&x->folder, "spool/limits", text, sizeof(text), e);
+	char text[65536], *from, *next, *end = text;
+	int at, r = place_get(&x->folder, "spool/limits", text, sizeof(text), e);
+	size_t room;
 
 	if (r < 0)
 		return r;
-	at = strlen(text);
-	end = text + at;
-	if ((size_t)snprintf(end, sizeof(text) - at, "\nweight %llu %s\n"
-	    "contributors %llu %s\n", (unsigned long long)n, name,
-	    (unsigned long long)n, name) >= sizeof(text) - at)
+	for (from = text; *from != '\0'; from = next) {
+		next = from + strcspn(from, "\n");
+		next += *next == '\n';
+		at = 0;
+		if (sscanf(from, "%*15s %*u %n", &at) == 0 && at > 0 && from + at < next &&
+		    strncmp(from + at, name, strlen(name)) == 0 &&
+		    strchr("\n", from[at + (int)strlen(name)]) != NULL)
+			continue;
+		memmove(end, from, (size_t)(next - from));
+		end += next - from;
+	}
+	if (end == from && n <= 1)
+		return 0;
+	room = sizeof(text) - (size_t)(end - text);
+	*end = '\0';
+	if (n > 1 && (size_t)snprintf(end, room, "%sweight %llu %s\ncontributors %llu %s\n",
+	    end != text && end[-1] != '\n' ? "\n" : "", (unsigned long long)n, name,
+	    (unsigned long long)n, name) >= room)
 		return err_set(e, ERR_DATA, "limit: '%s/spool/limits' would have more than "
 		    "%zu bytes: remove lines from it", x->folder.where, sizeof(text) - 1);
 	return place_put(&x->folder, "spool/limits", text, e);
@@ -484,8 +498,8 @@ run_add(void *own, char **path, size_t n, struct err *e)
 	else if (r > 0)		/* a killed `ace add' may have left the list unchanged */
 		r = place_has(&x->folder, "spool/devices") ?
 		    operate(x, path[1], "--join", e) : 0;
-	if (r == 0 && x->add.devices > 1)
-		r = allow_more(x, path[1], x->add.devices, e);
+	if (r == 0)
+		r = allow(x, path[1], x->add.devices, e);
 	if (r == 0 && n == 3)	/* a line for authorized_keys: the key is for this device only */
 		(void)printf("restrict,command=\"ace-cloud serve '%s' %s\" %s\n",
 		    x->folder.dir, path[1], key);
@@ -518,6 +532,8 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	(void)snprintf(in, sizeof(in), "spool/device/%s.open", path[1]);
 	if (r == 0 && (place_has(&x->folder, "spool/devices") || place_has(&x->folder, in)))
 		r = operate(x, path[1], "--leave", e);
+	if (r == 0)
+		r = allow(x, path[1], 1, e);
 	/* last, so that a repeated command removes it after a failure */
 	if (r == 0 && unlinkat(AT(file), 0) < 0 && errno != ENOENT)
 		r = err_sys(e, "cannot remove '%s'", file);

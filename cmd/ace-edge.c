@@ -51,7 +51,7 @@ static const struct opt options[] = {
 static int
 name_of_host(char name[PLACE_NAME + 1], struct err *e)
 {
-	if (gethostname(name, PLACE_NAME) < 0)
+	if (gethostname(name, PLACE_NAME + 1) < 0)
 		return err_sys(e, "cannot read the host's name");
 	name[PLACE_NAME] = '\0';
 	name[strcspn(name, ".")] = '\0';
@@ -222,7 +222,7 @@ begin(struct edge *x, struct err *e)
 		return r;
 	(void)snprintf(x->bits_text, sizeof(x->bits_text), "%.17g", said->bits);
 	x->tell.trainer = x->command[0];
-	if ((r = environment(x, e)) == 0)
+	if ((r = environment(x, e)) == 0 && !x->print)
 		tell_begin(&x->tell, &x->cli, "ace-edge", 0, &x->folder);
 	return r;
 }

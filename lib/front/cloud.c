@@ -128,6 +128,9 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 		r = r != -ERR_DATA ? err_move(e, &why) : err_set(e, ERR_DATA, "unsupported: the "
 		    "answer of '%s' does not describe a run: install the same version of ace "
 		    "there", where);
+	else if (r == 0 && (now.id[0] == '\0' || !(now.bits > 0)))
+		r = err_set(e, ERR_DATA, "truncated: the answer of '%s' is incomplete: run the "
+		    "same command again", where);
 	(void)unlinkat(AT(path), 0);
 	alloc_free(path);
 	if (r < 0 || (r = cloud_of(f, where, now.id, e)) < 0)

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <signal.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -7,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/cli.h"
 #include "base/bytes.h"
+#include "base/cli.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "front/tell.h"
@@ -293,14 +294,17 @@ tell_line(void *arg, const char *line)
 {
 	struct tell *t = arg;
 	struct tell_line *l;
+	void (*was)(int);
 	json_t *ev = strncmp(line, "{\"event\":", 9) == 0 ?
 	    json_loads(line, 0, NULL) : NULL;
 
 	if (ev != NULL) {
 		tell_begins(t, tell_count(ev, "round"));
+		was = signal(SIGPIPE, SIG_IGN);		/* as event_say: the reader may have ended */
 		for (int i = 0; i < TELL_TO; i++)
 			if (t->to[i].events != 0)
 				(void)dprintf(t->to[i].events, "%s\n", line);
+		(void)signal(SIGPIPE, was);
 		t->now = clock_now();
 		tell_event(t, ev);
 		json_decref(ev);
@@ -435,7 +439,7 @@ tell_end(struct tell *t, int r, const struct err *e)
 {
 	tell_release(t, clock_now());
 	for (int i = 0; i < TELL_TO && r < 0; i++)
-		event_say(&t->to[i], EVENT_FAILS, t->round - 1, ERR_MSG(e));
+		event_say(&t->to[i], EVENT_FAILS, t->round - (t->round != 0), ERR_MSG(e));
 	if (t->drawn)
 		(void)fputs("\r\033[K", stderr);
 	t->drawn = 0;

@@ -260,8 +260,9 @@ class Run:
             "random": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all() if cuda else []})
         self.saved = self.round
-        for path in kept(self.checkpoint).values():
-            os.unlink(path)
+        for n, path in kept(self.checkpoint).items():
+            if not self.round < n <= self.redo:     # those are still to be repeated
+                os.unlink(path)
 
     # ---- the connection ----
 

@@ -270,14 +270,19 @@ class Wait:
         self.text = ""
         self.began = self.spoke = time.monotonic()
         self.since = time.strftime("%H:%M:%S")
-        self.facts = {k: v for k, v in self.facts.items() if k > step}
+        for k in list(self.facts):      # one step for the thread that adds to it
+            if k <= step:
+                self.facts.pop(k, None)
 
     def heard(self, line: str) -> bool:
         """Return whether a program's line is an event, and note the event."""
         if not line.startswith('{"event":'):
             return False
-        event = json.loads(line)
-        at, kind = int(event.get("round", 0)), event["event"]
+        try:
+            event = json.loads(line)
+            at, kind = int(event.get("round", 0)), event["event"]
+        except (ValueError, KeyError, TypeError):   # cut by a broken connection
+            return False
         facts = self.facts.setdefault(at, {})
         if kind == "sent":
             facts.update(bytes=event["bytes"], values=event["values"])
