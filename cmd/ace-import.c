@@ -195,6 +195,10 @@ put_path(struct import *m, const char *path, struct err *e)
 	if (f >= 0 && m->o->many && f != FORMAT_SAFETENSORS)
 		return err_set(e, ERR_USAGE, "--many reads only safetensors: leave it "
 		    "out, or give files of that format with -f safetensors");
+	if (f >= 0 && ((fo.ndim != 0 && f != FORMAT_RAW) ||
+	    (fo.name != NULL && f != FORMAT_RAW && f != FORMAT_NPY)))
+		return err_set(e, ERR_USAGE, "%s: '%s' is %s, which has its own: leave it out",
+		    fo.ndim != 0 && f != FORMAT_RAW ? "--shape" : "--name", path, format_names[f]);
 	if (f < 0 || (m->o->many && (r = io_open(&fo.many, path, e)) < 0))
 		return f < 0 ? f : r;
 	if (fo.many != NULL)

@@ -282,7 +282,9 @@ static int
 audit(void *arg, char **path, size_t n, struct err *e)
 {
 	struct opts *o = arg;
-	const struct conserve_in in = { o->state, o->spool, path, n, &o->f->in };
+	char *dash = (char[]){ "-" };
+	const struct conserve_in in = { o->state, o->spool, n != 0 ? path : &dash,
+	    n != 0 ? n : 1, &o->f->in };
 	struct conserve c;
 	int k = begin(o, e);
 

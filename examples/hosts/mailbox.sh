@@ -51,7 +51,7 @@ serve() (
 	set -m
 	trap '[ -z "$last" ] || kill -- "-$last"; exit 143' INT TERM HUP
 	while :; do
-		session=$(get "$2/session") || continue
+		session=$(get "$2/session") || { sleep 1; continue; }
 		[ -z "$last" ] || kill -- "-$last" 2>/dev/null
 		down "$2/$session/up" | ace-cloud serve "$1" "$2" |
 		    up "$2/$session/down" &

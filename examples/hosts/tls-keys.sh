@@ -7,9 +7,9 @@
 set -eu
 for name; do
 	# in a certificate a slash or a comma would begin another attribute
-	case $name in '' | [-.]* | *[!A-Za-z0-9._-]*)
+	case $name in ca | '' | [-.]* | *[!A-Za-z0-9._-]*)
 		echo "tls-keys.sh: NAME '$name' is not valid: expected letters, digits, '.'," \
-		    "'_' and '-', not empty, and not beginning with '.' or '-'" >&2
+		    "'_' and '-', not empty, not ca, and not beginning with '.' or '-'" >&2
 		exit 2
 		;;
 	esac

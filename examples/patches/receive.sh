@@ -34,7 +34,9 @@ esac
 
 # Allow one call at a time, until the server has answered.  Lock ace-patch's directory, since
 # others could hold a lock file, or make it a link to a file that would be truncated.
-state=$model.ace-patch
+# it is beside the model that a link leads to
+real=$(readlink -f -- "$model") || { echo "receive.sh: model '$model' is absent" >&2; exit 4; }
+state=$real.ace-patch
 mkdir -m 700 "$state" 2>/dev/null || :
 if [ -h "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
 	[ -e "$model" ] || { echo "receive.sh: model '$model' is absent" >&2; exit 4; }

@@ -22,7 +22,9 @@ class Publisher:
 
     def __init__(self, model, directory, receiver):
         self.model, self.dir, self.receiver, self.step = model, directory, receiver, 0
-        self.base = 0
+        self.base, self.patch = 0, os.path.join(directory, "patch.aceg")
+        if os.path.exists(self.patch):
+            os.remove(self.patch)
         self.write("base")
         self.write("old")
 
@@ -45,19 +47,23 @@ class Publisher:
 
     def publish(self):
         """Send the changes since the receiver's last success.  Return False if the receiver
-        failed; the next patch is then from the same old model."""
+        failed.  It may have the model nevertheless, so the next call sends that patch first."""
+        if os.path.exists(self.patch) and not self.deliver():
+            return False
         self.step += 1
         self.write("new")
-        diff = subprocess.Popen(
-            ["ace-diff", "--step", str(self.step), "--base-version", str(self.base),
-             os.path.join(self.dir, "old"), os.path.join(self.dir, "new")],
-            stdout=subprocess.PIPE)
-        received = subprocess.run(self.receiver, shell=True, stdin=diff.stdout)
-        diff.stdout.close()
-        if diff.wait() != 0 or received.returncode != 0:
-            return False
+        subprocess.run(["ace-diff", "--step", str(self.step), "--base-version", str(self.base),
+                        "-o", self.patch, os.path.join(self.dir, "old"),
+                        os.path.join(self.dir, "new")], check=True)
+        return self.deliver()
+
+    def deliver(self):
+        with open(self.patch, "rb") as f:
+            if subprocess.run(self.receiver, shell=True, stdin=f).returncode != 0:
+                return False
         os.replace(os.path.join(self.dir, "new", "model.safetensors"),
                    os.path.join(self.dir, "old", "model.safetensors"))
+        os.remove(self.patch)
         self.base = self.step
         return True
 

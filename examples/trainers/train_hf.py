@@ -42,11 +42,12 @@ def send(f, arrays, meta={}):
     f.flush()
 
 
-files, begin = {}, 1 << 40
+files, at, begin = {}, {}, 1 << 40
 for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.safetensors"))):
     with open(path, "rb") as f:
         files[path], meta = receive(f)
-    begin = min(begin, int(meta.get("ace_round", 0)))
+    at[path] = int(meta.get("ace_round", 0))
+    begin = min(begin, at[path])
 model = {k: v for part in files.values() for k, v in part.items() if k.startswith(trained)}
 out = subprocess.Popen(["ace-import", "--many", "-k", "delta", "-d", name,
                         "-s", str(begin)], stdin=subprocess.PIPE)
@@ -54,11 +55,14 @@ back = subprocess.Popen(["ace-export", "--many"], stdout=subprocess.PIPE)
 for r in range(begin, rounds):
     new = train(model, r)
     send(out.stdin, {k: new[k] - model[k] for k in model})
-    model = {k: model[k] + v for k, v in receive(back.stdout)[0].items()}
+    mean = receive(back.stdout)[0]
     for path, part in files.items():
-        part.update({k: model[k] for k in part if k in model})
+        if at[path] > r:    # a run that was killed wrote this file, but not all
+            continue
+        part.update({k: part[k] + mean[k] for k in part if k in mean})
         with open(path + ".new", "wb") as f:
             send(f, part, {"format": "pt", "ace_round": str(r + 1)})
         os.replace(path + ".new", path)
+    model = {k: v for part in files.values() for k, v in part.items() if k.startswith(trained)}
 digest = zlib.crc32(b"".join(model[k].tobytes() for k in sorted(model)))
 print(f"{name}: {rounds} rounds, model {digest:08x}", file=sys.stderr)

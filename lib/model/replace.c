@@ -523,6 +523,13 @@ replace_ready(struct replace *s, const unsigned char hash[MODEL_HASH], uint64_t 
 	s->ready.inode = replace_inode(s->at[NEW]);
 	s->ready.next = next.was;
 	s->ready.was = now.all;
+	/* a marker of the next model is from an earlier patch; replace_lock would take it for one
+	 * that replace_finish wrote */
+	if (s->marked && memcmp(s->mark.hash, hash, MODEL_HASH) == 0) {
+		if (unlinkat(AT(s->at[MARKER]), 0) < 0)
+			return err_sys(e, "'%s'", s->at[MARKER]);
+		s->marked = 0;
+	}
 	s->ready.stamp = now.to;
 	/* journal_mark_write (below) syncs home, which has the name `new', but not these two */
 	if ((s->m->dir && (r = fd_sync_path(s->at[NEW], NULL, e)) < 0) ||

@@ -388,10 +388,11 @@ st() {
 	truncate -s %4 in.raw
 	exits 0 ace-import -f raw in.raw
 	# the format of a file without a suffix is detected from its first bytes
-	for f in safetensors npz npy; do
-		cp a.$f model
-		exits 0 ace-import --omit provenance --name data -o b.aceg model
-		exits 0 ace-import --omit provenance --name data -o c.aceg a.$f
+	refuses 2 "^ace-import: --name: 'a.npz' is npz, which has its own" ace-import --name w a.npz
+	for f in a.safetensors a.npz '--name data a.npy'; do
+		cp ${f##* } model
+		exits 0 ace-import --omit provenance -o b.aceg ${f/a.*/model}
+		exits 0 ace-import --omit provenance -o c.aceg $f
 		same b.aceg c.aceg
 	done
 }

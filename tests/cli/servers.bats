@@ -175,20 +175,19 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	cmp run/old/model.safetensors run/base/model.safetensors
 	cp -r run/base model
 	serve "$PWD/model"
-	# a receiver that fails at every second call
+	# at every third call the host takes the patch, but its answer is lost
 	cat >flaky <<-END
 		#!/bin/sh
 		echo >>calls
-		[ \$((\$(wc -l <calls) % 2)) -eq 0 ] || { cat >/dev/null; exit 4; }
-		exec receive.sh '$PWD/model' sglang $url
+		receive.sh '$PWD/model' sglang $url && [ \$((\$(wc -l <calls) % 3)) -ne 1 ]
 	END
 	chmod +x flaky
 	DIR=run exits 0 "$PYTHON" "$patches/train.py" "$PWD/flaky"
 	[ "$(grep -c ': sent' out)" -eq 2 ]
 	[ "$(grep -c 'not sent' out)" -eq 3 ]
-	cmp run/old/model.safetensors model/model.safetensors
+	cmp run/new/model.safetensors model/model.safetensors
 	exits 1 cmp run/old/model.safetensors run/base/model.safetensors
-	has run/old
+	has run/new
 }
 
 # sent A B: put the patches that lead from step A to step B into the folder `sent'
