@@ -144,6 +144,9 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 	if (o->means && (o->sum || whole))
 		return err_set(e, ERR_USAGE, "--cluster THETA:mean needs the rule mean, found %s: "
 		    "leave out --rule and --tolerate, or :mean", o->sum ? "sum" : o->who.rule_text);
+	if (o->means && o->published)
+		return err_set(e, ERR_USAGE, "--cluster THETA:mean excludes --publish, since a spool "
+		    "keeps one average per step: give THETA without :mean");
 	if (o->spool != NULL && n != 0)
 		return err_set(e, ERR_USAGE, "--spool reads no FILE, found "
 		    "'%s': leave out one of them", paths[0]);

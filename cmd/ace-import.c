@@ -301,7 +301,7 @@ static const struct opt options[] = {
 	{ 's', "step", "N", "step of the first FILE",
 	    OPT_U64(struct opts, sh.step, 0, UINT64_MAX), .def = "0" },
 	{ 'w', "weight", "W", "weight in the average",
-	    OPT_F64(struct opts, sh.weight, 1e-300, 1e300), .def = "1" },
+	    OPT_F64(struct opts, sh.weight, 1e-30, 1e30), .def = "1" },
 	{ 'g', "group", "N", "values per group", OPT_U64(struct opts, fo.group_size, 1,
 	    SCHEMA_MAX_GROUP), .def = "65536" },
 	{ 'k', "kind", "KIND", NULL, OPT_CALL(set_kind), .words = kinds },

@@ -261,7 +261,7 @@ apply(struct patch *x, struct err *e)
 	struct err own = ERR_INIT;
 	int r;
 
-	if (x->replace.staged && x->o->stage &&
+	if (x->replace.staged && x->o->stage && x->replace.ready.step >= x->c.step &&
 	    memcmp(x->replace.ready.hash, x->c.note.after, MODEL_HASH) == 0 &&
 	    replace_still(&x->replace, &own) == 0)
 		return 0;

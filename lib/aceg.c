@@ -127,8 +127,11 @@ static void
 ace_name(char out[64], const struct shard *from, const char *key)
 {
 	const char *name = text_get(&from->kv, key);
+	int n = snprintf(out, 64, "%s", name != NULL ? name : "");
 
-	(void)snprintf(out, 64, "%s", name != NULL ? name : "");
+	/* do not cut within a character */
+	for (n = n < 64 ? n : 63; !text_clean(out, (size_t)n);)
+		out[--n] = '\0';
 }
 
 static void
@@ -280,7 +283,10 @@ ace_write_tensors(struct ace_writer *a, const struct ace_tensor *t, size_t n,
 	int r = a->in_shard ? err_set(&e, ERR_USAGE,
 	    "tensors cannot be added inside a shard: end it first") : 0;
 
-	if (group != 0)
+	if (r == 0 && group > SCHEMA_MAX_GROUP)
+		r = err_set(&e, ERR_USAGE, "group size %lu, expected at most %d",
+		    (unsigned long)group, SCHEMA_MAX_GROUP);
+	else if (group != 0)
 		s.group_size = group;
 	for (i = 0; i < n && r == 0; i++) {
 		memset(&st, 0, sizeof(st));
@@ -293,6 +299,8 @@ ace_write_tensors(struct ace_writer *a, const struct ace_tensor *t, size_t n,
 	}
 	if (r == 0)
 		r = schema_finish(&s, &e);
+	if (r == -ERR_DATA)	/* the call is wrong, not data */
+		r = -ERR_USAGE;
 	if (r < 0) {
 		schema_release(&s);
 		return ace_fail(out, r, &e);

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -591,15 +592,16 @@ cli_main(struct cli *c, int argc, char **argv, cli_run *run, void *o)
 void
 cli_say(const struct cli *c, int level, const char *fmt, ...)
 {
+	char text[PATH_MAX + ERR_LINE];
 	va_list ap;
 
 	if (c == NULL || c->quiet || c->verbose < level)
 		return;
-	(void)fprintf(stderr, "%s: ", c->prog);
 	va_start(ap, fmt);
-	(void)vfprintf(stderr, fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	(void)fputc('\n', stderr);
+	bytes_clean(text);	/* of file names */
+	(void)fprintf(stderr, "%s: %s\n", c->prog, text);
 }
 
 int

@@ -761,6 +761,8 @@ io_text(const char *path, char *s, size_t n, struct err *e)
 		n = 0;
 	s[n] = '\0';
 	io_free(io);
+	if (k >= 0 && strlen(s) < n)
+		k = err_set(e, ERR_DATA, "corrupt: '%s' has a zero byte: expected text", path);
 	return k < 0 ? k : 1;
 }
 

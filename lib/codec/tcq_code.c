@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -227,7 +228,8 @@ tcq_code_put(const struct ecq_in *from, unsigned char *p, size_t limit,
 	struct work w = { .w = { .x = from->x, .n = from->n,
 		.inv = (float)KERN_TCQ_FINE * from->inv } };
 	struct ecq_in in = *from;
-	int r;
+	size_t i;
+	int r, far = 0;
 
 	/* one allocation, which the allocator keeps for the next group */
 	w.span = alloc_raw((n + KERN_ECQ_LANES) * (sizeof(*w.span) +
@@ -243,7 +245,12 @@ tcq_code_put(const struct ecq_in *from, unsigned char *p, size_t limit,
 	w.w.from = (uint16_t (*)[KERN_TCQ_STATES + 2])(w.q + n);
 	*len = 0;
 	r = decide(&w, &in, s, e);
-	if (r == 0 && s->top > 0) {
+	/* the search may give a value beyond the quantiser its last level, if near ones cost more:
+	 * then do not code the group */
+	for (i = 0; i < in.n && r == 0 && !far; i++)
+		far = magnitude(w.q[i]) == KERN_QMAX - 1 &&
+		    fabsf(in.x[i]) * in.inv > 2 * (float)KERN_QMAX;
+	if (r == 0 && s->top > 0 && !far) {
 		if (in.y != NULL)
 			fill_y(&w, &in, s);
 		*len = ecq_code_write(&in, s, w.code, w.span,

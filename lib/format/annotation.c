@@ -240,6 +240,9 @@ note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
 
 	if ((r = note_get(&note, payload, len, NOTE_PLAN, ngroups, e)) < 0)
 		return r;
+	p->any = 1;
+	if (note.n == 0)
+		return 0;
 	size = (size_t)note.n * NOTE_PLAN;
 	if (p->bytes + note_wait_cost(note.n) > NOTE_WAIT_MAX)
 		return err_set(e, ERR_DATA, "limit: the plans that come before their "
@@ -254,7 +257,6 @@ note_wait_add(struct note_wait *p, const unsigned char *payload, size_t len,
 	memcpy(part->entry, note.entry, size);
 	p->n++;
 	p->bytes += note_wait_cost(note.n);
-	p->any = 1;
 	return 0;
 }
 

@@ -335,7 +335,7 @@ aggregate_put_step(struct aggregate *x, struct shard *s,
 	    (r = writer_send(x->out, NULL, e)) < 0)
 		return r;
 	for (i = 0; i < x->g->n; i++)
-		out += !robust_counts(&x->c.step.one[i]);
+		out += x->g->in[i].left != 0;
 	cli_say(x->o->f->cli, 1, "step %llu: '%s', %zu contribution%s, weight %g",
 	    (unsigned long long)s->step, device, x->g->n - (size_t)out,
 	    x->g->n - (size_t)out == 1 ? "" : "s", x->total);

@@ -119,9 +119,14 @@ limits_because(struct receipt *r, struct err *e)
 static void
 limits_numbers(const struct limits *a, const struct shard *sh, struct receipt *r)
 {
+	if (!(sh->weight >= LIMITS_WEIGHT_LEAST))
+		limits_refuse(r, "limit: the weight is %.9g, at least %g", sh->weight,
+		    LIMITS_WEIGHT_LEAST);
 	if (!(sh->weight <= a->weight))
 		limits_refuse(r, "limit: the weight is %.9g, at most %.9g (limits: weight)",
 		    sh->weight, a->weight);
+	if (sh->step == UINT64_MAX)	/* struct closed has the step after it */
+		limits_refuse(r, "limit: the step is 2^64 - 1, at most 2^64 - 2");
 	if (sh->contributors == 0 || sh->contributors > a->contributors)
 		limits_refuse(r, "limit: the shard has %lu contributors, expected "
 		    "1 to %llu (limits: contributors)", (unsigned long)sh->contributors,

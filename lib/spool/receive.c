@@ -185,10 +185,6 @@ receive_spool(struct receive *x, int over, int model, struct err *e)
 	    (k = history_end(&x->history, x->spool, x->sc, x->v.buf, e)) == 0 &&
 	    (k = writer_send(w, &reader_end_of_shard(x->in)->sums, e)) == 0)
 		k = writer_finish(w, e);
-	/* the directory of the step is made only now, and not for a step that is over,
-	 * since a device can name any number of steps */
-	if (k == 0 && !over)
-		k = spool_begin(x->spool, &x->sh->step, e);
 	if (k == 0) {
 		memcpy(r->digest, reader_end_of_shard(x->in)->digest, SHARD_DIGEST);
 		k = verdict_shard(x->spool, x->sh, x->sc, model, temp, &x->history, r, e);

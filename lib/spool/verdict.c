@@ -298,7 +298,12 @@ verdict_shard(const struct spool *s, const struct shard *sh,
 	if (k == 0 && (k = spool_lock(s, &fd, e)) == 0 &&
 	    (k = manifest_closed(s, &x.d, e)) == 0) {
 		closed = sh->step < x.d.open;
-		k = closed ? verdict_closed(&x, e) : verdict_open(&x, e);
+		/* the directory of the step is made only now, and not for a closed step, which may
+		 * have been removed, since a device can name any number of steps */
+		if (!closed)
+			k = spool_begin(s, &sh->step, e);
+		if (k == 0)
+			k = closed ? verdict_closed(&x, e) : verdict_open(&x, e);
 	}
 	if (fd >= 0)
 		(void)close(fd);

@@ -417,6 +417,8 @@ stage_compress_begin(struct stage *s, const struct stage_shard *sh, struct err *
 	if (!x->resumed && (r = feedback_resume(x->fb, sh->shard->step,
 	    x->out, e)) < 0)
 		return r;
+	if (!x->resumed)	/* the event counts the bytes of this shard */
+		x->at = io_bytes(writer_io(x->out));
 	x->resumed = 1;
 	if ((r = feedback_begin(x->fb, sh->shard, sh->schema, e)) < 0)
 		return r;

@@ -147,16 +147,18 @@ robust_left(const struct robust_one *o, size_t k)
 	return n;
 }
 
-/* Return the lower median of the norms of the contributions that count or, if far is 1, of
- * their distances; 0 if no contribution counts. */
+/* Return the lower median of the norms of the contributions that count, of their distances or of
+ * their weights; 0 if no contribution counts. */
+enum robust_what { ROBUST_NORM, ROBUST_FAR, ROBUST_WEIGHT };
 static double
-robust_middle(const struct robust_step *t, int far)
+robust_middle(const struct robust_step *t, enum robust_what what)
 {
 	size_t i, n = 0;
 
 	for (i = 0; i < t->k; i++)
 		if (robust_counts(&t->one[i]))
-			t->sorted[n++] = sqrt(far ? t->one[i].far2 : t->one[i].norm2);
+			t->sorted[n++] = what == ROBUST_WEIGHT ? t->one[i].weight :
+			    sqrt(what == ROBUST_FAR ? t->one[i].far2 : t->one[i].norm2);
 	qsort(t->sorted, n, sizeof(*t->sorted), compare_f64);
 	return n != 0 ? t->sorted[(n - 1) / 2] : 0;
 }
@@ -173,7 +175,7 @@ robust_limits(const struct robust_rule *q, struct robust_step *t)
 	}
 	/* the finite norms of bad devices are included: each moves the median by at most one place.
 	 * Take the smaller of the middle two, since a step that is too short does less harm */
-	t->median = robust_middle(t, 0);
+	t->median = robust_middle(t, ROBUST_NORM);
 	for (i = 0; i < k; i++) {
 		double norm = sqrt(o[i].norm2);
 
@@ -208,19 +210,17 @@ robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	return 0;
 }
 
-/* Multiply the share of each contribution that counts by w / its weight, w the least of these. */
+/* Give each contribution that counts the median weight, which F bad ones of 2F + 1 cannot make
+ * less than each honest one's.  One with almost no weight keeps it, since f64 cannot undo it. */
 static void
-robust_even(struct robust_one *o, size_t k)
+robust_even(struct robust_step *t)
 {
-	double least = 0;
-	size_t i;
+	const double middle = robust_middle(t, ROBUST_WEIGHT);
+	struct robust_one *o;
 
-	for (i = 0; i < k; i++)
-		if (robust_counts(&o[i]) && (least <= 0 || o[i].weight < least))
-			least = o[i].weight;
-	for (i = 0; i < k; i++)
-		if (robust_counts(&o[i]) && o[i].weight > least)
-			o[i].share *= least / o[i].weight;
+	for (o = t->one; o < t->one + t->k; o++)
+		if (robust_counts(o) && o->weight > 1e-300 * middle)
+			o->share *= middle / o->weight;
 }
 
 /* Without :senders, refuse if most devices sent sparse shards: the median is zero wherever
@@ -251,7 +251,7 @@ robust_dense(const struct robust_rule *q, const struct robust_one *o, size_t k,
 void
 robust_past(struct robust_step *t)
 {
-	const double radius = robust_middle(t, 1);
+	const double radius = robust_middle(t, ROBUST_FAR);
 	struct robust_one *o;
 	double far;
 
@@ -274,7 +274,7 @@ robust_center(const struct robust_rule *q, struct robust_step *t, struct err *e)
 		    "contributions, found %zu, enough for F = %zu: use %sanother rule", q->f,
 		    2 * q->f + 1, t->k, (t->k - 1) / 2, t->k > 2 ? "that F, or " : "");
 	robust_past(t);
-	robust_even(t->one, t->k);
+	robust_even(t);
 	return 0;
 }
 

@@ -73,7 +73,7 @@ struct robust_one {
 	int nonfinite;		/* 1: leave the contribution out */
 	/* in and out */
 	double share;		/* factor on the shard's own weight, 0 to 1; with center
-				 * robust_judge lowers it, to make all weights equal */
+				 * robust_judge changes it, to make all weights equal */
 	/* out */
 	enum robust_fate fate;
 	double scale;		/* factor on the contribution's values, 0 to 1 */
