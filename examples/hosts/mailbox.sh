@@ -45,19 +45,24 @@ edge() {
 	down "$1/$session/down"
 }
 
-# serve DIR DEVICE: serve the device; a new session of the device ends its previous one
-serve() (
-	work=$(mktemp -d "$work/XXXXXX") last=
+# serve DIR DEVICE: serve the device; a new session of the device ends its previous one.  Call
+# it with &.  `get' runs in the background, since a signal would be handled only after it.
+serve() {
+	local session last="" got="" job
+	work=$(mktemp -d "$work/XXXXXX") || exit
 	set -m
-	trap '[ -z "$last" ] || kill -- "-$last"; exit 143' INT TERM HUP
+	trap 'for job in $last $got; do kill -- "-$job"; done 2>/dev/null; exit 143' INT TERM HUP
 	while :; do
-		session=$(get "$2/session") || { sleep 1; continue; }
+		get "$2/session" >"$work/session" &
+		got=$!
+		wait "$got" || { sleep 1; continue; }
+		session=$(cat "$work/session")
 		[ -z "$last" ] || kill -- "-$last" 2>/dev/null
 		down "$2/$session/up" | ace-cloud serve "$1" "$2" |
 		    up "$2/$session/down" &
 		last=$!
 	done
-)
+}
 
 # cloud DIR DEVICE...: serve these devices until a signal comes
 cloud() {

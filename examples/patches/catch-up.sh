@@ -39,8 +39,8 @@ from() {
 
 step() { sed -n 's/^step //p' "$model.ace-patch/marker" 2>/dev/null || :; }
 
-# apply COMMAND...: apply the files in $list
-apply() { "$@" "$folder && cat $list" | ace-patch "$model"; }
+# apply COMMAND...: apply the files in $list, whose names may be too many for one command line
+apply() { printf '%s\n' "$list" | "$@" "$folder && xargs cat" | ace-patch "$model"; }
 
 # held COMMAND...: apply and print messages, except that no patch fits, which goes to standard
 # output, since a whole model may fit; then print the status there
@@ -77,4 +77,4 @@ printf %s "$said" >&2
 [ "$got" -eq 0 ] || exit "$got"
 # the connection may have ended between two files
 last=${list% } last=${last##* }
-[ "$(step)" -eq "${last%.*}" ] || fail 4 "'$model' has step $(step), not ${last%.*}: run this again"
+[ "$(step)" -ge "${last%.*}" ] || fail 4 "'$model' has step $(step), not ${last%.*}: run this again"
