@@ -99,6 +99,31 @@ full(const struct opts *x, struct err *e)
 	return r;
 }
 
+/* Wait until no other process adds or removes a device.  The lock is held until *fd is closed or
+ * the process ends. */
+static int
+alone(const struct opts *x, int *fd, struct err *e)
+{
+	char *path = place_path(&x->folder, "devices-lock", e);
+	int r = path != NULL ? fd_lock(path, LOCK_EX, fd, e) : -ERR_SYS;
+
+	alloc_free(path);
+	return r;
+}
+
+/* Return full() while no other process adds or removes a device. */
+static int
+full_now(const struct opts *x, struct err *e)
+{
+	int fd, r = alone(x, &fd, e);
+
+	if (r < 0)
+		return r;
+	r = full(x, e);
+	(void)close(fd);
+	return r;
+}
+
 /* Build the command line of ace-recv for one device of this spool. */
 static int
 receiver(const struct opts *x, const char *name, const char *how,
@@ -294,7 +319,7 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 	    (x->said.devices != 0 || (r = begun(x, e)) == 0) &&
 	    (r = statedir_lock(&x->folder.held, STATE_LOCK, e)) == 0 &&
 	    (r = furnish(x, 0, e)) == 0 && (r = agree(x, e)) == 0 &&
-	    (r = full(x, e)) >= 0)
+	    (r = full_now(x, e)) >= 0)
 		r = begin(x, "ace-cloud", "", e);
 	place_close(&x->folder);
 	return r;
@@ -323,7 +348,7 @@ relay_begin(struct opts *x, char *where, size_t n, struct err *e)
 		return r;
 	x->folder.said.devices = devices;
 	x->folder.said.quorum = x->folder.said.tolerate = 0;
-	return (r = place_save(&x->folder, e)) < 0 ? r : full(x, e);
+	return (r = place_save(&x->folder, e)) < 0 ? r : full_now(x, e);
 }
 
 static int
@@ -466,24 +491,12 @@ may_add(const struct opts *x, struct err *e)
 	return r < 0 ? r : any ? begun(x, e) : 0;
 }
 
-/* Wait until no other process adds or removes a device.  The lock is held until this process
- * ends. */
-static int
-alone(const struct opts *x, struct err *e)
-{
-	char *path = place_path(&x->folder, "devices-lock", e);
-	int fd, r = path != NULL ? fd_lock(path, LOCK_EX, &fd, e) : -ERR_SYS;
-
-	alloc_free(path);
-	return r;
-}
-
 static int
 run_add(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
 	char id[PLACE_ID + 2], key[KEY_TEXT];
-	int r;
+	int fd, r;
 
 	if (n < 2 || n > 3)
 		return err_set(e, ERR_USAGE, "expected DIR NAME [KEY.pub], found %zu operand%s", n,
@@ -491,7 +504,7 @@ run_add(void *own, char **path, size_t n, struct err *e)
 	if ((r = place_named(path[1], e)) == 0 &&
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
 	    (r = may_add(x, e)) == 0 && (n == 2 || (r = read_key(x, path[2], key, e)) == 0) &&
-	    (r = furnish(x, 1, e)) == 0 && (r = alone(x, e)) == 0)
+	    (r = furnish(x, 1, e)) == 0 && (r = alone(x, &fd, e)) == 0)
 		r = member(x, path[1], id, e);
 	if (r == 0)
 		r = let_in(x, path[1], "", 0, e);
@@ -515,7 +528,7 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
 	char in[PLACE_NAME + 32], *file = NULL;
-	int r;
+	int fd, r;
 
 	if (n != 2)
 		return err_set(e, ERR_USAGE, "expected DIR NAME, found %zu operand%s", n,
@@ -525,7 +538,7 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
 	    (file = place_path(&x->folder, in, e)) == NULL)
 		r = -ERR_SYS;
-	if (r == 0 && (r = alone(x, e)) == 0 && !place_has(&x->folder, in))
+	if (r == 0 && (r = alone(x, &fd, e)) == 0 && !place_has(&x->folder, in))
 		r = err_set(e, ERR_NO, "'%s' is not a device of the run in %s", path[1],
 		    x->folder.where);
 	/* if there is no list and the device has sent a shard, --leave writes the list */
@@ -653,7 +666,7 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	const char *what = n > 2 ? path[2] : "", *id = n > 3 ? path[3] : "";
 	const char *name = n > 1 ? path[1] : "";
 	char words[8192], text[8192], first[PLACE_NAME + 2];
-	int r;
+	int fd, r;
 
 	if (n < 1 || n > 4)
 		return err_set(e, ERR_USAGE, "expected DIR [NAME [hello ID | sync ID]], found "
@@ -675,7 +688,7 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 	else if (strcmp(what, "hello") != 0)
 		r = err_set(e, ERR_USAGE, "the request of '%s' has '%.40s', expected hello or "
 		    "sync (ace edge sends them)", name, what[0] != '\0' ? what : id);
-	else if ((r = alone(x, e)) == 0 && (r = introduce(x, name, id, e)) == 0) {
+	else if ((r = alone(x, &fd, e)) == 0 && (r = introduce(x, name, id, e)) == 0) {
 		cloud_answer(&x->folder, text, sizeof(text));
 		(void)fputs(text, stdout);
 	}

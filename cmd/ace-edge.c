@@ -218,7 +218,7 @@ begin(struct edge *x, struct err *e)
 	int r;
 
 	if ((r = cloud_hello(&x->cloud, &x->folder, x->where, sizeof(x->where),
-	    e)) < 0)
+	    e)) < 0 || (r = place_save(&x->folder, e)) < 0)
 		return r;
 	(void)snprintf(x->bits_text, sizeof(x->bits_text), "%.17g", said->bits);
 	x->tell.trainer = x->command[0];

@@ -12,4 +12,4 @@ export ACE_DIR
 # -t: seconds to answer after the device has sent all; keepalive: notice after two minutes
 # that a device is gone; || exit 0: socat would drop the answer of a child that fails
 exec socat -t 60 "TCP-LISTEN:7000,bind=${2:-127.0.0.1},reuseaddr,fork,max-children=256,keepalive,keepidle=60,keepintvl=15,keepcnt=4" \
-    SYSTEM:'ace-cloud serve "$ACE_DIR" || exit 0'
+    SYSTEM:'ace-cloud serve \"$ACE_DIR\" || exit 0'	# socat removes other quotes

@@ -13,4 +13,4 @@ ACE_DIR=$(realpath -e "$1")
 export ACE_DIR
 cd "${ACE_KEYS:-.}"
 exec socat -t 60 "OPENSSL-LISTEN:8443,reuseaddr,fork,max-children=256,keepalive,keepidle=60,keepintvl=15,keepcnt=4,setsockopt=1:20:x14000000000000000000000000000000,cert=$name.pem,key=$name.key,cafile=ca.pem,verify=1" \
-    SYSTEM:'ace-cloud serve "$ACE_DIR" "$SOCAT_OPENSSL_X509_COMMONNAME" || exit 0'
+    SYSTEM:'ace-cloud serve \"$ACE_DIR\" \"$SOCAT_OPENSSL_X509_COMMONNAME\" || exit 0'

@@ -33,8 +33,8 @@ void cloud_connect(const struct cloud *c, struct children *p, const char *what,
     const char *id);
 
 /* cloud_hello(c, f, where, n, e): send the cloud this device's id, which is made and kept in
- * its folder f, and store the agreement that the cloud answers in f->said and in f's file
- * `run'.  where[n] becomes "HOST:/absolute/DIR", for messages.  -ERR_REFUSED: the cloud does
+ * its folder f, and store the agreement that the cloud answers in f->said; the caller then calls
+ * place_save.  where[n] becomes "HOST:/absolute/DIR", for messages.  -ERR_REFUSED: the cloud does
  * not admit this device, or has another run than this folder.  -ERR_SYS: the cloud was not
  * reached.  -ERR_DATA: the answer is not an agreement. */
 int cloud_hello(const struct cloud *c, struct place *f, char *where, size_t n,

@@ -238,14 +238,16 @@ static int
 aggregate_put_group(struct aggregate *x, struct err *e)
 {
 	struct robust_rule rule = x->o->who.rule, *q = &rule;
+	const int exact = schema_exact(x->tensor->dtype);
 	const float *y;
 
-	if ((x->sent & AGGREGATE_SENT) == 0)
-		return 0;		/* all contributions in the aggregate lack it */
-	if (schema_exact(x->tensor->dtype))
+	y = robust_centered(q) && !exact ? center_of(&x->c.center, x->span->first) : NULL;
+	/* all contributions in the aggregate lack the group, and no center is added */
+	if ((x->sent & AGGREGATE_SENT) == 0 && (y == NULL || !(x->pull > 0)))
+		return 0;
+	if (exact)
 		return aggregate_write(x, robust_sum_round(&x->sum, 1), e);
-	if (robust_centered(q) &&
-	    (y = center_of(&x->c.center, x->span->first)) != NULL)
+	if (y != NULL)
 		robust_sum_add(&x->sum, x->pull, y);
 	q->f = x->c.step.f;
 	if (robust_elements(q))

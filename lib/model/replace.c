@@ -181,6 +181,8 @@ replace_remove(const struct replace *s, const char *path)
 		return;
 	why = errno;
 	d = scan_open(path);
+	if (d != NULL)
+		(void)fchmod(dirfd(d), 0700);	/* it may have the mode of a read-only model */
 	while (d != NULL && (de = readdir(d)) != NULL)
 		if (unlinkat(dirfd(d), de->d_name, 0) < 0 && why == EISDIR)
 			why = errno;
@@ -574,7 +576,8 @@ replace_commit(struct replace *s, struct err *e)
 	if (replace_exchange(new, s->path) < 0 &&
 	    (S_ISDIR(st.st_mode) || renameat(AT(new), AT(s->path)) < 0))
 		/* a mount point, a lower layer of overlayfs, a file system without exchange */
-		return errno != EBUSY && errno != EXDEV && errno != EINVAL ?
+		return errno != EBUSY && errno != EXDEV && errno != EINVAL &&
+		    !(errno == EACCES && S_ISDIR(st.st_mode)) ?
 		    err_sys(e, "'%s'", s->path) : replace_unable(s, e);
 	return replace_placed(s, e);
 }

@@ -255,7 +255,9 @@ closing_one(struct closing *r, uint64_t step, const struct receipt_list *seen,
 	    (d.made != d.open || d.open > step))
 		k = CLOSING_AGAIN;	/* another process closed the step */
 	if (k == 0 && (k = steps_shards(l, &r->in, step, seen, e)) == 0 &&
-	    (k = closing_carry(r, &d, step, l, e)) == 0) {
+	    l->n < r->o->quorum)
+		k = CLOSING_AGAIN;	/* a damaged file was removed meanwhile */
+	if (k == 0 && (k = closing_carry(r, &d, step, l, e)) == 0) {
 		receipt_list_sort(l);
 		closing_short(r);
 		k = manifest_close(&r->in, &d, l, e);

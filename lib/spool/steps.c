@@ -10,6 +10,7 @@
 #include "base/compare.h"
 #include "base/err.h"
 #include "base/scan.h"
+#include "format/reader.h"
 #include "spool/receipt_list.h"
 #include "spool/steps.h"
 
@@ -89,17 +90,34 @@ steps_files(struct array_names *l, const struct spool *s, uint64_t step,
 	return scan(spool_path(s, &step, "", dir), 0, steps_each_file, l, e);
 }
 
+/* Append the name of the device whose shard is in the file at path, since the file's name has
+ * only the beginning of it.  A damaged file names nobody. */
+static int
+steps_long_name(struct array_names *l, const char *path, struct err *e)
+{
+	struct reader *r = NULL;
+	struct err bad = ERR_INIT;
+	int k = spool_reader(&r, path, &bad);
+
+	if (k > 0 && (k = reader_to_shard(r, &bad)) > 0)
+		k = array_add(l, spool_device_of(reader_shard(r)), &bad);
+	reader_free(r);
+	return k == -ERR_DATA || k > 0 ? 0 : k < 0 ? err_move(e, &bad) : 0;
+}
+
 int
 steps_devices(struct array_names *l, const struct spool *s, uint64_t step,
     struct err *e)
 {
 	struct array_names files = ARRAY_NAMES_INIT;
-	char device[SHARD_NAME + 1];
+	char path[SPOOL_PATH], device[SHARD_NAME + 1];
 	size_t i;
 	int k = steps_files(&files, s, step, e);
 
 	for (i = 0; i < files.n && k == 0; i++)
-		if (spool_device(files.p[i], device, NULL) && device[0] != '\0')
+		if (!spool_device(files.p[i], device, NULL))
+			k = steps_long_name(l, spool_path(s, &step, files.p[i], path), e);
+		else if (device[0] != '\0')
 			k = array_add(l, device, e);
 	array_release(&files);
 	return k;
