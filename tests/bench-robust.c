@@ -24,9 +24,7 @@
  *   pulse   as loud in every fifth step, as an honest device in the others
  *
  * The column "alone" is the tolerating rule without its memory of earlier steps
- * (mean/center.h).  The column "pairs" is the tolerating rule on means of two devices,
- * drawn anew in each step: bucketing (Karimireddy, He and Jaggi, ICLR 2022, algorithm 1,
- * s = 2).  No program offers it; the figures show why.
+ * (mean/center.h).
  */
 #include <math.h>
 #include <stdio.h>
@@ -41,7 +39,7 @@
 #include "sync/robust.h"
 
 enum { N = 4096, MOST = 20, STEPS = 50, LAST = 10, ATTACKS = 11, WAYS = 3, SIZES = 4,
-	RULES = 8 };
+	RULES = 7 };
 
 static const char *const attacks[ATTACKS] = { "none", "flip", "large", "zero", "loud",
 	"loud3", "alie", "ipm", "mimic", "cover", "pulse" };
@@ -51,7 +49,7 @@ struct device {
 	float g[N], u[N], left[N], sent[N];
 };
 static struct device dev[MOST];
-static float grad[N], noise[MOST][STEPS][N], honest[N], paired[MOST][N];
+static float grad[N], noise[MOST][STEPS][N], honest[N];
 static struct center past = CENTER_INIT;
 static struct schema model;
 static struct shard who[MOST];
@@ -184,27 +182,6 @@ bad(float *y, const char *attack, size_t k, uint32_t nth, uint32_t step)
 	}
 }
 
-/* Replace x[k] by averages of random pairs (and, if k is odd, one x). Return their number. */
-static size_t
-pairs(const float **x, size_t k, uint32_t step)
-{
-	size_t i, j, n = 0;
-	const float *t;
-	uint32_t r[4];
-
-	for (i = k; i > 1; i--) {
-		rng_block(8, 0, step, (uint32_t)i, r);
-		j = r[0] % i;
-		t = x[i - 1], x[i - 1] = x[j], x[j] = t;
-	}
-	for (i = 0; i < k; i += 2, n++)
-		for (j = 0; j < N; j++)
-			paired[n][j] = i + 1 < k ? (x[i][j] + x[i + 1][j]) / 2 : x[i][j];
-	for (i = 0; i < n; i++)
-		x[i] = paired[i];
-	return n;
-}
-
 /* From the second step on, sketch the center y and each x[i] for center_judge, which compares
  * them with earlier steps. */
 static int
@@ -302,21 +279,19 @@ struct cell {
 	int step_away, all_away;
 };
 
-static const struct { const char *name; enum robust_kind kind; double ratio; int pairs, back; }
+static const struct { const char *name; enum robust_kind kind; double ratio; int back; }
 rules[RULES] = {
-	{ "mean", ROBUST_MEAN, 0, 0, 0 }, { "ratio:2", ROBUST_MEAN, 2, 0, 0 },
-	{ "trim", ROBUST_TRIM, 0, 0, 0 }, { "median", ROBUST_MEDIAN, 0, 0, 0 },
-	{ "center", ROBUST_CENTER, 0, 0, 1 }, { "tolerate", ROBUST_CENTER, 3, 0, 1 },
-	{ "alone", ROBUST_CENTER, 3, 0, 0 }, { "pairs", ROBUST_CENTER, 3, 1, 0 } };
+	{ "mean", ROBUST_MEAN, 0, 0 }, { "ratio:2", ROBUST_MEAN, 2, 0 },
+	{ "trim", ROBUST_TRIM, 0, 0 }, { "median", ROBUST_MEDIAN, 0, 0 },
+	{ "center", ROBUST_CENTER, 0, 1 }, { "tolerate", ROBUST_CENTER, 3, 1 },
+	{ "alone", ROBUST_CENTER, 3, 0 } };
 
-/* Run rules[which] for all steps with k devices, f of them bad.  The rule knows f, except with
- * pairs, which may leave fewer than 2f + 1 shards: there f is 0. */
+/* Run rules[which] for all steps with k devices, f of them bad.  The rule knows f. */
 static void
 cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 {
 	static float y[N], from[MOST][N];
-	const int two = rules[which].pairs;
-	struct robust_rule q = { .kind = rules[which].kind, .f = two ? 0 : f,
+	struct robust_rule q = { .kind = rules[which].kind, .f = f,
 		.max_ratio = rules[which].ratio, .senders = way == 2 };
 	double sum[N] = { 0 }, want[N] = { 0 }, a[N], b[N];
 	struct err e = ERR_INIT;
@@ -335,7 +310,7 @@ cell(struct cell *c, int which, size_t k, size_t f, const char *attack, int way)
 				bad(from[i], attack, h, (uint32_t)i, s);
 			x[i] = i < h ? dev[i].sent : from[i];
 		}
-		if (rule(y, &q, rules[which].back, x, two ? pairs(x, k, s) : k, &e) < 0) {
+		if (rule(y, &q, rules[which].back, x, k, &e) < 0) {
 			c->step = c->all = NAN;
 			return;
 		}

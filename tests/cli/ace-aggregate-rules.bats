@@ -133,6 +133,8 @@ values() {
 	same got want
 	exits 5 ace-aggregate --rule median a b c
 	says "non-finite value in tensor .* from 'c'"
+	mkshards -t w:4 -D 8 -k nan -i 1 >c	# f8e4m3, which is not rounded
+	refuses 5 'no contribution of 1 is left' ace-aggregate --rule mean,finite c
 }
 
 @test "a median of sparse shards is refused, or taken among senders" {

@@ -222,6 +222,9 @@ load front
 
 @test "a relay counts as its number of devices" {
 	cloud run --devices 2 --rounds 2 --bits 16
+	exits 0 ace add run gone --devices 3
+	exits 0 ace remove run gone
+	! grep gone run/spool/limits || false
 	exits 0 ace add run west --devices 2
 	exits 0 ace relay run west --name west --devices 2 --print
 	grep -q "^    ace-cloud serve run west sync [0-9a-f]* |$" out

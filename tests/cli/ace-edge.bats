@@ -11,6 +11,9 @@ load front
 	says "'h' answers 'Welcome to Linux!', expected 'ace-cloud 1'"
 	exits 4 "${ignores[@]}" ace edge h:run --name edge1 --through false -- true
 	says "the cloud 'h' was not reached"
+	printf '#!/bin/sh\nprintf "ace-cloud 1\\nh:/x\\nbits 2\\n"' >through
+	exits 3 ace edge h:run --name edge1 --through ./through -- true
+	[ ! -e ace-edge1/run ]
 	exits 3 timeout "$HANG" ace edge h:run --name edge1 --through yes -- true
 	says "limit: 'yes' prints 8192 bytes or more: expected only a short answer$"
 	mkdir -m 700 state state/run

@@ -214,6 +214,8 @@ gets() {
 		open_0:open '0' is not a whole number from 1
 		idle_-1s:idle '-1s'
 	END
+	printf 'weight 1\n\0' >spool/limits
+	refuses 3 "spool/limits' has a zero byte" ace-recv --spool spool in
 	rm spool/limits
 	recv accepted <in
 	mkdir spool/limits

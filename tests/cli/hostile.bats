@@ -57,6 +57,8 @@ aggregate() {
 	recv "invalid: limit: the shard has 18446744073709551615 samples" <in
 	gets "invalid: mismatch: step 5 was computed at the later model version 6" 5 edge1 -H base=6
 	gets "invalid: limit: the incarnation is" 6 edge1 -H incarnation=4294967295
+	gets "invalid: limit: the weight is 1e-31, at least 1e-30" 6 edge1 -w 1e-31
+	limited 'ahead 4611686018427387904' gets 'step 4611686018427387904: accepted' 4611686018427387904
 	gets "step 7: accepted" 7 edge1 -w 1e6 -H contributors=1024 -H base=7
 }
 

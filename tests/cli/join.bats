@@ -94,6 +94,11 @@ for line in sys.stdin:
 	[ ! -e spool/devices ]
 	leaves edge1
 	[ "$(cat spool/devices)" = edge2 ]
+	# a name that is longer than that of its file
+	rm -r spool
+	closes 0 "$(printf 'edge.%.0s' {1..26})" edge2
+	leaves edge2
+	[ "$(wc -c <spool/devices)" -eq 131 ]
 }
 
 @test "--deadline and --quorum also apply to the devices on the list" {

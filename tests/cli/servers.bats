@@ -149,6 +149,9 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	serve "$PWD/model"
 	exits 0 receive.sh "$PWD/model" sglang "$url" <patch.aceg
 	has new
+	ln -s model link
+	exits 4 receive.sh "$PWD/link" sglang "$url" <patch.aceg	# another name than the server's
+	[ ! -e link.ace-patch ]
 	# a truncated or unsuitable patch changes nothing
 	ace-diff -s 1 old new >other.aceg
 	head -c 200 other.aceg >cut.aceg

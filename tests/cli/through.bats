@@ -83,6 +83,10 @@ all() {
 	cp keys/edge1.key keys/edge3.key
 	exits 3 on ace edge 127.0.0.1:run --name edge3 --through tls.sh -- true
 	wait_for grep -q "the name 'edge1' is in use" tls.err
+	# a certificate without a common name
+	sed 's|"/CN=$name"|/O=x|' "$ROOT/examples/hosts/tls-keys.sh" >no-cn.sh
+	(cd keys && on sh ../no-cn.sh edge4) 2>log
+	exits 3 on ace edge 127.0.0.1:run --name edge4 --through tls.sh -- true
 	[ "$(ls run/devices | paste -sd ' ')" = 'edge1 edge2' ]
 	# a certificate of another authority
 	cp others/edge1.* keys/

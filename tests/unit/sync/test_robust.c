@@ -72,7 +72,7 @@ TEST(center)
 	    "contributions beyond the median distance are clipped to it");
 	ok(t.one[2].fate == ROBUST_CLIPPED && t.one[3].fate == ROBUST_COUNTS,
 	    "only those more than twice as far are reported as clipped");
-	ok(t.one[4].share == 0.2 && t.one[0].share == 1, "all devices have equal weight");
+	ok(t.one[4].share == 3 / 5.0 && t.one[0].share == 3, "all devices have equal weight");
 	q = rule("center:3");
 	ok(robust_judge(&q, &t, &e) == -ERR_REFUSED, "three attackers of five are too many");
 	q = rule("center:1");
@@ -302,8 +302,8 @@ even(struct robust_step *t)
 	t->one[3].weight = 0.1;
 	t->one[3].nonfinite = 1;	/* contribution 3 and its weight do not count */
 	t->one[2].share = 0.5;
-	ok(robust_judge(&q, t, &e) == 0 && t->one[2].share == 0.5 / 97 &&
-	    t->one[0].share == 0.1 && t->one[1].share == 1, "equal shares for all weights");
+	ok(robust_judge(&q, t, &e) == 0 && t->one[2].share == 0.5 * (10 / 97.0) &&
+	    t->one[0].share == 1 && t->one[1].share == 10, "equal shares for all weights");
 }
 
 int
