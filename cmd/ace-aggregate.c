@@ -132,6 +132,7 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 {
 	const struct robust_rule *q = &o->who.rule;
 	const int whole = robust_elements(q) || robust_centered(q);
+	struct stat st;
 
 	if (robust_centered(q) && o->expect != 0 && o->expect < 2 * q->f + 1)
 		return err_set(e, ERR_USAGE, "--devices %llu with F = %zu: any rule "
@@ -144,6 +145,10 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 	if (o->means && (o->sum || whole))
 		return err_set(e, ERR_USAGE, "--cluster THETA:mean needs the rule mean, found %s: "
 		    "leave out --rule and --tolerate, or :mean", o->sum ? "sum" : o->who.rule_text);
+	if (o->published && o->f->output != NULL && (stat(o->f->output, &st) < 0 ||
+	    S_ISREG(st.st_mode)))
+		return err_set(e, ERR_USAGE, "--publish needs a reader of each average: leave out "
+		    "--output '%s', and pipe the output to ace-recv --publish", o->f->output);
 	if (o->means && o->published)
 		return err_set(e, ERR_USAGE, "--cluster THETA:mean excludes --publish, since a spool "
 		    "keeps one average per step: give THETA without :mean");

@@ -43,6 +43,8 @@ name_of(const struct shard *sh, const char *from, char out[ARC_NAME])
 	const char *slash = strrchr(from, '/');
 	char run[SPOOL_NAME], file[SPOOL_FILE], end[40] = "aceg";
 
+	if (sh->kind == SHARD_RESIDUAL)
+		(void)snprintf(end, sizeof(end), "residual.aceg");
 	if (shard_is_patch(sh))
 		(void)snprintf(end, sizeof(end), "from-%llu.aceg",
 		    (unsigned long long)sh->base_version);

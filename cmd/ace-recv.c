@@ -216,6 +216,9 @@ check(const struct opts *o, const char *path, struct err *e)
 		    o->act == INIT ? "create" : "publish");
 	if (o->act == RECEIVE || o->act == PUBLISH)
 		return 0;
+	if (o->f->in.schema != NULL)
+		return err_set(e, ERR_USAGE, "--create, --join and --leave read no shards: leave "
+		    "--schema out");
 	if (path != NULL)
 		return err_set(e, ERR_USAGE, "--create, --join and --leave read no "
 		    "input: leave out '%s'", path);

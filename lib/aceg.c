@@ -233,7 +233,7 @@ ace_writer_new(int fd, const char *program, struct ace_error *out)
 {
 	/* this name must not change: the stream's id depends on it, and the same input
 	 * must give the same bytes */
-	struct writer_opts o = { "libace", program, 0 };
+	struct writer_opts o = { "libace", program, 0, 0 };
 	struct err e = ERR_INIT;
 	struct ace_writer *a = alloc_get(1, sizeof(*a), &e);
 	struct io *io;

@@ -446,7 +446,7 @@ at_step(const unsigned char *p, size_t n, uint64_t step, size_t *len)
 static unsigned char *
 receipt_of(uint64_t step, size_t *len)
 {
-	struct writer_opts o = { "ace-recv", NULL, 0 };
+	struct writer_opts o = { "ace-recv", NULL, 0, 0 };
 	struct receipt r = { .step = step, .verdict = RECEIPT_LATE,
 	    .clock = 1000000000u, .reason = "too late" };
 	struct err e = ERR_INIT;

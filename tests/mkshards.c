@@ -497,7 +497,7 @@ main(int argc, char **argv)
 {
 	struct opts o = { .sc = SCHEMA_INIT, .device = "edge1", .run = "test",
 	    .shards = 1, .seed = 1, .bad = 3, .weight = 1 };
-	struct writer_opts wo = { "mkshards", NULL, 0 };
+	struct writer_opts wo = { "mkshards", NULL, 0, 0 };
 	struct err e = ERR_INIT;
 	float *x, *y;
 	uint64_t i;

@@ -97,7 +97,7 @@ values(int d, uint64_t step, float *x)
 static void
 make_input(int d, uint64_t step)
 {
-	struct writer_opts o = { "torture", NULL, 0 };
+	struct writer_opts o = { "torture", NULL, 0, 0 };
 	char path[PATH_MAX + 64], name[16];
 	struct writer *v = NULL;
 	struct err e = ERR_INIT;

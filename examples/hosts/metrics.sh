@@ -7,7 +7,7 @@
 # Run it from cron, or by ace-metrics.timer, as the user who owns DIR.  Several calls
 # need different NAMEs in the environment.
 set -eu
-to=${1:?expected FOLDER DIR...}/${NAME:-ace}.prom
+to=${1:?expected FOLDER DIR...}/ace${NAME:+-$NAME}.prom
 shift
 # node_exporter ignores files whose names begin with a dot or have another suffix
 new=$(mktemp "${to%/*}/.ace.XXXXXX")

@@ -68,9 +68,10 @@ if [ -n "$list" ]; then
 	got=${said##*
 } said=${said%"$got"}
 fi
-if [ "$got" -eq 5 ] && [ -n "$whole" ]; then
-	list="$whole $(from "${whole%.*}" aceg)" got=0 said=
-	apply "$@" || got=$?
+if [ "$got" -eq 5 ]; then	# ace-patch passes over patches that do not fit
+	list=$(from 0 aceg)
+	[ -z "$whole" ] || list="$whole $(from "${whole%.*}" aceg)"
+	[ -z "$list" ] || { got=0 said= && apply "$@" || got=$?; }
 fi
 printf %s "$said" >&2
 [ -n "$list" ] || fail 4 "'$sent' of the trainer has no patch for step ${has:-0}: expected files such as 000007.aceg"

@@ -15,7 +15,7 @@
 # started.
 set -eu
 [ $# -eq 3 ] || { echo 'usage: receive.sh MODEL sglang|vllm URL' >&2; exit 2; }
-model=${1%/} url=$3
+model=$(printf %s "$1" | sed 's|/*$||') url=$3
 case $model in
 /*[[:cntrl:]]* | [!/]* | '')
 	echo 'receive.sh: MODEL must be an absolute path without control characters' >&2

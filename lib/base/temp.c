@@ -302,11 +302,17 @@ temp_folder(const char *path, char target[TEMP_PATH], struct err *e)
 {
 	char name[TEMP_PATH];
 	size_t n = strlen(path);
+	int r;
 
-	while (n > 1 && path[n - 1] == '/')
-		n--;
-	(void)snprintf(name, sizeof(name), "%.*s", (int)n, path);
-	return temp_target(n < sizeof(name) ? name : path, target, e);
+	do {			/* the text of a link may end with slashes, too */
+		while (n > 1 && path[n - 1] == '/')
+			n--;
+		(void)snprintf(name, sizeof(name), "%.*s", (int)n, path);
+		r = temp_target(n < sizeof(name) ? name : path, target, e);
+		path = target;
+		n = strlen(target);
+	} while (r == 0 && n > 1 && target[n - 1] == '/');
+	return r;
 }
 
 /* Open the spare and rename it to the temporary name, provided that it has no other name and

@@ -133,7 +133,8 @@ dense_begin(struct writer **w, struct io *io, const struct statedir *s,
     const struct shard *from, enum shard_kind kind, const struct text_kv *kv,
     const struct schema *sc, struct err *e)
 {
-	struct writer_opts o = { "state", NULL, 0 };
+	/* device and receiver compare the stamps of their histories */
+	struct writer_opts o = { "state", NULL, 0, 1 };
 	struct shard sh;
 	int k;
 

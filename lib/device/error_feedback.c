@@ -68,12 +68,11 @@ feedback_open(struct feedback **out, const char *dir,
 	f->state = (struct statedir)STATE_INIT;
 	f->state.durable = o->sync == IO_SYNC_FULL;
 	f->state.again = o->sync != IO_SYNC_RENAME;
-	f->history.rho = (float)o->decay;
+	(void)snprintf(f->how, sizeof(f->how), o->kind == FEEDBACK_CACHE ? "%s:%.9g" : "%s",
+	    feedback_names[o->kind], o->decay);
+	/* the receiver knows only these digits */
 	if (o->kind == FEEDBACK_CACHE)
-		(void)snprintf(f->how, sizeof(f->how), "%s:%.9g",
-		    feedback_names[o->kind], o->decay);
-	else
-		(void)snprintf(f->how, sizeof(f->how), "%s", feedback_names[o->kind]);
+		f->history.rho = (float)num_read(strchr(f->how, ':') + 1, NULL);
 	r = (f->kern = kern_get(e)) != NULL ? 0 : -ERR_USAGE;
 	if (r < 0 || (r = statedir_open(&f->state, dir, e)) < 0 ||
 	    (r = statedir_lock(&f->state, STATE_LOCK, e)) < 0 ||
@@ -178,8 +177,8 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 		    "--error-feedback ef:%g", f->o.gamma);
 	if (strcmp(stamp, f->old.d.stamp) != 0)
 		return err_set(e, ERR_REFUSED, "step %llu of '%s' was compensated "
-		    "with another residual than that of the state: run ace-expand "
-		    "on it again, with the same -S", (unsigned long long)sh->step,
+		    "with another residual than that of the state: run ace-expand on the "
+		    "trainer's shard again, with the same -S", (unsigned long long)sh->step,
 		    shard_device(sh));
 	return 0;
 }
@@ -653,5 +652,5 @@ feedback_restart(const struct statedir *s, uint64_t n, struct feedback_lost *l,
 	if (receipts_load(&q, s, NULL) == -ERR_DATA && (r = receipts_save(&q, s, sync, e)) < 0)
 		return r;
 	statedir_prune(s, UINT64_MAX, NULL, NULL);
-	return 0;
+	return s->durable ? fd_sync_name(statedir_path(s, "residual", path), e) : 0;
 }

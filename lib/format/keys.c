@@ -128,17 +128,6 @@ keys_check(const struct text_kv *kv, struct err *e)
 	return r < 0 ? r : 0;
 }
 
-/* Return the size of the keys' lines in bytes. */
-static size_t
-keys_bytes(const struct text_kv *kv)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < kv->n; i++)
-		n += strlen(kv->p[i].key) + strlen(kv->p[i].value) + 2;
-	return n;
-}
-
 /* The keys of all frames of a shard together must not exceed the limit of one frame, so
  * that they need little memory. */
 int
@@ -149,7 +138,7 @@ keys_read(struct text_kv *kv, const unsigned char *p, size_t n, struct err *e)
 
 	if ((k = text_get_lines(&said, p, n, e)) == 0 &&
 	    (k = keys_check(&said, e)) == 0 &&
-	    (k = text_add(kv, &said, e)) == 0 && keys_bytes(kv) > TEXT_MAX_KV) {
+	    (k = text_add(kv, &said, e)) == 0 && kv->bytes > TEXT_MAX_KV) {
 		text_release(kv);
 		k = err_set(e, ERR_DATA, "limit: the policy is larger than 64 KiB");
 	}

@@ -102,6 +102,7 @@ text_get(const struct text_kv *kv, const char *key)
 static void
 text_drop(struct text_kv *kv, size_t i)
 {
+	kv->bytes -= strlen(kv->p[i].key) + strlen(kv->p[i].value) + 2;
 	alloc_free(kv->p[i].key);
 	alloc_free(kv->p[i].value);
 	memmove(&kv->p[i], &kv->p[i + 1], (kv->n - i - 1) * sizeof(kv->p[0]));
@@ -129,6 +130,7 @@ text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
 	if (found) {		/* replace the value in place */
 		if ((new.value = alloc_dup(value, e)) == NULL)
 			return -ERR_SYS;
+		kv->bytes += strlen(value) - strlen(kv->p[i].value);
 		alloc_free(kv->p[i].value);
 		kv->p[i].value = new.value;
 		return 0;
@@ -144,6 +146,7 @@ text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
 	}
 	memmove(&kv->p[i + 1], &kv->p[i], (kv->n - i) * sizeof(kv->p[0]));
 	kv->p[i] = new;
+	kv->bytes += strlen(key) + strlen(value) + 2;
 	kv->n++;
 	return 0;
 }

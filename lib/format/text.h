@@ -20,8 +20,9 @@ struct text_kv {
 		char *key, *value;
 	} *p;
 	size_t n, cap;
+	size_t bytes;		/* of all keys and values, and 2 for each pair */
 };
-#define TEXT_KV_INIT { NULL, 0, 0 }
+#define TEXT_KV_INIT { NULL, 0, 0, 0 }
 
 /* Set a key to a copy of value; NULL removes the key. -ERR_DATA: key or value is invalid. */
 int text_set(struct text_kv *kv, const char *key, const char *value, struct err *e);

@@ -194,7 +194,7 @@ writer_open(struct writer **out, struct io *io, const struct writer_opts *o,
 int
 writer_file(struct writer **out, const char *path, const char *tool, struct err *e)
 {
-	const struct writer_opts o = { tool, NULL, 0 };
+	const struct writer_opts o = { tool, NULL, 0, 0 };
 	struct io *io;
 	int r = io_create(&io, path, 0, e);
 
@@ -205,7 +205,7 @@ writer_file(struct writer **out, const char *path, const char *tool, struct err 
 int
 writer_fd(struct writer **out, int fd, const char *tool, struct err *e)
 {
-	const struct writer_opts o = { tool, NULL, 0 };
+	const struct writer_opts o = { tool, NULL, 0, 0 };
 	struct io *io;
 	int r = io_create_fd(&io, fd, TEMP_UNNAMED, e);
 
@@ -366,7 +366,7 @@ writer_schema(struct writer *w, const struct schema *sc, struct err *e)
 		r = err_set(e, ERR_DATA, "limit: the schema has %zu bytes, at most 512 MiB", b.n);
 	for (i = 0; i < b.n && r == 0; i += n) {
 		n = b.n - i < FRAME_MAX ? b.n - i : FRAME_MAX;
-		r = writer_plain(w, FRAME_SCHM, b.p + i, n, 1, e);
+		r = writer_plain(w, FRAME_SCHM, b.p + i, n, !w->o.same, e);
 	}
 	buf_release(&b);
 	return r;

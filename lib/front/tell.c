@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <signal.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -294,17 +293,17 @@ tell_line(void *arg, const char *line)
 {
 	struct tell *t = arg;
 	struct tell_line *l;
-	void (*was)(int);
+	char *copy;
 	json_t *ev = strncmp(line, "{\"event\":", 9) == 0 ?
 	    json_loads(line, 0, NULL) : NULL;
 
 	if (ev != NULL) {
 		tell_begins(t, tell_count(ev, "round"));
-		was = signal(SIGPIPE, SIG_IGN);		/* as event_say: the reader may have ended */
-		for (int i = 0; i < TELL_TO; i++)
+		for (int i = 0; i < TELL_TO && asprintf(&copy, "%s\n", line) >= 0; i++) {
 			if (t->to[i].events != 0)
-				(void)dprintf(t->to[i].events, "%s\n", line);
-		(void)signal(SIGPIPE, was);
+				event_write(t->to[i].events, copy, strlen(copy));
+			free(copy);
+		}
 		t->now = clock_now();
 		tell_event(t, ev);
 		json_decref(ev);

@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "pipe/event.h"
 #include "pipe/filter.h"
 #include "spool/closing.h"
+#include "spool/spool.h"
 #include "spool/waiting.h"
 #include "sync/robust.h"
 
@@ -509,6 +511,21 @@ aggregate_try(struct aggregate *x, char **paths, size_t n, struct err *e)
 	return r;
 }
 
+/* Fail if the program's options refuse the model of the run: then no shard is at fault. */
+static int
+aggregate_suits(const struct aggregate *x, struct err *e)
+{
+	char path[PATH_MAX + 32];
+	struct reader *r = NULL;
+	int k;
+
+	(void)snprintf(path, sizeof(path), "%s/" SPOOL_SCHEMA, x->o->spool);
+	if ((k = reader_file(&r, path, &x->o->f->in, e)) == 0)
+		k = reader_to_shard(r, e);
+	reader_free(r);
+	return k < 0 ? k : 0;
+}
+
 /* Wait until a step of the spool closes, and aggregate it without the shards that cannot be
  * used.  Since a closed step stays closed, such a shard would otherwise stop the run. */
 static int
@@ -518,12 +535,14 @@ aggregate_round(struct aggregate *x, struct closing *steps, struct err *e)
 	struct err bad = ERR_INIT;
 	const struct array_names *paths;
 	size_t n, at, count, blame;
-	int r = closing_next(steps, &x->step, &paths, e);
+	int k, r = closing_next(steps, &x->step, &paths, e);
 
 	while (r == 0 && (n = paths->n) != 0 &&
 	    (r = aggregate_try(x, paths->p, n, &bad)) != 0) {
 		if ((r != -ERR_DATA && r != -ERR_REFUSED) || x->c.center.bad)
 			return err_move(e, &bad);
+		if ((k = aggregate_suits(x, e)) < 0)
+			return k;
 		blame = x->g->blame;
 		at = blame != 0 ? blame - 1 : 0;
 		count = blame != 0 ? 1 : n;

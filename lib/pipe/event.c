@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -75,11 +76,21 @@ const struct opt event_opts[] = {
 };
 
 void
+event_write(int fd, const char *line, size_t n)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
+
+	if (poll(&p, 1, 1000) == 1 && (p.revents & POLLOUT) != 0)
+		(void)!write(fd, line, n);
+	(void)signal(SIGPIPE, was);
+}
+
+void
 event_say(const struct filter *to, enum event ev, ...)
 {
 	const struct event_row *row = &event_rows[ev];
 	struct timespec now = { 0, 0 };
-	void (*was)(int);
 	char *line = NULL;
 	const char *s;
 	struct json_out j;
@@ -111,9 +122,7 @@ event_say(const struct filter *to, enum event ev, ...)
 	}
 	va_end(ap);
 	json_out_end(&j);
-	was = signal(SIGPIPE, SIG_IGN);
 	if (fclose(f) == 0)
-		(void)!write(to->events, line, n);
-	(void)signal(SIGPIPE, was);
+		event_write(to->events, line, n);
 	free(line);
 }

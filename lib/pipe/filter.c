@@ -192,7 +192,7 @@ int
 filter_out(const struct filter *f, struct writer **w, struct err *e)
 {
 	char line[FILTER_LINE];
-	struct writer_opts o = { f->tool, line, f->omit_schema };
+	struct writer_opts o = { f->tool, line, f->omit_schema, 0 };
 	struct io *io;
 	int k = io_create(&io, f->output, 0, e);
 

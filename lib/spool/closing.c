@@ -205,12 +205,25 @@ closing_refuse(struct closing *r, size_t i, size_t count,
 static void
 closing_short(struct closing *r)
 {
-	size_t i, left = 0;
+	size_t i, k, left = 0, devices = 0;
+	const struct receipt *one, *other;
 	char text[120];
 
-	for (i = 0; i < r->list.n; i++)
-		left += r->list.line[i].r.verdict == RECEIPT_ACCEPTED;
-	if (left == r->list.n || left == 0 || left >= r->o->quorum)
+	for (i = 0; i < r->list.n; i++) {
+		one = &r->list.line[i].r;
+		if (one->verdict != RECEIPT_ACCEPTED)
+			continue;
+		left++;
+		/* the shards of a device make one contribution */
+		for (k = 0; k < i; k++) {
+			other = &r->list.line[k].r;
+			if (other->verdict == RECEIPT_ACCEPTED &&
+			    memcmp(other->device, one->device, SHARD_ID) == 0)
+				break;
+		}
+		devices += k == i;
+	}
+	if (left == r->list.n || left == 0 || devices >= r->o->quorum)
 		return;
 	(void)snprintf(text, sizeof(text), "quorum not reached: %zu shard%s left, expected %zu",
 	    left, left == 1 ? " is" : "s are", r->o->quorum);
@@ -369,17 +382,21 @@ closing_wait(struct closing *r, struct err *e)
 {
 	struct closing_watch w = { .files = ARRAY_NAMES_INIT };
 	struct wait pause = wait_begin(-1, r->o->out);
+	double took;
 	size_t i;
 	int k;
 
 	waiting_begin(r->in.wait);
 	do {
+		took = clock_now();
 		if ((k = closing_try(r, &w, e)) != CLOSING_AGAIN)
 			break;
 		if (waiting_due(r->in.wait))
 			waiting_step(&r->in, w.files.n != 0 ? w.step : w.run.made - 1,
 			    w.files.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
-		for (i = 0; i < r->open / CLOSING_LOOKS && k >= 0; i++)
+		/* pause for some four times as long as the look took */
+		took = clock_now() - took;
+		for (i = 0; i < (size_t)(400 * took) + r->open / CLOSING_LOOKS && k >= 0; i++)
 			k = wait_more(&pause, e);
 	} while (k >= 0 && (k = wait_more(&pause, e)) >= 0 &&
 	    (k = statedir_there(&r->in.state, e)) == 0);

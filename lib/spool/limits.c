@@ -149,7 +149,12 @@ limits_head(const struct limits *a, const struct shard *sh,
 {
 	struct err e = ERR_INIT;
 	char why[256];
+	size_t i;
 
+	for (i = 0; i < sc->n; i++)
+		if (schema_bits(sc->t[i].dtype))
+			limits_refuse(r, "unsupported: tensor '%.60s' is %s, which cannot be "
+			    "averaged", sc->t[i].name, schema_dtype_name(sc->t[i].dtype));
 	if (sh->kind == SHARD_RESIDUAL || sh->kind == SHARD_MODEL ||
 	    sh->kind == SHARD_HISTORY)
 		limits_refuse(r, "mismatch: kind %s is not accepted, "

@@ -168,7 +168,7 @@ receive_tell(struct receive *x, enum receive_what what, struct err *e)
 static int
 receive_spool(struct receive *x, int over, int model, struct err *e)
 {
-	const struct writer_opts o = { "ace-recv", NULL, 0 };
+	const struct writer_opts o = { "ace-recv", NULL, 0, 0 };
 	struct receipt *r = &x->r;
 	struct writer *w = NULL;
 	char temp[SPOOL_PATH] = "";

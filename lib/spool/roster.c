@@ -143,11 +143,17 @@ static int
 roster_seen(struct array_names *t, const struct spool *s, struct err *e)
 {
 	struct steps x = STEPS_INIT;
-	size_t i;
+	size_t i, n = 0;
 	int k = steps_list(&x, s, "", 0, e);
 
 	for (i = 0; i < x.n && k == 0; i++)
 		k = steps_devices(t, s, x.step[i], e);
+	for (i = 0; i < t->n; i++)
+		if (roster_is_line(t->p[i]))
+			t->p[n++] = t->p[i];
+		else		/* the list cannot hold a name with outer blanks */
+			alloc_free(t->p[i]);
+	t->n = n;
 	steps_release(&x);
 	roster_sort(t);
 	return k;

@@ -71,6 +71,9 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 	size_t i;
 	int k = receipt_list_read(&l, x->no, e);
 
+	if (k == -ERR_DATA)
+		(void)err_after(e, k, ": remove the file: the bytes that were refused are then "
+		    "judged again");
 	for (i = 0; i < l.n && memcmp(l.line[i].r.digest, x->r->digest, SHARD_DIGEST) != 0; i++)
 		continue;
 	if (k > 0 && i < l.n) {

@@ -40,6 +40,8 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 		word[n + 1 - sizeof(raw)] = '\0';
 	if ((number = strchr(word, ':')) != NULL)
 		*number = '\0';
+	fb->gamma = 1;		/* keep nothing of an earlier option */
+	fb->decay = 0.9;
 	if ((r = num_choice(&k, word, feedback_names, "--error-feedback",
 	    e)) < 0)
 		return r;

@@ -133,7 +133,7 @@ stage_expand_tell(struct stage_expand *x, struct err *e)
 	char id[33];
 	int r;
 
-	if (x->o->feedback == NULL)
+	if (x->o->feedback == NULL || n == 0)
 		return 0;
 	shard_hex(x->sh.schema->id, id);
 	if ((r = text_set(&h.kv, LEARNED_MODEL, id, e)) == 0 &&
@@ -156,6 +156,10 @@ stage_expand_describe(struct stage_expand *x, struct shard *s, struct err *e)
 		return r;
 	if (x->o->dir == NULL)
 		return 0;
+	if (text_get(&s->kv, SHARD_KEY_STAMP) != NULL)
+		return err_set(e, ERR_REFUSED, "%s has the residual already: give the shard of the "
+		    "trainer, and use ace-expand -S once (ace-step includes it)",
+		    STAGE_NAME(&x->sh));
 	if ((r = stage_expand_wait(x, x->sh.shard, e)) < 0 ||
 	    (r = dense_check(&x->res.d, x->sh.shard, x->sh.schema, e)) < 0)
 		return r;

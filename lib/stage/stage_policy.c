@@ -12,6 +12,7 @@
 #include "format/keys.h"
 #include "format/shard.h"
 #include "format/text.h"
+#include "format/values.h"
 #include "stage/stage.h"
 #include "stage/stage_policy.h"
 #include "sync/deco.h"
@@ -58,6 +59,7 @@ struct stage_policy {
 	uint64_t asked, force;
 	float *x;			/* f32[cap]: scratch for one group */
 	size_t cap;
+	double sumsq;			/* of the shard's values, without exact types (schema_exact) */
 	double key[KEYS];		/* the decided numbers; NAN: undecided, or a list */
 	struct buf note;
 };
@@ -75,9 +77,12 @@ static const struct opt policy_steps[] = {
 static int
 policy_set_steps(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	const struct interval *q = &((struct stage_policy_opts *)arg)->interval;
-	const int n = opt_items(policy_steps, arg, val, "--interval", e);
+	struct interval *const q = &((struct stage_policy_opts *)arg)->interval;
+	int n;
 
+	q->min = 1;		/* keep nothing of an earlier option */
+	q->max = 1000;
+	n = opt_items(policy_steps, arg, val, "--interval", e);
 	return n < 0 ? n : n != 2 && q->min <= q->max ? 0 :
 	    err_set(e, ERR_USAGE, "--interval '%s': expected FIRST or "
 	    "FIRST,MIN,MAX, with MIN at most MAX", val);
@@ -94,9 +99,11 @@ static const struct opt policy_ratios[] = {
 static int
 policy_set_ratio(void *arg, const struct opt *row, const char *val, struct err *e)
 {
-	const struct stage_policy_ratio *f = arg;
-	const int n = opt_items(policy_ratios, arg, val, "--ratio", e);
+	struct stage_policy_ratio *const f = arg;
+	int n;
 
+	*f = (struct stage_policy_ratio){ .least = 2, .most = 300, .half = 10e6 };
+	n = opt_items(policy_ratios, arg, val, "--ratio", e);
 	return n < 0 ? n : f->least <= f->most ? 0 : err_set(e, ERR_USAGE,
 	    "--ratio: MIN %.9g is above MAX %.9g", f->least, f->most);
 }
@@ -210,7 +217,8 @@ policy_ratio(struct stage_policy *p, double rate)
 	late = o->deadline >= 0 && known >= 0 && most < p->key[BUDGET];
 	if (late) {
 		p->key[BUDGET] = floor(most);
-		p->key[RATIO] = 4 * (double)p->sh.schema->total / fmax(p->key[BUDGET], 1);
+		p->key[RATIO] = fmin(4 * (double)p->sh.schema->total / fmax(p->key[BUDGET], 1),
+		    1e12);
 	}
 	if (rate >= 0)
 		(void)num_text(rate, "bit/s", is);
@@ -239,10 +247,9 @@ policy_norm(const struct stage_policy *p, double *norm, struct err *e)
 	    "%g, expected a norm above 0: give --model-norm", STAGE_NAME(&p->sh), *norm);
 }
 
-/* Decide the interval at the end of a shard whose values have these sums, and set o.steps
- * to it. */
+/* Decide the interval at the end of the shard, and set o.steps to it. */
 static int
-policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct err *e)
+policy_interval(struct stage_policy *p, struct err *e)
 {
 	const struct interval *q = &p->o.interval;
 	const struct shard *s = p->sh.shard;
@@ -252,7 +259,7 @@ policy_interval(struct stage_policy *p, const struct shard_sums *sums, struct er
 
 	if ((r = policy_norm(p, &norm, e)) < 0)
 		return r;
-	drift = sqrt(sums->sumsq / norm / norm);
+	drift = sqrt(p->sumsq / norm / norm);
 	if (s->kind == SHARD_SUM)
 		drift /= s->weight;
 	p->o.steps = interval_next(q, p->o.steps, drift);
@@ -458,7 +465,11 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 	int r;
 
 	p->sh = *sh;
+	p->sumsq = 0;
 	policy_dynacomm_begin(&p->o.cuts);
+	/* the sums of a difference are not those of the shard */
+	if (p->o.interval.target > 0 && (r = values_whole(sh->shard, e)) < 0)
+		return r;
 	if ((r = policy_load(p, e)) < 0 || (r = stage_begin(st->next, sh, e)) < 0)
 		return r;
 	p->waits = p->o.cuts.dt >= 0;
@@ -479,7 +490,9 @@ stage_policy_data(struct stage *st, const struct stage_data *d, struct err *e)
 	if (r == 0 && n > 0)
 		r = alloc_grow(&p->x, &p->cap, p->sh.schema->group_size, sizeof(*p->x), e);
 	for (i = 0; i < n && r == 0; i++)
-		r = stage_finite(d, i, p->sh.in, p->x, p->cap, &v, e);
+		if ((r = stage_finite(d, i, p->sh.in, p->x, p->cap, &v, e)) == 0 &&
+		    !schema_exact_group(p->sh.schema, d->rec[i].group))
+			p->sumsq += v.stat.sumsq;
 	return r < 0 ? r : stage_data(st->next, d, e);
 }
 
@@ -489,7 +502,7 @@ stage_policy_end(struct stage *st, const struct shard_sums *sums, struct err *e)
 	struct stage_policy *p = (struct stage_policy *)st;
 	int r = p->waits ? policy_decide(p, e) : 0;
 
-	if (r == 0 && p->o.interval.target > 0 && (r = policy_interval(p, sums, e)) == 0)
+	if (r == 0 && p->o.interval.target > 0 && (r = policy_interval(p, e)) == 0)
 		r = policy_said(p, NULL, e);
 	/* save after the commit of the step, so that a step that fails is not counted */
 	if (r < 0 || (r = stage_end(st->next, sums, e)) < 0)

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
 enum { GROUPS = 64 };		/* groups of a pending shard that are read */
 
-static const struct writer_opts made = { "fuzz", NULL, 0 };
+static const struct writer_opts made = { "fuzz", NULL, 0, 0 };
 
 static void
 put(const char *dir, const char *name, const uint8_t *p, size_t n)

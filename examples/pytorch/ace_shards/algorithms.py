@@ -42,6 +42,7 @@ class Run:
     kind = "delta"                      # kind of the shards
     sent: torch.dtype | None = None     # dtype of the shards; None: that of each parameter
     gone = ""                           # the reason why the run cannot continue
+    ready = False                       # mode gradients: True: .grad is the average
     outer = (1.0, 0.0)                  # rate and momentum of the outer step
 
     def __init__(self, model: torch.nn.Module, optimizer: Any, way: Way | str,
@@ -365,7 +366,7 @@ class Run:
 
     def step(self, *args: Any, **more: Any) -> Any:
         """Run in place of optimizer.step()."""
-        if self.closed or self.done:
+        if self.closed or self.done and not self.ready:
             return self.take(*args, **more)
         if self.gone:
             raise Error(self.gone)
@@ -384,6 +385,8 @@ class Run:
         the average to the model, or set .grad to it (mode gradients)."""
         if self.gone:
             raise Error(self.gone)
+        if self.done:           # as step(): the cloud has ended
+            return
         with self._whole():
             self._round()
             self._finish()
@@ -776,7 +779,6 @@ class Gradients(Run):
     script can clip it, and step() takes the optimiser's step with it."""
 
     mode, kind = "gradients", "gradient"
-    ready = False                       # True: .grad is the average
 
     def _common(self) -> Any:
         return [t for _, t in self.pairs]
@@ -819,6 +821,10 @@ class Gradients(Run):
         self._apply()
         self.take()
         self.ready = False
+
+    def _note(self, now: bool = False) -> None:
+        if not self.ready:      # else the weights lack the round's step; the state sends it again
+            super()._note(now)
 
     def _finish(self) -> None:
         pass                            # _step calls Run._finish after the optimiser's step

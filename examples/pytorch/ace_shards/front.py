@@ -50,6 +50,8 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
         os.makedirs(dir, exist_ok=True)
         way = Way.through(through)
     else:       # let ace-edge greet the cloud and make the state folder
+        if ":" not in cloud.split("/")[0]:      # the script may change its folder
+            cloud = os.path.abspath(cloud)
         way = Way.through(output(["ace-edge", cloud, "--name", name, "--state", dir,
                                   "--print"]))
     said = _agreed(dir)

@@ -245,7 +245,7 @@ TEST(pace)
 
 TEST(stream)
 {
-	struct writer_opts wo = { "test", NULL, 0 };
+	struct writer_opts wo = { "test", NULL, 0, 0 };
 	struct schema sc = model_of(100, 0, 0);
 	struct err e = ERR_INIT;
 	struct shard s;

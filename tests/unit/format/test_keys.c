@@ -132,7 +132,7 @@ TEST(test_put)
 	struct io *io = NULL;
 
 	(void)io_create(&io, "/dev/null", 0, &e);
-	(void)writer_open(&w, io, &(struct writer_opts){ "test", NULL, 0 }, &e);
+	(void)writer_open(&w, io, &(struct writer_opts){ "test", NULL, 0, 0 }, &e);
 	(void)writer_begin(w, &sc, &e);
 	memset(v, 'v', 65533);
 	(void)text_set(&kv, "a", v, &e);

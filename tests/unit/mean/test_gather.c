@@ -28,7 +28,7 @@ struct spec {
 static void
 make(const struct spec *p)
 {
-	struct writer_opts o = { "test", NULL, 0 };
+	struct writer_opts o = { "test", NULL, 0, 0 };
 	struct schema sc = model_of(8, 0, 4);
 	float x[4] = { p->value, p->value, p->value, p->value };
 	struct writer *w;

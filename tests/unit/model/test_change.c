@@ -30,7 +30,7 @@ reads(const struct lie *x)
 	struct model_note note = MODEL_NOTE_INIT;
 	struct buf b = BUF_INIT, body = BUF_INIT;
 	unsigned char words[32] = { 1 };
-	struct writer_opts made = { "maker", "maker 1", 0 };
+	struct writer_opts made = { "maker", "maker 1", 0, 0 };
 	struct reader_opts o = { .any_model = 1 };
 	struct reader *in = NULL;
 	struct writer *w;

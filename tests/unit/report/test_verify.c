@@ -19,7 +19,7 @@ static int
 verify(const struct shard_sums *sums, char **text)
 {
 	static const float x[] = { 1, -2, 0, 4 };
-	struct writer_opts o = { "test", NULL, 0 };
+	struct writer_opts o = { "test", NULL, 0, 0 };
 	struct schema sc = model_of(4, 0, 0);
 	const unsigned char *p;
 	struct writer *w;

@@ -35,7 +35,7 @@ model(void)
 static void
 stand(struct reader **r)
 {
-	struct writer_opts o = { "test", NULL, 0 };
+	struct writer_opts o = { "test", NULL, 0, 0 };
 	static unsigned char copy[4096];
 	const unsigned char *p;
 	struct shard shard;
@@ -109,7 +109,7 @@ group(struct stage *s, uint32_t g, struct err *e)
 static int
 run(const char *what, size_t *len, struct err *e)
 {
-	struct writer_opts wo = { "test", NULL, 0 };
+	struct writer_opts wo = { "test", NULL, 0, 0 };
 	struct stage_compress_opts o = STAGE_COMPRESS_INIT;
 	const struct cli c = { .prog = "test" };
 	struct filter f;
