@@ -163,7 +163,7 @@ families() {
 	[ "$(stat -c %a text/ace.prom)" = 644 ]
 	cp text/ace.prom before
 	NAME=edge1 exits 0 "$metrics" text edge1
-	grep -q '^ace_state_step' text/edge1.prom
+	grep -q '^ace_state_step' text/ace-edge1.prom
 	# a failed call keeps the old file
 	exits 4 "$metrics" text spool nowhere
 	same text/ace.prom before
