@@ -162,7 +162,7 @@ put_shard(struct export *x, struct err *e)
 	    (unsigned long long)sh->step);
 	if (x->found[0] != '\0' && !x->o->many)
 		return err_set(e, ERR_USAGE, "'%s' has more than one shard, '%s' and "
-		    "'%s': choose one with --step, --device, --kind, or add --many",
+		    "'%s': choose one with --step, --device or --kind, or add --many",
 		    reader_name(x->in), x->found, name);
 	memcpy(x->found, name, sizeof(name));
 	if ((r = create(x, e)) < 0 || (r = values_begin(&x->v, x->in, e)) < 0)

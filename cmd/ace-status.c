@@ -476,8 +476,8 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 		return err_set(e, ERR_DATA, "mismatch: '%s' is the folder of a cloud or a relay: "
 		    "give its folder 'spool' (ace watch shows the rounds)", dir);
 	return *kind != STATUS_OTHER ? 0 : err_set(e, ERR_DATA, "mismatch: '%s' is not a "
-	    "spool (ace-recv --spool) and not a device's state (of ace edge's folder, give "
-	    "'state')", dir);
+	    "spool (ace-recv --spool) and not a device's state (with ace edge: 'state' in "
+	    "its folder)", dir);
 }
 
 static int

@@ -93,8 +93,8 @@ pending_compare(const struct residual *q, const struct pending *p,
 	for (i = 0; i < heard->n && heard->r[i].step != sh->step; i++)
 		;
 	if (i == heard->n && pending_find(p, sh->step) == NULL)
-		return err_set(e, ERR_DATA, "mismatch: the average is of step %llu, which "
-		    "has its receipt or was not sent from this state (last step: %llu)",
+		return err_set(e, ERR_DATA, "mismatch: the average is of step %llu, whose shard "
+		    "has its receipt already or was not sent from this state (last step: %llu)",
 		    (unsigned long long)sh->step, (unsigned long long)q->step);
 	if (schema_diff(sc, reader_schema(q->d.r), why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of another "

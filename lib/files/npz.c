@@ -177,7 +177,7 @@ npz_entry(struct format_source *s, char *name, size_t cap, struct err *e)
 	}
 	if (!en->file || n <= 4 || strcmp(en->name + n - 4, ".npy") != 0)
 		return err_set(e, ERR_DATA, "unsupported: %s is not a file "
-		    "named NAME.npy: make the file by numpy.savez", en->what);
+		    "named NAME.npy: make the npz file with numpy.savez", en->what);
 	if (en->locked)
 		return err_set(e, ERR_DATA, "unsupported: %s is encrypted: decrypt it first",
 		    en->what);

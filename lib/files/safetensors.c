@@ -409,7 +409,7 @@ safetensors_order(struct format_source *s, struct safetensors_spans *spans,
 			    p->begin > at ? "a hole" : "an overlap",
 			    named ? "tensor '" : "a tensor", named ? from->t[p->tensor].name :
 			    "", named ? "'" : "", (unsigned long long)p->begin,
-			    (unsigned long long)at, at > 0 ? ", where data before it ends" : "");
+			    (unsigned long long)at, at > 0 ? ", the end of the one before" : "");
 		at = p->end;
 	}
 	to.group_size = from->group_size;
@@ -674,7 +674,7 @@ safetensors_create(struct format_sink *s, struct err *e)
 	pad = (size_t)(-n % 8);			/* the data begins at a multiple of 8 */
 	if (n + pad > SAFETENSORS_MAX_HEADER)
 		return err_set(e, ERR_DATA, "limit: the safetensors header would have "
-		    "%llu bytes, at most %d", (unsigned long long)n,
+		    "%llu bytes, expected at most %d: use -f npz", (unsigned long long)n,
 		    SAFETENSORS_MAX_HEADER);
 	bytes_set64(head, n + pad);
 	if ((r = io_write(s->io, head, 8, e)) == 0 &&

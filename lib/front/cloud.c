@@ -96,7 +96,7 @@ cloud_of(const struct place *f, const char *where, const char *id, struct err *e
 	if (had[0] == '\0' || id[0] == '\0' || strcmp(had, id) == 0)
 		return 0;
 	return err_set(e, ERR_REFUSED, "'%s' belongs to run %.8s, but '%s' has run %.8s: give the "
-	    "cloud of run %.8s or, for run %.8s, another folder (of a device: --state)", f->dir,
+	    "cloud of run %.8s or, for run %.8s, another folder (ace edge: --state)", f->dir,
 	    had, where, id, had, id);
 }
 

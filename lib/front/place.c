@@ -156,7 +156,7 @@ place_read(const char *path, struct agreement *a, struct err *e)
 		return r;
 	if (r == -ERR_DATA)
 		(void)err_after(&why, r, ": expected the text that describes "
-		    "a run: give another folder (of a device: --state)");
+		    "a run: give another folder (ace edge: --state)");
 	return r != -ERR_USAGE ? err_move(e, &why) : err_set(e, ERR_DATA, "corrupt: the "
 	    "description of the run: %s: restore the file or, on a device, remove it",
 	    why.text);
@@ -231,7 +231,7 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 	if ((r = statedir_open(&looked, dir, e)) == -ERR_SYS) {
 		err_clear(e);
 		return err_set(e, ERR_SYS, make ? "folder '%s' cannot be made or opened: %s: check "
-		    "its parent, or give another folder (of a device: --state)" :
+		    "its parent, or give another folder (ace edge: --state)" :
 		    "folder '%s' cannot be opened: %s: check its name, or run this as the user "
 		    "that began the run (over ssh: USER@HOST:DIR)", f->where, strerror(errno));
 	}

@@ -85,9 +85,9 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		out->weight += s->weight * x->c.step.one[i].share;
 		if (out->samples + s->samples < s->samples ||
 		    out->contributors + s->contributors < s->contributors)
-			return gather_blame(x->g, i, err_set(e, ERR_DATA, "limit: the samples and "
-			    "contributors of '%s' are %llu and %lu, too many: expected sums in "
-			    "a step below 2^64 and 2^32", shard_device(s),
+			return gather_blame(x->g, i, err_set(e, ERR_DATA, "limit: '%s' has samples="
+			    "%llu, contributors=%lu: expected fewer than 2^64 samples and "
+			    "2^32 contributors in all shards of a step together", shard_device(s),
 			    (unsigned long long)s->samples, (unsigned long)s->contributors));
 		out->samples += s->samples;
 		out->contributors += s->contributors;
@@ -378,9 +378,9 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 	size_t i;
 
 	if (t->f != q->f)
-		cli_say(x->o->f->cli, 0, "step %llu: fewer than %zu of %zu shards remain, but "
-		    "rule '%s' needs them: the step is averaged with F = %zu", step,
-		    2 * q->f + 1, x->g->n, x->o->who.rule_text, t->f);
+		cli_say(x->o->f->cli, 0, "step %llu: rule '%s' needs %zu shards, but its filters "
+		    "left fewer (of %zu): the step is averaged with F = %zu", step,
+		    x->o->who.rule_text, 2 * q->f + 1, x->g->n, t->f);
 
 	for (i = 0; i < x->g->n; i++) {
 		const struct robust_one *one = &x->c.step.one[i];

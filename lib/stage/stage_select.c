@@ -54,7 +54,7 @@ stage_select_levels(void *arg, const struct opt *row, const char *list, struct e
 	}
 	return r < 0 ? r : o->m > 1 || o->shared != CODEC_NONE ? 0 :
 	    err_set(e, ERR_USAGE, "--levels: no codec to choose from: "
-	    "name one or more besides none, such as q8");
+	    "name one or more besides 'none', such as q8");
 }
 
 /* Parse "SHARE[=CODEC][@EVERY]": the most important groups up to the share get CODEC (default

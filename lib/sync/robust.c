@@ -286,7 +286,7 @@ robust_judge(const struct robust_rule *q, struct robust_step *t, struct err *e)
 	robust_limits(q, t);
 	t->none = robust_left(t->one, t->k) == 0;
 	if (t->none)
-		return err_set(e, ERR_REFUSED, "no contribution of %zu is left: each "
+		return err_set(e, ERR_REFUSED, "no contribution is left (found %zu): each "
 		    "has a NaN or an infinity: correct the training", t->k);
 	if (robust_centered(q))
 		r = robust_center(q, t, e);

@@ -122,7 +122,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 		diff -r before state
 	}
 	average -s 2 >other
-	refused "the average is of step 2, which has its receipt or was not sent from this state .last step: 1" other
+	refused "the average is of step 2, whose shard has its receipt already or was not sent from this state .last step: 1" other
 	average -s 1 -r other >other
 	refused "the shard of 'aggregate' is of run 'other', but this state is of run 'test'" other
 	mkshards -d aggregate -s 1 >other
@@ -137,7 +137,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	step 2
 	rm -r before
 	cp -r state before
-	refused "the average is of step 1, which has its receipt or was not sent from this state .last step: 2" mean
+	refused "the average is of step 1, whose shard has its receipt already or was not sent from this state .last step: 2" mean
 	ace-expand --omit provenance mean | cat receipts - >both
 	exits 0 ace-ack -S state both
 	[ -s out ]

@@ -371,8 +371,8 @@ class Run:
         if self.gone:
             raise Error(self.gone)
         if (args or more) and self.mode != "local":
-            raise Error("the optimiser's step() was called with arguments, such as a closure, "
-                        "which only mode=\"local\" allows: call it without")
+            raise Error("the optimiser's step() was called with arguments, such as a closure: "
+                        "call it without them, or use mode=\"local\"")
         got = self._step(*args, **more)
         self.count += 1
         self.wait.tell(logging.INFO, self.round + 1, f"steps so far: {self.count}")

@@ -357,7 +357,7 @@ def closing(run, n):
 
 row("LBFGS with local steps", lambda k: go(k, None, lbfgs, step=closing))
 row("LBFGS with gradients", lambda k: go(k, None, lbfgs, step=closing, **GRADIENTS),
-    "the optimiser's step() was called with arguments, such as a closure, which only mode=\"local\" allows")
+    "the optimiser's step() was called with arguments, such as a closure: call it without them, or use mode=\"local\"")
 
 
 class Free(torch.optim.Optimizer):
