@@ -222,7 +222,7 @@ begin(struct edge *x, struct err *e)
 		return r;
 	(void)snprintf(x->bits_text, sizeof(x->bits_text), "%.17g", said->bits);
 	x->tell.trainer = x->command[0];
-	if ((r = environment(x, e)) == 0 && !x->print)
+	if ((r = environment(x, e)) == 0)
 		tell_begin(&x->tell, &x->cli, "ace-edge", 0, &x->folder);
 	return r;
 }

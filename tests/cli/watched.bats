@@ -173,7 +173,7 @@ families() {
 	chmod +x bin/ace-status
 	PATH=$PWD/bin:$PATH exits 143 "$metrics" text spool
 	same text/ace.prom before
-	[ "$(ls -A text | paste -sd ' ')" = 'ace.prom edge1.prom' ]
+	[ "$(ls -A text | paste -sd ' ')" = 'ace-edge1.prom ace.prom' ]
 	command -v systemd-analyze >/dev/null || return 0
 	cp "$ROOT"/examples/hosts/ace-metrics.* .
 	# the unit's user does not exist here, and the test may not install files
