@@ -412,38 +412,42 @@ read_key(const struct opts *x, const char *key, char text[KEY_TEXT], struct err 
 	return 0;
 }
 
-/* Remove the limits of device `name'.  If n is above 1, let its shards count for up to n devices,
- * as those of a relay. */
+/* Remove the lines of spool/limits that let relay `name' count for more devices.  If n is above 1,
+ * add lines that let its shards count for up to n. */
 static int
 allow(struct opts *x, const char *name, uint64_t n, struct err *e)
 {
-	char text[65536], *from, *next, *end = text;
-	int at, r = place_get(&x->folder, "spool/limits", text, sizeof(text), e);
+	const size_t most = 1 << 20;		/* as ace-recv allows */
+	char *text = alloc_get(most, 1, e), *from, *next, *end = text;
+	int at, r = text != NULL ? place_get(&x->folder, "spool/limits", text, most, e) : -ERR_SYS;
 	size_t room;
 
-	if (r < 0)
-		return r;
-	for (from = text; *from != '\0'; from = next) {
+	for (from = text; r >= 0 && *from != '\0'; from = next) {
 		next = from + strcspn(from, "\n");
 		next += *next == '\n';
 		at = 0;
-		if (sscanf(from, "%*15s %*u %n", &at) == 0 && at > 0 && from + at < next &&
+		if ((strncmp(from, "weight ", 7) == 0 || strncmp(from, "contributors ", 13) == 0) &&
+		    sscanf(from, "%*s %*u %n", &at) == 0 && at > 0 && from + at < next &&
 		    strncmp(from + at, name, strlen(name)) == 0 &&
 		    strchr("\n", from[at + (int)strlen(name)]) != NULL)
 			continue;
 		memmove(end, from, (size_t)(next - from));
 		end += next - from;
 	}
-	if (end == from && n <= 1)
-		return 0;
-	room = sizeof(text) - (size_t)(end - text);
-	*end = '\0';
-	if (n > 1 && (size_t)snprintf(end, room, "%sweight %llu %s\ncontributors %llu %s\n",
-	    end != text && end[-1] != '\n' ? "\n" : "", (unsigned long long)n, name,
-	    (unsigned long long)n, name) >= room)
-		return err_set(e, ERR_DATA, "limit: '%s/spool/limits' would have more than "
-		    "%zu bytes: remove lines from it", x->folder.where, sizeof(text) - 1);
-	return place_put(&x->folder, "spool/limits", text, e);
+	if (r >= 0 && (end != from || n > 1)) {
+		room = most - (size_t)(end - text);
+		*end = '\0';
+		if (n > 1)
+			r = snprintf(end, room, "%sweight %llu %s\ncontributors %llu %s\n",
+			    end != text && end[-1] != '\n' ? "\n" : "", (unsigned long long)n, name,
+			    (unsigned long long)n, name);
+		r = r >= 0 && (n <= 1 || (size_t)r < room) ?
+		    place_put(&x->folder, "spool/limits", text, e) : err_set(e, ERR_DATA,
+		    "limit: '%s/spool/limits' would have more than %zu bytes: remove lines from it",
+		    x->folder.where, most - 1);
+	}
+	alloc_free(text);
+	return r < 0 ? r : 0;
 }
 
 /* Return 1 if the run has this device, else 0. Set id, which is empty until its hello. */
@@ -511,7 +515,7 @@ run_add(void *own, char **path, size_t n, struct err *e)
 	else if (r > 0)		/* a killed `ace add' may have left the list unchanged */
 		r = place_has(&x->folder, "spool/devices") ?
 		    operate(x, path[1], "--join", e) : 0;
-	if (r == 0)
+	if (r == 0 && x->add.devices != 0)
 		r = allow(x, path[1], x->add.devices, e);
 	if (r == 0 && n == 3)	/* a line for authorized_keys: the key is for this device only */
 		(void)printf("restrict,command=\"ace-cloud serve '%s' %s\" %s\n",
