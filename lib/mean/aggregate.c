@@ -520,7 +520,7 @@ aggregate_suits(const struct aggregate *x, struct err *e)
 	int k;
 
 	(void)snprintf(path, sizeof(path), "%s/" SPOOL_SCHEMA, x->o->spool);
-	if ((k = reader_file(&r, path, &x->o->f->in, e)) == 0)
+	if ((k = reader_kept(&r, path, &x->o->f->in, e)) > 0)
 		k = reader_to_shard(r, e);
 	reader_free(r);
 	return k < 0 ? k : 0;

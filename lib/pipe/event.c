@@ -78,10 +78,11 @@ const struct opt event_opts[] = {
 void
 event_write(int fd, const char *line, size_t n)
 {
+	const int pause = (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0 ? 1000 : 0;
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	void (*was)(int) = signal(SIGPIPE, SIG_IGN);
 
-	if (poll(&p, 1, 1000) == 1 && (p.revents & POLLOUT) != 0)
+	if (poll(&p, 1, pause) == 1 && (p.revents & POLLOUT) != 0)
 		(void)!write(fd, line, n);
 	(void)signal(SIGPIPE, was);
 }

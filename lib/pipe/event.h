@@ -26,7 +26,8 @@ enum event {
  * row in event.c: uint64_t for a step and for counts, double for numbers, const char * for
  * texts (NULL: ""). Write errors do not stop the program. */
 void event_say(const struct filter *f, enum event ev, ...);
-/* Write line[n] to fd. Drop it if the reader has ended, or takes nothing for a second. */
+/* Write line[n] to fd. Drop it if the reader has ended, or takes nothing for a second (if fd
+ * does not block: now). */
 void event_write(int fd, const char *line, size_t n);
 
 /* Return the event's name, the value of its member "event". */

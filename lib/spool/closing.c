@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,11 +210,14 @@ closing_short(struct closing *r)
 	const struct receipt *one, *other;
 	char text[120];
 
+	for (i = 0; i < r->list.n; i++)
+		left += r->list.line[i].r.verdict == RECEIPT_ACCEPTED;
+	if (left == r->list.n || left == 0)
+		return;
 	for (i = 0; i < r->list.n; i++) {
 		one = &r->list.line[i].r;
 		if (one->verdict != RECEIPT_ACCEPTED)
 			continue;
-		left++;
 		/* the shards of a device make one contribution */
 		for (k = 0; k < i; k++) {
 			other = &r->list.line[k].r;
@@ -223,10 +227,10 @@ closing_short(struct closing *r)
 		}
 		devices += k == i;
 	}
-	if (left == r->list.n || left == 0 || devices >= r->o->quorum)
+	if (devices >= r->o->quorum)
 		return;
-	(void)snprintf(text, sizeof(text), "quorum not reached: %zu shard%s left, expected %zu",
-	    left, left == 1 ? " is" : "s are", r->o->quorum);
+	(void)snprintf(text, sizeof(text), "quorum not reached: shards of %zu device%s are left, "
+	    "expected %zu", devices, devices == 1 ? "" : "s", r->o->quorum);
 	closing_refuse(r, 0, left, RECEIPT_DUPLICATE, text);
 }
 
@@ -394,9 +398,9 @@ closing_wait(struct closing *r, struct err *e)
 		if (waiting_due(r->in.wait))
 			waiting_step(&r->in, w.files.n != 0 ? w.step : w.run.made - 1,
 			    w.files.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
-		/* pause for some four times as long as the look took */
+		/* pause for some four times as long as the look took, at most 10 s */
 		took = clock_now() - took;
-		for (i = 0; i < (size_t)(400 * took) + r->open / CLOSING_LOOKS && k >= 0; i++)
+		for (i = 0; i < (size_t)fmin(400 * took, 1000) + r->open / CLOSING_LOOKS && k >= 0; i++)
 			k = wait_more(&pause, e);
 	} while (k >= 0 && (k = wait_more(&pause, e)) >= 0 &&
 	    (k = statedir_there(&r->in.state, e)) == 0);
