@@ -145,13 +145,13 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 	if (o->means && (o->sum || whole))
 		return err_set(e, ERR_USAGE, "--cluster THETA:mean needs the rule mean, found %s: "
 		    "leave out --rule and --tolerate, or :mean", o->sum ? "sum" : o->who.rule_text);
-	if (o->published && o->f->output != NULL && (stat(o->f->output, &st) < 0 ||
-	    S_ISREG(st.st_mode)))
+	if (o->published && o->f->output != NULL && strcmp(o->f->output, "-") != 0 &&
+	    (stat(o->f->output, &st) < 0 || S_ISREG(st.st_mode)))
 		return err_set(e, ERR_USAGE, "--publish needs a reader of each average: leave out "
 		    "--output '%s', and pipe the output to ace-recv --publish", o->f->output);
 	if (o->means && o->published)
-		return err_set(e, ERR_USAGE, "--cluster THETA:mean excludes --publish, since a spool "
-		    "keeps one average per step: give THETA without :mean");
+		return err_set(e, ERR_USAGE, "--cluster THETA:mean excludes --publish, since a "
+		    "spool keeps one average per step: give THETA without :mean");
 	if (o->spool != NULL && n != 0)
 		return err_set(e, ERR_USAGE, "--spool reads no FILE, found "
 		    "'%s': leave out one of them", paths[0]);

@@ -600,7 +600,7 @@ cli_say(const struct cli *c, int level, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	bytes_clean(text);	/* of file names */
+	bytes_clean(text);	/* a file's name may have control characters */
 	(void)fprintf(stderr, "%s: %s\n", c->prog, text);
 }
 

@@ -339,7 +339,8 @@ npz_put_begin(struct format_sink *s, struct err *e)
 
 	if (arc_leaves(t->name) || strncmp(base != NULL ? base + 1 : t->name, "._", 2) == 0)
 		return err_set(e, ERR_DATA, "unsupported: the name of tensor '%.200s' begins "
-		    "with a slash or ._, or has '..' (\\ counts as /): use -f safetensors", t->name);
+		    "with a slash or ._, or has '..' (\\ counts as /): use -f safetensors",
+		    t->name);
 	(void)snprintf(path, sizeof(path), "%s.npy", t->name);
 	if ((r = npy_make(&b, t, dtype, e)) == 0 &&
 	    (r = arc_put(s->own, path, b.n + t->numel * dtype_size(dtype),

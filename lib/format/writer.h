@@ -30,7 +30,7 @@ struct writer_opts {
 	const char *tool;	/* such as "ace-score"; the stream id depends on it */
 	const char *line;	/* provenance line; NULL: write no provenance at all */
 	int omit_schema;	/* 1: the reader has the schema already */
-	int same;		/* 1: the tensor table without LZ4, whose versions write other bytes */
+	int same;		/* 1: no LZ4 in the tensor table: its versions write other bytes */
 };
 
 /* Open a stream for writing. The writer owns io from now on, even on failure;

@@ -386,8 +386,9 @@ aggregate_tell(const struct aggregate *x, const struct shard *s)
 		const struct robust_one *one = &x->c.step.one[i];
 
 		if (one->fate == ROBUST_CLIPPED && robust_centered(q))
-			cli_say(x->o->f->cli, 1, "step %llu: '%s' is clipped by rule '%s': more than "
-			    "twice the median distance from the center", step,
+			cli_say(x->o->f->cli, 1, "step %llu: '%s' is clipped by rule '%s': more "
+			    "than twice the median distance from the center, in this step or "
+			    "over many", step,
 			    shard_device(&x->g->in[i].s->head), x->o->who.rule_text);
 		else if (one->fate != ROBUST_COUNTS)
 			cli_say(x->o->f->cli, 1, "step %llu: '%s' is %s by rule '%s' (%s): "

@@ -30,7 +30,7 @@ struct aggregate_opts {
 	uint64_t expect;		/* contributions to a step; 0: not given */
 	/* for a spool only */
 	uint64_t quorum;		/* see spool/closing.h; 0: not given */
-	double deadline;
+	double deadline;		/* seconds; -1: not given */
 	const char *spool;	/* NULL: streams */
 	int published, create;		/* see spool/closing.h */
 	/* number of steps to aggregate, 0: no limit; of newest steps to keep, 0: all */

@@ -387,7 +387,7 @@ closing_wait(struct closing *r, struct err *e)
 	struct closing_watch w = { .files = ARRAY_NAMES_INIT };
 	struct wait pause = wait_begin(-1, r->o->out);
 	double took;
-	size_t i;
+	size_t i, looks;
 	int k;
 
 	waiting_begin(r->in.wait);
@@ -400,7 +400,8 @@ closing_wait(struct closing *r, struct err *e)
 			    w.files.n, r->o->expect != 0 ? r->o->expect : r->o->quorum);
 		/* pause for some four times as long as the look took, at most 10 s */
 		took = clock_now() - took;
-		for (i = 0; i < (size_t)fmin(400 * took, 1000) + r->open / CLOSING_LOOKS && k >= 0; i++)
+		looks = (size_t)fmin(400 * took, 1000) + r->open / CLOSING_LOOKS;
+		for (i = 0; i < looks && k >= 0; i++)
 			k = wait_more(&pause, e);
 	} while (k >= 0 && (k = wait_more(&pause, e)) >= 0 &&
 	    (k = statedir_there(&r->in.state, e)) == 0);

@@ -23,7 +23,8 @@ struct reader;
 /* Upper bounds of the limits.  A sum of a million shards of LIMITS_WEIGHT_MOST and
  * VALUES_MOST (format/values.h) fits into f32, also if weights count samples. */
 #define LIMITS_WEIGHT_MOST 1e12
-#define LIMITS_WEIGHT_LEAST 1e-30	/* for all shards: f64 sums keep the values of f32 */
+/* The least weight of any shard: the products of a smaller one would lose digits in f64. */
+#define LIMITS_WEIGHT_LEAST 1e-30
 #define LIMITS_STEP_MOST (UINT64_C(1) << 62)
 #define LIMITS_SAMPLES_MOST (UINT64_C(1) << 40)
 

@@ -281,8 +281,9 @@ verdict_open(struct verdict *x, struct err *e)
 }
 
 /* Decide while the lock prevents closing and other decisions.  Sync the directory without the
- * lock, so that devices do not wait for each other's syncs of it.  This also syncs a name that
- * another process made before it died. */
+ * lock, so that devices do not wait for each other's syncs of it (names of new directories are
+ * synced under the lock, once per step).  This also syncs a name that another process made
+ * before it died. */
 int
 verdict_shard(const struct spool *s, const struct shard *sh,
     const struct schema *sc, int model, const char *temp, struct history *m,

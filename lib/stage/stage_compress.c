@@ -309,6 +309,12 @@ stage_compress_later(const struct stage_compress *x)
 	struct schema_span span;
 	uint64_t most = 0;
 	uint32_t g;
+	size_t i;
+
+	for (i = 0; i < x->sh.schema->n && !schema_exact(x->sh.schema->t[i].dtype); i++)
+		continue;
+	if (i == x->sh.schema->n)
+		return 0;
 
 	for (g = x->done; g < x->sh.schema->ngroups; g++)
 		if (schema_exact_group(x->sh.schema, g)) {

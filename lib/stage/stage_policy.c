@@ -59,7 +59,7 @@ struct stage_policy {
 	uint64_t asked, force;
 	float *x;			/* f32[cap]: scratch for one group */
 	size_t cap;
-	double sumsq;			/* of the shard's values, without exact types (schema_exact) */
+	double sumsq;			/* of the shard's values, but exact types */
 	double key[KEYS];		/* the decided numbers; NAN: undecided, or a list */
 	struct buf note;
 };
@@ -476,8 +476,8 @@ stage_policy_begin(struct stage *st, const struct stage_shard *sh, struct err *e
 	return p->waits ? 0 : policy_decide(p, e);
 }
 
-/* For the interval, refuse values that are not finite.  The sums in a shard's end leave them
- * out, so the shard's drift would look small. */
+/* For the interval, add up the squares of the shard's values, and refuse values that are not
+ * finite. */
 static int
 stage_policy_data(struct stage *st, const struct stage_data *d, struct err *e)
 {
@@ -596,7 +596,7 @@ stage_policy_make(struct stage *s, void *opts, const struct filter *f, struct er
 	p->o = *(struct stage_policy_opts *)opts;
 	p->o.f = f;
 	if (p->o.interval.target > 0)
-		s->values = STAGE_READS;	/* to refuse values that are not finite */
+		s->values = STAGE_READS;	/* for the drift; non-finite values are refused */
 	return p->o.dir != NULL ? statedir_open(&p->state, p->o.dir, e) : 0;
 }
 

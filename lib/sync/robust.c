@@ -211,7 +211,7 @@ robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 }
 
 /* Give each contribution that counts the median weight, which F bad ones of 2F + 1 cannot make
- * less than each honest one's.  One with almost no weight keeps it, since f64 cannot undo it. */
+ * lower than every honest one's.  One with almost no weight keeps it, since f64 cannot undo it. */
 static void
 robust_even(struct robust_step *t)
 {

@@ -72,8 +72,8 @@ struct robust_one {
 	uint64_t nonzero;	/* those of them that are not zero in this contribution */
 	int nonfinite;		/* 1: leave the contribution out */
 	/* in and out */
-	double share;		/* factor on the shard's own weight, 0 to 1; with center
-				 * robust_judge changes it, to make all weights equal */
+	double share;		/* factor on the shard's own weight: 0 to 1 before robust_judge;
+				 * with center that makes all weights equal */
 	/* out */
 	enum robust_fate fate;
 	double scale;		/* factor on the contribution's values, 0 to 1 */
