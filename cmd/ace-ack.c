@@ -98,10 +98,10 @@ restored(const struct ack *x, const struct receipt *r, const char *said, struct 
 	if (known < x->owner.incarnation)
 		known = x->owner.incarnation;
 	return err_set(e, ERR_REFUSED, "%s: if another state sends as this device, end the "
-	    "programs that use it; if this state is new or from a backup, run "
+	    "programs that use the other state; if this state is new or from a backup, run "
 	    "ace-ack -S '%s' --restart %llu%s", said, x->o->dir, known + 1,
-	    r->verdict == RECEIPT_FENCED ? "" : ", then send a step that the receiver does not "
-	    "have: one after this device's last step there (ace-status)");
+	    r->verdict == RECEIPT_FENCED ? "" : ", then send a later step than the "
+	    "receiver has of this device (see ace-status)");
 }
 
 /* Report the receipt at which x->in stands.  Add it to those of the state, unless it is for

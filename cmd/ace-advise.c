@@ -92,8 +92,8 @@ transfers(const struct table *t, const char *name,
 			return r;
 		x = x * 8 / o->bandwidth;
 		if (x > LONGEST)
-			return err_set(e, ERR_DATA, "limit: line %zu: sending 'bytes' would "
-			    "take %.9g s, expected at most %.9g s: check them and --bandwidth",
+			return err_set(e, ERR_DATA, "limit: line %zu: sending 'bytes' would take "
+			    "%.9g s, expected at most %.9g s: check 'bytes' and --bandwidth",
 			    t->line[i + 1], x, LONGEST);
 		v[i] = ns(x);
 	}

@@ -48,8 +48,8 @@ set_rule(void *arg, const struct opt *row, const char *val, struct err *e)
 	if (o->sum || (o->who.rule_text != NULL &&
 	    strcmp(o->who.rule_text, "mean") != 0))
 		return err_set(e, ERR_USAGE, "--rule and --tolerate set the same "
-		    "rule: give one of them, once (--rule takes a list: "
-		    "norm-ratio:3,median)");
+		    "rule: give only one of these options, once; several rules are "
+		    "one list, such as --rule norm-ratio:3,median");
 	o->sum = strcmp(val, "sum") == 0;
 	o->who.rule_text = o->sum ? "mean" : val;
 	return robust_parse(&o->who.rule, o->who.rule_text, e);
@@ -154,7 +154,7 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 		    "spool keeps one average per step: give THETA without :mean");
 	if (o->spool != NULL && n != 0)
 		return err_set(e, ERR_USAGE, "--spool reads no FILE, found "
-		    "'%s': leave out one of them", paths[0]);
+		    "'%s': leave out --spool or FILE", paths[0]);
 	return 0;
 }
 

@@ -40,7 +40,7 @@ static int
 begun(const struct opts *x, struct err *e)
 {
 	return x->folder.said.id[0] != '\0' ? 0 : err_set(e, ERR_USAGE, "no run has begun in '%s': "
-	    "begin one there with 'ace cloud DIR --devices N' or, for a device, 'ace edge'",
+	    "start 'ace cloud DIR --devices N' there or, on a device, 'ace edge'",
 	    x->folder.where);
 }
 
@@ -150,8 +150,8 @@ operate(const struct opts *x, const char *name, const char *how,
 	if (r == 0)
 		r = child_output(c.child[0].word, none, sizeof(none), e);
 	child_release(&c);
-	return r <= 0 ? r : err_set(e, ERR_SYS, "ace-recv %s of '%s' ended with "
-	    "status %d: its own message, if any, is above", how, name, r);
+	return r <= 0 ? r : err_set(e, ERR_SYS, "ace-recv %s for '%s' ended with "
+	    "status %d: see the message of ace-recv above, if any", how, name, r);
 }
 
 /* ---- the cloud itself ---- */
@@ -582,8 +582,8 @@ introduce(struct opts *x, const char *name, const char *id, struct err *e)
 		    "digits", id, PLACE_ID);
 	if (!there && (r = full(x, e)) != 0)
 		return r < 0 ? r : err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s, "
-		    "which has %llu already: add it on the cloud with 'ace add DIR %s' (a relay: "
-		    "with --devices N)", name,
+		    "which is full (devices: %llu): on the cloud, run 'ace add DIR %s', for a "
+		    "relay with --devices N", name,
 		    x->folder.where, (unsigned long long)x->folder.said.devices, name);
 	if (had[0] != '\0' && strcmp(had, id) != 0)
 		return err_set(e, ERR_REFUSED, "the name '%s' is in use by another "
@@ -602,11 +602,11 @@ sync_with(struct opts *x, const char *name, const char *run, struct err *e)
 
 	if (run[0] != '\0' && strcmp(run, x->folder.said.id) != 0)
 		r = err_set(e, ERR_REFUSED, "device '%s' belongs to run %.8s, but %s has run "
-		    "%.8s: give the cloud of run %.8s, or another folder (of ace edge: --state)",
+		    "%.8s: give the cloud of run %.8s, or another folder (ace edge: --state)",
 		    name, run, x->folder.where, x->folder.said.id, run);
 	if (r == 0)
 		r = err_set(e, ERR_REFUSED, "'%s' is not a device of the run in %s: "
-		    "add it on the cloud with 'ace add DIR %s' (a relay: with --devices N)",
+		    "on the cloud, run 'ace add DIR %s', for a relay with --devices N",
 		    name, x->folder.where, name);
 	if (r > 0 && (r = receiver(x, name, "--reply", "aggregate", &c)) == 0)
 		r = child_exec(c.child[0].word, e);
@@ -691,7 +691,7 @@ run_serve(void *own, char **path, size_t n, struct err *e)
 		r = sync_with(x, name, id, e);
 	else if (strcmp(what, "hello") != 0)
 		r = err_set(e, ERR_USAGE, "the request of '%s' has '%.40s', expected hello or "
-		    "sync (ace edge sends them)", name, what[0] != '\0' ? what : id);
+		    "sync, as ace edge sends", name, what[0] != '\0' ? what : id);
 	else if ((r = alone(x, &fd, e)) == 0 && (r = introduce(x, name, id, e)) == 0) {
 		cloud_answer(&x->folder, text, sizeof(text));
 		(void)fputs(text, stdout);

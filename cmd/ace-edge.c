@@ -109,12 +109,12 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	    x->tell.state == TELL_STARTS && (strcmp(kind, "truncated") == 0 ||
 	    strcmp(kind, "corrupt") == 0) && strstr(cause, ", file '") == NULL)
 		return err_set(e, ERR_DATA, "'%s' wrote no valid shard: expected one "
-		    "per round on its standard output, and nothing else, see "
-		    "ace-trainers(7) (%.300s)", c->child[0].word[0], cause);
+		    "per round on its standard output, and nothing else (see "
+		    "ace-trainers(7)): %.300s", c->child[0].word[0], cause);
 	if (p->own_voice)
 		return err_set(e, ERR_NO, "'%s' ended with status %d%s in round %llu: see its "
 		    "messages above, if any; run the same command again to continue", p->word[0],
-		    status, status > 128 ? " (128 + signal)" : "",
+		    status, status > 128 ? " (128 + the signal's number)" : "",
 		    (unsigned long long)x->tell.round);
 	limit = strstr(cause, "(limits: ") != NULL;
 	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0)
@@ -124,7 +124,7 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		    "begin a new run and give its folder" :
 		    "remove 'state' in this device's folder");
 	if (strstr(cause, "(--bits ") != NULL)	/* so small a model needs more bits per value */
-		return err_set(e, ERR_REFUSED, "%.500s: give these bits to ace-cloud, for a new "
+		return err_set(e, ERR_REFUSED, "%.500s: give this --bits to ace-cloud, for a new "
 		    "run in another folder", cause);
 	/* ace-step would refuse the same input again.  Try again if ssh lost the connection
 	 * (255) or the cloud's folder is missing (ERR_USAGE), since it may come back. */
@@ -239,7 +239,7 @@ edge(struct edge *x, struct err *e)
 		return r;
 	if (place_has(&x->folder, "devices"))
 		return err_set(e, ERR_REFUSED, "'%s' is the folder of a cloud or a "
-		    "relay: give another one (--state)", x->folder.where);
+		    "relay: give another folder with --state", x->folder.where);
 	if ((r = statedir_lock(&x->folder.held, STATE_LOCK, e)) < 0 ||
 	    (r = begin(x, e)) < 0)
 		return r;
@@ -250,7 +250,7 @@ edge(struct edge *x, struct err *e)
 	tell_say(&x->tell, "device '%s' of the run in %s: %s; its folder is %s",
 	    x->cloud.name, x->where, place_agreed(&x->folder.said, text), x->folder.dir);
 	if ((r = train(x, e)) == 0 && x->tell.rounds == 0 && x->tell.over)
-		tell_say(&x->tell, "done: the run had ended before, after %llu round%s",
+		tell_say(&x->tell, "done: the run has ended already, after %llu round%s",
 		    (unsigned long long)x->folder.said.rounds,
 		    x->folder.said.rounds == 1 ? "" : "s");
 	else if (r == 0)

@@ -97,8 +97,8 @@ create(struct export *x, struct err *e)
 	if (f < 0)
 		f = FORMAT_SAFETENSORS;
 	if (x->o->many && f != FORMAT_SAFETENSORS)
-		return err_set(e, ERR_USAGE, "--many writes only safetensors: leave it "
-		    "out, or choose that format with -f safetensors");
+		return err_set(e, ERR_USAGE, "--many writes only safetensors: leave "
+		    "--many out, or give -f safetensors");
 	if ((r = describe(x, e)) < 0)
 		return r;
 	so.note = &x->note;

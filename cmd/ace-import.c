@@ -124,7 +124,7 @@ describe(const struct opts *o, uint64_t i,
 	if (r == 0 && step != NULL) {
 		if (num_u64(&i, step, sh->step, UINT64_MAX, "", NULL) < 0)
 			return err_set(e, ERR_USAGE, "--many: the step '%.40s' in a file's "
-			    "metadata is not a whole number from %llu (--step) on", step,
+			    "metadata is not a whole number, or is below --step %llu", step,
 			    (unsigned long long)sh->step);
 		i -= sh->step;
 	}
@@ -163,16 +163,16 @@ put_shard(struct import *m, const char *path, struct format_source *src, struct 
 	shard_init(&sh);
 	if (o->fo.only != NULL && format_schema(src)->n == 0)
 		return err_set(e, ERR_NO, "no tensor of '%s' matches '%s': 'ace-import FILE | "
-		    "ace-inspect list' shows their names", path, o->fo.only);
+		    "ace-inspect list' shows the names of all tensors", path, o->fo.only);
 	if ((r = fits(m, path, src, e)) == 0 &&
 	    (r = describe(o, m->done, src, &sh, e)) == 0 &&
 	    (r = writer_shard(m->w, &sh, format_schema(src), e)) == 0 &&
 	    (r = put_values(o, src, m->w, e)) == 0)
 		r = writer_send(m->w, NULL, e);
 	if (r == 0 && format_unnoted(src) != 0)
-		cli_say(o->f->cli, 0, "'%s': entries of its metadata that the shard does "
-		    "not have: %llu (it has at most 16, with short values and lower-case keys, "
-		    "see ace-import(1))", path, (unsigned long long)format_unnoted(src));
+		cli_say(o->f->cli, 0, "'%s': entries of its metadata that were left out: "
+		    "%llu, since a shard has at most 16, with short values and lower-case keys "
+		    "(see ace-import(1))", path, (unsigned long long)format_unnoted(src));
 	if (r == 0 && (format_rounded(src) != 0 || o->fo.round))
 		cli_say(o->f->cli, 1, "'%s': %llu of %llu values rounded to f32",
 		    path, (unsigned long long)format_rounded(src),
@@ -193,11 +193,11 @@ put_path(struct import *m, const char *path, struct err *e)
 
 	fo.guessed = m->o->format < 0;
 	if (f >= 0 && m->o->many && f != FORMAT_SAFETENSORS)
-		return err_set(e, ERR_USAGE, "--many reads only safetensors: leave it "
-		    "out, or give files of that format with -f safetensors");
+		return err_set(e, ERR_USAGE, "--many reads only safetensors: leave "
+		    "--many out, or give safetensors files, with -f safetensors");
 	if (f >= 0 && ((fo.ndim != 0 && f != FORMAT_RAW) ||
 	    (fo.name != NULL && f != FORMAT_RAW && f != FORMAT_NPY)))
-		return err_set(e, ERR_USAGE, "%s: '%s' is %s, which has its own: leave it out",
+		return err_set(e, ERR_USAGE, "leave out %s: '%s' is %s, which already has this",
 		    fo.ndim != 0 && f != FORMAT_RAW ? "--shape" : "--name", path, format_names[f]);
 	if (f < 0 || (m->o->many && (r = io_open(&fo.many, path, e)) < 0))
 		return f < 0 ? f : r;

@@ -250,7 +250,7 @@ diff(void *arg, char **path, size_t n, struct err *e)
 	o->other = path[0];
 	if (strcmp(o->other, "-") == 0 && (n == 1 || strcmp(path[1], "-") == 0))
 		return err_set(e, ERR_USAGE, "diff: both streams are '-', standard "
-		    "input: give a file for one");
+		    "input: give a file for OTHER or FILE");
 	o->look = look_diff;
 	o->whole = 1;
 	r = begin(o, e);

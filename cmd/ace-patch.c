@@ -168,7 +168,7 @@ other_model(const struct patch *x, struct err *e)
 {
 	const struct change *c = &x->c;
 	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "";
-	char step[128] = ": apply patches that begin with it";
+	char step[128] = ": apply patches that begin with this model";
 
 	shard_hex(c->note.before, want);
 	shard_hex(x->is, have);
@@ -179,8 +179,8 @@ other_model(const struct patch *x, struct err *e)
 		    "%llu: apply %s", (unsigned long long)x->replace.mark.step, c->step >
 		    x->replace.mark.step ? "the patches in between" : "a patch to a later step");
 	return err_set(e, ERR_REFUSED, "the patch to step %llu is for model %s%s, but '%s' is "
-	    "model %s%s, or a whole model (ace-diff NEW)", (unsigned long long)c->step, want, of,
-	    x->m.path, have, step);
+	    "model %s%s, or a whole model from 'ace-diff NEW'", (unsigned long long)c->step, want,
+	    of, x->m.path, have, step);
 }
 
 /* Compare x->is with the models of the patch: return OTHER, ALREADY or 0. */
@@ -224,7 +224,7 @@ make_next(struct patch *x, struct err *e)
 	model_hash(&x->m, x->after, makes);
 	if (memcmp(makes, x->c.note.after, MODEL_HASH) != 0)
 		return err_set(e, ERR_DATA, "corrupt: the patch to step %llu does not make the "
-		    "model that it names: copy the stream again, or make it again with ace-diff",
+		    "model that the patch names: copy the patch again, or repeat ace-diff",
 		    (unsigned long long)x->c.step);
 	if ((r = replace_ready(&x->replace, makes, x->c.step, e)) == 0)
 		tell(&x->replace);
@@ -245,7 +245,7 @@ look_again(struct patch *x, struct err *e)
 	model_close(&x->m);
 	if ((r = open_model(x, e)) == 0 && memcmp(was, x->m.schema.id, sizeof(was)) != 0)
 		r = err_set(e, ERR_REFUSED, "'%s' has other tensors than before the patch was "
-		    "read: try again when nothing writes it", x->m.path);
+		    "read: try again when no program writes the model", x->m.path);
 	for (i = 0; r == 0 && i < x->c.n; i++) {
 		model_span(&x->m, x->c.part[i].group, &span);
 		x->touched[span.file] = 1;
@@ -323,8 +323,8 @@ each_patch(struct patch *x, struct reader **in, struct err *e)
 			over = x->c.step;
 	}
 	return r == OTHER ? other_model(x, e) : x->c.step >= over ? r : err_set(e, ERR_REFUSED,
-	    "the patch to step %llu came before the one to step %llu and was not applied, the "
-	    "other was: sort the patches by step", (unsigned long long)over,
+	    "the patch to step %llu was not applied, but the patch to step %llu, which came "
+	    "later, was: sort the patches by step", (unsigned long long)over,
 	    (unsigned long long)x->c.step);
 }
 
@@ -360,7 +360,7 @@ commit(struct patch *x, struct err *e)
 	if (r < 0)
 		return r;
 	if (!x->replace.staged)
-		return err_set(e, ERR_REFUSED, "no staged model of '%s': call "
+		return err_set(e, ERR_REFUSED, "'%s' has no staged model: call "
 		    "ace-patch --stage first", x->replace.path);
 	tell(&x->replace);
 	return replace_commit(&x->replace, e);

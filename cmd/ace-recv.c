@@ -206,8 +206,8 @@ check(const struct opts *o, const char *path, struct err *e)
 	if (o->spool == NULL)
 		return err_set(e, ERR_USAGE, "no spool was given: add --spool DIR");
 	if (o->act != RECEIVE && (o->aggregate || o->shard.run != NULL))
-		return err_set(e, ERR_USAGE, "--reply and --run exclude --create, "
-		    "--publish, --join and --leave: leave one out");
+		return err_set(e, ERR_USAGE, "--create, --publish, --join and "
+		    "--leave exclude --reply and --run: leave --reply and --run out");
 	if (o->f->mute && o->f->output != NULL)
 		return err_set(e, ERR_USAGE, "--create, --publish, --join and "
 		    "--leave write nothing: leave out --output '%s'", o->f->output);

@@ -166,7 +166,7 @@ status_waits(const struct status *x, const struct run_state *r)
 		    "it does not run", step, here, here == 1 ? " is" : "s are", age);
 	else if (r->now == STATUS_OPEN && r->missing == 0)
 		line(x, "step %llu: every expected shard is there (%llu), for %s; "
-		    "ace-aggregate has not closed it", step, here, age);
+		    "ace-aggregate has not closed the step", step, here, age);
 	else if (r->now == STATUS_OPEN)
 		line(x, "step %llu: %llu of %llu shards are there, for "
 		    "%s; missing%s", step, here,
@@ -387,7 +387,7 @@ state_text(struct status *x, const struct state *v)
 		line(x, "'%s': nothing was coded here yet "
 		    "(ace-compress)", x->dir);
 	if (v->have & LINK)
-		line(x, "link      %s, round trip %.1f ms, +- %.1f",
+		line(x, "link      %s, round trip %.1f +- %.1f ms",
 		    num_text(v->bandwidth, "bit/s", rate), v->rtt * 1e3,
 		    v->jitter * 1e3);
 	else
@@ -462,7 +462,7 @@ status_kind(const char *dir, enum status_kind *kind, struct err *e)
 	if (fd < 0)
 		return errno != ENOTDIR ? err_sys(e, "'%s'", dir) :
 		    err_set(e, ERR_DATA, "mismatch: '%s' is not a directory: give "
-		    "that of a spool or a state (ace-inspect reads files)", dir);
+		    "a spool or a device's state (ace-inspect reads files)", dir);
 	*kind = STATUS_NOTHING;
 	for (i = 0; i < sizeof(file) / sizeof(file[0]); i++)
 		if (fstatat(fd, file[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -182,8 +182,8 @@ check(struct opts *o, struct err *e)
 		const struct stage_kind *k = table[t].stage;
 
 		if (o->asked[t] && !wanted(o, t))
-			return err_set(e, ERR_USAGE, "-c CODEC works without %s: leave "
-			    "its options out, or -c", table[t].name);
+			return err_set(e, ERR_USAGE, "-c CODEC works without %s: leave out "
+			    "-c, or all options of %s", table[t].name, table[t].name);
 		if (wanted(o, t) && k->check != NULL &&
 		    (r = k->check((char *)o + table[t].at, e)) < 0)
 			return r;

@@ -244,8 +244,8 @@ ace_writer_new(int fd, const char *program, struct ace_error *out)
 		    "shard stream is binary");
 	else if (program != NULL && (strlen(program) > 1024 ||
 	    !text_clean(program, strlen(program))))
-		r = err_set(&e, ERR_USAGE, "provenance line of %zu bytes: expected at most 1024 "
-		    "bytes of UTF-8 without control characters", strlen(program));
+		r = err_set(&e, ERR_USAGE, "the provenance line has %zu bytes: expected at most "
+		    "1024 bytes of UTF-8 without control characters", strlen(program));
 	else if (a != NULL && (r = io_create_fd(&io, fd, "<output>", &e)) == 0)
 		r = writer_open(&a->w, io, &o, &e);
 	if (r < 0) {
@@ -337,7 +337,7 @@ ace_write_key(struct ace_writer *a, const char *key, const char *value,
 {
 	struct err e = ERR_INIT;
 	int r = strcmp(key, SHARD_KEY_RUN) == 0 || strcmp(key, SHARD_KEY_DEVICE) == 0 ?
-	    err_set(&e, ERR_USAGE, "key '%s' is a member of struct ace_shard: set that", key) :
+	    err_set(&e, ERR_USAGE, "key '%s' is set by its member of struct ace_shard", key) :
 	    text_set(&a->kv, key, value, &e);
 
 	if (r == -ERR_DATA)	/* the call is wrong, not data: nothing was read */
@@ -480,13 +480,13 @@ ace_write_times(struct ace_writer *a, const double *seconds, size_t n,
 	if (!a->in_shard)
 		return ace_miscounted(a, 0, out);
 	if (a->group != 0 || a->n != 0 || n != a->schema.n)
-		r = err_set(&e, ERR_USAGE, "number of times: %zu%s, expected %zu, one for each "
+		r = err_set(&e, ERR_USAGE, "found %zu tensor times%s: expected %zu, one for each "
 		    "tensor, before the first value", n, a->group != 0 || a->n != 0 ?
 		    " after values" : "", a->schema.n);
 	for (i = 0; i < n && r == 0; i++)
 		if (!(seconds[i] >= 0 && seconds[i] <= ARRAY_LONGEST))
-			r = err_set(&e, ERR_USAGE, "time %g s of tensor %zu: expected "
-			    "from 0 to %g s", seconds[i], i, ARRAY_LONGEST);
+			r = err_set(&e, ERR_USAGE, "tensor %zu has the time %g s, expected "
+			    "0 to %g s", i, seconds[i], ARRAY_LONGEST);
 	if (r == 0 && (r = array_put_times(seconds, n, &b, &e)) == 0)
 		r = writer_note(a->w, FRAME_TIME, b.p, b.n, &e);
 	buf_release(&b);

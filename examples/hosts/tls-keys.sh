@@ -8,8 +8,8 @@ set -eu
 for name; do
 	# in a certificate a slash or a comma would begin another attribute
 	case $name in ca | '' | [-.]* | *[!A-Za-z0-9._-]*)
-		echo "tls-keys.sh: NAME '$name' is not valid: expected letters, digits, '.'," \
-		    "'_' and '-', not empty, not ca, and not beginning with '.' or '-'" >&2
+		echo "tls-keys.sh: NAME '$name' is not valid: expected 1 or more letters, digits," \
+		    "'.', '_' or '-', beginning with a letter, digit or '_', and not 'ca'" >&2
 		exit 2
 		;;
 	esac

@@ -53,7 +53,7 @@ held() {
 	done
 }
 
-files=$("$@" "$folder && ls") || fail 4 "cannot list '$sent' of the trainer: run this again"
+files=$("$@" "$folder && ls") || fail 4 "cannot list '$sent' of the trainer: try again"
 has=$(step) got=5 said=
 list=$(from "${has:-0}" aceg)
 whole=$(from 0 whole)
@@ -78,4 +78,4 @@ printf %s "$said" >&2
 [ "$got" -eq 0 ] || exit "$got"
 # the connection may have ended between two files
 last=${list% } last=${last##* }
-[ "$(step)" -ge "${last%.*}" ] || fail 4 "'$model' has step $(step), not ${last%.*}: run this again"
+[ "$(step)" -ge "${last%.*}" ] || fail 4 "'$model' has step $(step), not ${last%.*}: try again"

@@ -42,8 +42,8 @@ if [ -h "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
 	[ -e "$model" ] || { echo "receive.sh: model '$model' is absent" >&2; exit 4; }
 	[ -e "$state" ] || [ -h "$state" ] ||
 	    { echo "receive.sh: cannot make '$state'" >&2; exit 4; }
-	echo "receive.sh: '$state' is a link, not a directory, or of another user:" \
-	    "remove it, or run this as that user" >&2
+	echo "receive.sh: '$state' must be a directory of this user, and no link:" \
+	    "remove it, or run receive.sh as its owner" >&2
 	exit 5
 fi
 exec 9<"$state"

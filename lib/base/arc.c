@@ -124,8 +124,8 @@ arc_in_ahead(struct arc *a, size_t got)
 
 	a->ahead = place == a->place ? a->ahead + got : got;
 	a->place = place;
-	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: %s has more than "
-	    "%d bytes in a row that hold no data, such as a header: unpack it first",
+	return a->ahead <= ARC_AHEAD ? 0 : err_set(&a->why, ERR_DATA, "limit: %s has a header, "
+	    "or other bytes without data, of more than %d bytes: unpack the archive first",
 	    a->what, ARC_AHEAD);
 }
 
@@ -425,7 +425,7 @@ arc_next(struct arc *a, struct arc_entry *en, struct err *e)
 		    io_name(a->io), path);
 	memcpy(a->what, en->what, ARC_WHAT);
 	if (strlen(path) >= ARC_NAME)
-		return err_set(e, ERR_DATA, "limit: %s: the name has %zu bytes, at most "
+		return err_set(e, ERR_DATA, "limit: %s: the name has %zu bytes, expected at most "
 		    "%d: pack it under a shorter name", en->what, strlen(path), ARC_NAME - 1);
 	if (!a->single)
 		(void)snprintf(en->name, ARC_NAME, "%s", path);
@@ -506,7 +506,7 @@ arc_safe(struct arc *a, const struct arc_entry *en, struct err *e)
 	int k;
 
 	if (arc_leaves(en->name))
-		return err_set(e, ERR_DATA, "unsupported: the name of %s begins with "
+		return err_set(e, ERR_DATA, "unsupported: %s: the name begins with "
 		    "a slash or has '..' (\\ counts as /): pack it under another name", en->what);
 	if (en->link)
 		return err_set(e, ERR_DATA, "unsupported: %s is a link: pack the file "

@@ -458,8 +458,8 @@ cli_options(struct cli_line *l, int argc, char **argv, struct err *e)
 	for (r = i; r < argc && !l->c->mixed && strcmp(argv[i - 1], "--") != 0; r++)
 		if (argv[r][0] == '-' && argv[r][1] != '\0')
 			return err_set(e, ERR_USAGE, "option '%.40s' follows operand "
-			    "'%.40s': put options first; if it is a file, write ./ before "
-			    "its name", argv[r], argv[i]);
+			    "'%.40s': put options first; if '%.40s' is a file, write ./ before "
+			    "its name", argv[r], argv[i], argv[r]);
 	return 0;
 }
 

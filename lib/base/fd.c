@@ -187,7 +187,7 @@ fd_open(const char *path, enum fd_what what, int *fd, struct stat *st, struct er
 	    (what == FD_OURS ? O_NOFOLLOW : 0));
 	if (*fd < 0)
 		return what != FD_OURS || errno != ELOOP ? err_sys(e, "'%s'", path) :
-		    err_set(e, ERR_SYS, "'%s' is a symbolic link: put the file in its place", path);
+		    err_set(e, ERR_SYS, "'%s' is a symbolic link: replace it with the file", path);
 	r = what != FD_OURS ? fd_input(*fd, path, st, e) :
 	    fstat(*fd, st) < 0 ? err_sys(e, "'%s'", path) : 0;
 	if (r == 0 && what != FD_NAMED && !S_ISREG(st->st_mode))

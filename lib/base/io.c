@@ -241,7 +241,7 @@ io_create_into(struct io **out, const char *path, int force, struct err *e)
 	int fd, r;
 
 	if (!temp_trusts(path))
-		return err_set(e, ERR_REFUSED, "'%s' is another user's, in a directory "
+		return err_set(e, ERR_REFUSED, "'%s' belongs to another user, in a directory "
 		    "open to all: write to another place", path);
 	if ((fd = openat(AT(path), O_WRONLY | O_CLOEXEC | O_NOCTTY)) < 0)
 		return err_sys(e, "'%s'", path);
@@ -351,9 +351,9 @@ io_await(struct io *io, struct err *e)
 	if (r != 0)
 		return r;
 	return until == silent ? err_set(e, ERR_DATA, "truncated: timed out: no byte came for "
-	    "%.7g s (file 'limits' sets this: timeout in a shard, idle before it)",
+	    "%.7g s (set by 'timeout' in file 'limits', before a shard by 'idle')",
 	    io->silence) : err_set(e, ERR_DATA, "truncated: timed out: no shard ended "
-	    "within %.7g s (file 'limits' sets this: time)", io->whole);
+	    "within %.7g s (set by 'time' in file 'limits')", io->whole);
 }
 
 /* Read at most n bytes without the buffer; *got is 0 at the end of the input. */

@@ -56,8 +56,7 @@ limits_file_line(const struct limits_file *x, char *line, struct err *e)
 	if ((name = limits_file_word(&line)) == NULL)
 		return 0;
 	if ((p.row = opt_named(x->rows, name)) == NULL)
-		return err_set(e, ERR_USAGE, "'%.40s' is not a name that this file may have",
-		    name);
+		return err_set(e, ERR_USAGE, "this file cannot set '%.40s'", name);
 	if ((val = limits_file_word(&line)) == NULL)
 		return err_set(e, ERR_USAGE, "%s has no value: expected %s", name, p.row->arg);
 	line += strspn(line, " \t\r");

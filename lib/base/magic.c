@@ -13,13 +13,13 @@ static const struct {
 	const char *bytes, *name;
 	int packed;		/* 1: base/arc.h reads it */
 } magic[] = {
-	{ 257, 5, "ustar", "a tar archive (tar -xO)", 1 },
-	{ 0, 3, "\x1f\x8b\x08", "a gzip file (gzip -dc)", 1 },
-	{ 0, 6, "\xfd" "7zXZ", "an xz file (xz -dc)", 1 },
-	{ 0, 4, "\x28\xb5\x2f\xfd", "a zstd file (zstd -dc)", 1 },
-	{ 0, 4, "\x04\x22\x4d\x18", "an lz4 file (lz4 -dc)", 1 },
-	{ 1, 3, "\x2a\x4d\x18", "a zstd file (zstd -dc)", 1 },
-	{ 0, 3, "BZh", "a bzip2 file (bzip2 -dc)", 1 },
+	{ 257, 5, "ustar", "a tar archive (unpack it with tar -xO)", 1 },
+	{ 0, 3, "\x1f\x8b\x08", "a gzip file (unpack it with gzip -dc)", 1 },
+	{ 0, 6, "\xfd" "7zXZ", "an xz file (unpack it with xz -dc)", 1 },
+	{ 0, 4, "\x28\xb5\x2f\xfd", "a zstd file (unpack it with zstd -dc)", 1 },
+	{ 0, 4, "\x04\x22\x4d\x18", "an lz4 file (unpack it with lz4 -dc)", 1 },
+	{ 1, 3, "\x2a\x4d\x18", "a zstd file (unpack it with zstd -dc)", 1 },
+	{ 0, 3, "BZh", "a bzip2 file (unpack it with bzip2 -dc)", 1 },
 	{ 0, 4, "PK\5\6", "an empty zip archive", 1 },
 	{ 0, 6, "\x93NUMPY", "an npy array (ace-import -f npy)", 0 },
 	{ 0, 4, "\x89HDF", "an HDF5 file", 0 },
@@ -131,7 +131,7 @@ magic_zip(const unsigned char *p, size_t n)
 			if (memcmp(p + i, pickle, m) == 0)
 				return TORCH;
 	}
-	return "a zip archive (unzip -p; ace-import reads .npz)";
+	return "a zip archive (unpack it with unzip -p; ace-import reads .npz)";
 }
 
 int

@@ -102,7 +102,7 @@ num_size(uint64_t *v, const char *s, const char *what, struct err *e)
 		{ "GiB", 1073741824.0 }, { "TiB", 1099511627776.0 }, { NULL, 0 }
 	};
 	double x;
-	int r = num_unit(&x, s, u, what, "a size such as 4096, 64k, 1.5M, 64Mi",
+	int r = num_unit(&x, s, u, what, "a size such as 4096, 64k, 1.5M or 64Mi",
 	    e);
 
 	if (r < 0)
@@ -148,7 +148,7 @@ num_time(double *v, const char *s, const char *what, struct err *e)
 		{ NULL, 0 }
 	};
 
-	return num_unit(v, s, u, what, "a time such as 10ms, 1.5s, 2m", e);
+	return num_unit(v, s, u, what, "a time such as 10ms, 1.5s or 2m", e);
 }
 
 int

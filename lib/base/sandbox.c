@@ -389,8 +389,8 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 		    "seccomp cannot be used" : calls ? "incomplete, Landlock cannot be "
 		    "used" : "none, Landlock and seccomp cannot be used");
 	if (want == SANDBOX_REQUIRE && !(files && calls))
-		return err_set(e, ERR_SYS, "--sandbox require: the sandbox would be %s: "
-		    "--sandbox auto runs nevertheless", says);
+		return err_set(e, ERR_SYS, "--sandbox require cannot be met (sandbox: %s): "
+		    "use --sandbox auto to run nevertheless", says);
 	return 0;
 }
 
@@ -423,7 +423,7 @@ sandbox_enter(struct sandbox *s, enum sandbox_want want, char *says,
 {
 	(void)snprintf(says, n, "none, this build has no sandbox");
 	return want != SANDBOX_REQUIRE ? 0 : err_set(e, ERR_SYS, "--sandbox require: "
-	    "this build has no sandbox: --sandbox auto runs without it");
+	    "this build has no sandbox: use --sandbox auto to run without one");
 }
 
 void

@@ -196,7 +196,7 @@ parse_chunk(const char *arg, struct codec_plan *plan, struct err *e)
 	int r;
 
 	if ((slash = strchr(t, '/')) == NULL)
-		return err_set(e, ERR_USAGE, "expected KEPT/CHUNK, such as 64/4096");
+		return err_set(e, ERR_USAGE, "expected chunk:K/C, such as chunk:64/4096");
 	*slash = '\0';
 	if ((r = arg_number(t, 1, 1 << MAX_CHUNK, &k, e)) < 0 ||
 	    (r = arg_number(slash + 1, 1, 1 << MAX_CHUNK, &c, e)) < 0)
@@ -204,8 +204,8 @@ parse_chunk(const char *arg, struct codec_plan *plan, struct err *e)
 	for (log = MIN_CHUNK; log < MAX_CHUNK && (float)(1u << log) < c; log++)
 		;
 	if (c != (float)(1u << log) || k > c || k != floorf(k))
-		return err_set(e, ERR_USAGE, "expected chunk:K/C, C a power of two "
-		    "from 16 to 1048576 and K a whole number up to C");
+		return err_set(e, ERR_USAGE, "expected chunk:K/C, where C is a power of two "
+		    "from 16 to 1048576 and K is a whole number up to C");
 	plan->param = (uint8_t)(log << TOPK_CHUNK);
 	plan->arg = k / c;
 	return parse_rest(rest, plan, e);

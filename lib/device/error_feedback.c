@@ -159,7 +159,7 @@ feedback_answered(const struct feedback *f, const struct shard *sh, struct err *
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
 	return r < 0 ? r : err_set(e, ERR_REFUSED, "step %llu of '%s' came before the "
 	    "average of step %llu: the training program has to send one shard per "
-	    "round, and to read its average before the next one",
+	    "round, and to read that round's average before the next round",
 	    (unsigned long long)sh->step, shard_device(sh), (unsigned long long)last);
 }
 
@@ -176,8 +176,8 @@ feedback_stamp(struct feedback *f, const struct shard *sh, struct err *e)
 		    "factor with --gamma (of ace-expand or ace-step), not with "
 		    "--error-feedback ef:%g", f->o.gamma);
 	if (strcmp(stamp, f->old.d.stamp) != 0)
-		return err_set(e, ERR_REFUSED, "step %llu of '%s' was compensated "
-		    "with another residual than that of the state: run ace-expand on the "
+		return err_set(e, ERR_REFUSED, "step %llu of '%s' includes a residual "
+		    "that differs from the state's: run ace-expand on the "
 		    "trainer's shard again, with the same -S", (unsigned long long)sh->step,
 		    shard_device(sh));
 	return 0;
@@ -226,9 +226,9 @@ feedback_wait(struct feedback *f, struct err *e)
 		    pending_count(&f->pending) < window)
 			return r;
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
-	return r < 0 ? r : err_set(e, ERR_REFUSED, "shards without a receipt in state '%s' after "
-	    "a wait of %g s: %zu, expected fewer than %zu: pass their receipts to ace-ack, or "
-	    "run ace-compress --resend", f->state.dir, f->o.wait, pending_count(&f->pending),
+	return r < 0 ? r : err_set(e, ERR_REFUSED, "shards without a receipt in state '%s': %zu "
+	    "after a wait of %g s, expected fewer than %zu: pass their receipts to ace-ack, or "
+	    "run ace-compress --resend", f->state.dir, pending_count(&f->pending), f->o.wait,
 	    window);
 }
 
@@ -382,7 +382,7 @@ feedback_refused(const struct feedback *f, struct err *e)
 	if (p == NULL || !p->invalid || f->o.kind == FEEDBACK_EF)
 		return p != NULL && p->invalid;
 	return err_set(e, ERR_REFUSED, "step %llu of '%s' was refused as invalid, and the same "
-	    "bytes would be refused again: send the next step, which adds its values",
+	    "bytes would be refused again: send the next step, which adds the refused values",
 	    (unsigned long long)f->old.step, shard_device(reader_shard(f->old.d.r)));
 }
 

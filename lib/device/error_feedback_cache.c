@@ -154,7 +154,7 @@ feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err
 		(void)snprintf(has, sizeof(has), "history %.8s of step %llu", c->stamp,
 		    (unsigned long long)c->newest);
 	return err_set(e, ERR_REFUSED, "step %llu %s%.8s, but this receiver has %s: %s a new "
-	    "one with step %llu", (unsigned long long)sh->step, none ?
+	    "history with step %llu", (unsigned long long)sh->step, none ?
 	    "begins a history" : "is a difference to history ", none ? "" : c->want, has,
 	    c->lent ? "the device begins" : "on the device, " CACHE_ANEW " begins",
 	    1 + (unsigned long long)(c->stamp[0] != '\0' && c->newest > sh->step ?

@@ -118,7 +118,7 @@ learned_need(const struct learned *h, const char *name, size_t n,
 static const char *
 learned_remedy(const char *name)
 {
-	return strcmp(name, LEARNED_RESTART) == 0 ? " (ace-ack --restart begins without it)" :
+	return strcmp(name, LEARNED_RESTART) == 0 ? " (ace-ack --restart begins without the file)" :
 	    ": remove that file";
 }
 

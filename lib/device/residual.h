@@ -23,7 +23,7 @@ struct err;
 
 #define RESIDUAL_FILE "residual"	/* its name in the state directory */
 /* the remedy in messages about a damaged file of the state */
-#define RESIDUAL_ANEW " (ace-ack --restart begins without it)"
+#define RESIDUAL_ANEW " (ace-ack --restart begins without the residual)"
 
 /* ---- looking ---- */
 

@@ -164,7 +164,7 @@ format_some(struct format_source *s, float *x, size_t n, size_t *done, struct er
 		dtype_text(t->dtype, s->raw + k * size, text);
 		why = dtype_to_f32(t->dtype, 1, s->raw + k * size, x, 1, &one) ==
 		    1 ? schema_exact(t->dtype) ? "not exact in f32 (--tensor "
-		    "can select the others)" : "not exact in f32 (--f32 rounds it)" :
+		    "can select other tensors)" : "not exact in f32 (--f32 rounds it)" :
 		    t->dtype == SCHEMA_BOOL ? "neither 0 nor 1" :
 		    "beyond the range of f32, 3.4e38";
 		return err_set(e, ERR_DATA, "unsupported: tensor '%s' at index %llu "
@@ -426,9 +426,9 @@ format_last(struct format_source *s, struct err *e)
 	r = io_read(s->io, &c, 1, &got, e);
 	if (r < 0 || got == 0)
 		return r;
-	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' has bytes after the "
-	    "last value of its tensors: check --shape of raw values; several safetensors files "
-	    "in one need --many; an npy file has one array", s->name);
+	return err_data(e, io_bytes(s->io) - 1, "corrupt: '%s' has bytes after the last value "
+	    "of its tensors: %s", s->name, s->in == &raw_in ? "check --shape" : s->in == &npy_in ?
+	    "an npy file has one array" : "several safetensors files in one need --many");
 }
 
 int

@@ -124,7 +124,7 @@ npz_ends(const struct format_source *s, uint64_t size, uint64_t *n, struct err *
 		return npz_end_bad(name, e);
 	if (z.size > NPZ_MAX_DIRECTORY)
 		return err_set(e, ERR_DATA, "limit: the zip directory of '%s' has "
-		    "%llu bytes, at most %d", name, (unsigned long long)z.size,
+		    "%llu bytes, expected at most %d", name, (unsigned long long)z.size,
 		    NPZ_MAX_DIRECTORY);
 	*n = z.entries;
 	return 0;

@@ -308,7 +308,7 @@ safetensors_tensor(struct safetensors_text *t, const char *name,
 		    "only ace-diff and ace-patch read");
 	if (json_array_size(shape) > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor '%s' in '%s' has "
-		    "%zu dimensions, at most %d", name, t->s->name,
+		    "%zu dimensions, expected at most %d", name, t->s->name,
 		    json_array_size(shape), SCHEMA_MAX_DIM);
 	if ((n = safetensors_numbers(shape, d.dim, SCHEMA_MAX_DIM)) < 0)
 		return err_set(e, ERR_DATA, "corrupt: the shape of tensor '%s' in "
@@ -472,7 +472,7 @@ safetensors_open(struct format_source *s, const struct format_opts *o, struct er
 		return r;
 	if (t.left > SAFETENSORS_MAX_HEADER)
 		return err_set(e, ERR_DATA, "limit: the header of '%s' has %llu "
-		    "bytes, at most %d", s->name, (unsigned long long)t.left,
+		    "bytes, expected at most %d", s->name, (unsigned long long)t.left,
 		    SAFETENSORS_MAX_HEADER);
 	if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
 		return -ERR_SYS;
@@ -523,7 +523,7 @@ safetensors_index(const char *path, format_pair_fn *fn, void *arg, struct err *e
 		return r;
 	t.left = io_size(s.io);
 	if (t.left > SAFETENSORS_MAX_HEADER)
-		r = err_set(e, ERR_DATA, "limit: index '%s' has %llu bytes, at most %d",
+		r = err_set(e, ERR_DATA, "limit: index '%s' has %llu bytes, expected at most %d",
 		    path, (unsigned long long)t.left, SAFETENSORS_MAX_HEADER);
 	else if ((t.p = alloc_get(SAFETENSORS_WINDOW, 1, e)) == NULL)
 		r = -ERR_SYS;
@@ -547,7 +547,7 @@ safetensors_begin(struct format_source *s, struct err *e)
 		r = io_read(s->io, s->raw, n, &got, e);
 	}
 	return r < 0 || left == 0 ? r : err_data(e, io_bytes(s->io), "truncated: "
-	    "'%s' ends inside a tensor that is left out", s->name);
+	    "'%s' ends inside a tensor that --tensor excludes", s->name);
 }
 
 static int

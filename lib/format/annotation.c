@@ -143,9 +143,9 @@ note_get(struct note *note, const unsigned char *p, size_t len, uint32_t entry,
 		    "expected %zu", what, len - b.at, (size_t)note->n * entry);
 	if (note->first > ngroups || note->n > ngroups - note->first)
 		return err_set(e, ERR_DATA,
-		    "corrupt: first group and number of groups of the %s are %lu and %lu, "
-		    "but the schema's number of groups is %lu", what,
-		    (unsigned long)note->first, (unsigned long)note->n, (unsigned long)ngroups);
+		    "corrupt: first group %lu plus number of groups %lu in the %s exceeds %lu, "
+		    "the schema's number of groups", (unsigned long)note->first,
+		    (unsigned long)note->n, what, (unsigned long)ngroups);
 	note->entry = p + b.at;
 	return entry == NOTE_PLAN ? note_check_plan(note, e) : 0;
 }

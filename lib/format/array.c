@@ -134,6 +134,6 @@ array_get_times(const unsigned char *p, size_t len, size_t n, double *v, struct 
 		bad = !(v[i] >= 0 && v[i] <= ARRAY_LONGEST);
 	}
 	return bad == 0 ? 0 :
-	    err_set(e, ERR_DATA, "corrupt: the times of tensors are not numbers "
-	    "from 0 to %g s, one for each tensor, %zu in all", ARRAY_LONGEST, n);
+	    err_set(e, ERR_DATA, "corrupt: the times of tensors: expected %zu "
+	    "numbers from 0 to %g s, one for each tensor", n, ARRAY_LONGEST);
 }

@@ -51,8 +51,8 @@ chain_aborted(const struct chain *c, struct err *e)
 {
 	int piped = io_is_pipe(c->io);
 	int r = err_data(e, c->pos.offset, "truncated: %s", piped ?
-	    "the stream was aborted: a program before this one failed, see its message, or "
-	    "passes on a file that was aborted" :
+	    "the stream was aborted: a program before this one failed (see its message) or "
+	    "passed on a stream that was aborted" :
 	    "the program that wrote the stream aborted it");
 
 	if (e != NULL)
@@ -68,7 +68,7 @@ chain_truncated(const struct chain *c, struct err *e)
 		    "program before this one wrote nothing, see its message, if any");
 	return err_data(e, c->pos.offset, "truncated: %s", c->pos.open ? "the stream has no end" :
 	    io_bytes(c->io) == 0 ? "the input is empty" : c->pos.offset == 0 ? "the stream's "
-	    "head is incomplete" : "too few bytes for another stream follow the stream's end");
+	    "head is incomplete" : "bytes follow the stream's end, too few for another stream");
 }
 
 /* Append to the error the file format that the input's first bytes indicate. Return r. */

@@ -27,7 +27,7 @@ static int
 frame_strange(const unsigned char *p, uint64_t at, struct err *e)
 {
 	if (bytes_le32(p) == FRAME_SYNC && (p[4] == '\r' || p[4] == '\n'))
-		return err_data(e, at, "corrupt: the line ends in the head were changed, as "
+		return err_data(e, at, "corrupt: the line endings in the head were changed, as "
 		    "by a terminal or a transfer in text mode: use ssh -T or binary mode");
 	return err_data(e, at, "corrupt: %s", at == 0 ?
 	    "the input is not a gradient-shard stream" :

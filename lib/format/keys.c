@@ -66,7 +66,7 @@ keys_one(const char *key, const char *s, const char *whose, struct err *e)
 {
 	const struct keys_row *k = keys_row(key);
 	static const char *const type[] = { "a whole number",
-	    "a number", "a list that falls to 1, such as 7,3,1, of numbers" };
+	    "a number", "a list falling to 1, such as 7,3,1, with numbers" };
 	uint64_t u;
 	double x;
 	int r = k->type == KEYS_LIST ? keys_list(s, k->hi) :

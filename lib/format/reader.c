@@ -399,7 +399,7 @@ reader_on_shard(struct reader *r, struct err *e)
 	/* check this first: corrupt data must not be called unsupported */
 	r->pos.key = shard_key_of(f->raw, f->raw_len);
 	if (f->shard_key != r->pos.key)
-		return reader_corrupt(r, e, "the key is not that of the shard's run, device and "
+		return reader_corrupt(r, e, "the key does not match the shard's run, device and "
 		    "step");
 	if ((k = shard_decode(&r->shard, f->raw, f->raw_len, e)) < 0)
 		return k;

@@ -67,7 +67,7 @@ schema_check(const struct schema_tensor *t, struct err *e)
 		    "UTF-8 without control characters", t->name);
 	if (t->ndim > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA,
-		    "limit: tensor '%s' has %u dimensions, at most %d",
+		    "limit: tensor '%s' has %u dimensions, expected at most %d",
 		    t->name, t->ndim, SCHEMA_MAX_DIM);
 	if (t->dtype >= SCHEMA_NDTYPE)
 		return err_set(e, ERR_DATA,
@@ -272,7 +272,7 @@ schema_diff(const struct schema *a, const struct schema *b, char why[256])
 		return 0;
 	why[0] = '\0';
 	if (a->group_size != b->group_size) {
-		(void)snprintf(why, 256, "group size %lu and %lu",
+		(void)snprintf(why, 256, "the group sizes are %lu and %lu",
 		    (unsigned long)a->group_size, (unsigned long)b->group_size);
 		return 1;
 	}
@@ -283,7 +283,7 @@ schema_diff(const struct schema *a, const struct schema *b, char why[256])
 			if (x->dim[d] != y->dim[d])
 				break;
 		if (strcmp(x->name, y->name) != 0)
-			(void)snprintf(why, 256, "tensor %zu is '%.80s' and "
+			(void)snprintf(why, 256, "tensor %zu differs in name: '%.80s' and "
 			    "'%.80s'", i, x->name, y->name);
 		else if (x->ndim != y->ndim)
 			(void)snprintf(why, 256, "tensor '%.160s' differs in shape: %u and %u "
@@ -296,7 +296,7 @@ schema_diff(const struct schema *a, const struct schema *b, char why[256])
 			(void)snprintf(why, 256, "tensor '%.160s' differs in dtype: %s and %s",
 			    x->name, schema_dtype_name(x->dtype), schema_dtype_name(y->dtype));
 		else if (x->kind != y->kind)
-			(void)snprintf(why, 256, "tensor '%.160s' is of kind "
+			(void)snprintf(why, 256, "tensor '%.160s' differs in kind: "
 			    "%s and %s", x->name, schema_kind_name(x->kind),
 			    schema_kind_name(y->kind));
 		else
@@ -385,12 +385,12 @@ schema_entry(struct schema *s, struct schema_wire *w, size_t i, struct err *e)
 		    "long, or not at its place in the schema", i);
 	if (t.ndim > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA, "limit: tensor %zu has %u "
-		    "dimensions, at most %d", i, t.ndim, SCHEMA_MAX_DIM);
+		    "dimensions, expected at most %d", i, t.ndim, SCHEMA_MAX_DIM);
 	if (bytes_le32(q + 24) != w->next_dim || t.ndim > w->ndims - w->next_dim)
-		return err_set(e, ERR_DATA, "corrupt: the shape of tensor '%.*s' begins at "
-		    "dimension %lu of the schema, expected %zu, and has %u dimensions, at most "
-		    "%zu", (int)(len < 160 ? len : 160), (const char *)w->name + w->next_name,
-		    (unsigned long)bytes_le32(q + 24), w->next_dim, t.ndim,
+		return err_set(e, ERR_DATA, "corrupt: tensor '%.*s' begins at dimension %lu of the "
+		    "schema and has %u dimensions: expected to begin at %zu and have at most %zu",
+		    (int)(len < 160 ? len : 160), (const char *)w->name + w->next_name,
+		    (unsigned long)bytes_le32(q + 24), t.ndim, w->next_dim,
 		    w->ndims - w->next_dim);
 	memcpy(name, w->name + w->next_name, len);
 	name[len] = '\0';
@@ -427,13 +427,13 @@ schema_bomb(const struct schema_wire *w, uint32_t group, uint64_t total,
 		most = 1 << 20;
 	most += wire;
 	if (total > max)
-		return err_set(e, ERR_DATA, "limit: the schema has %llu elements, at "
+		return err_set(e, ERR_DATA, "limit: the schema has %llu elements, expected at "
 		    "most %llu: raise the programs' --max-elements", (unsigned long long)total,
 		    (unsigned long long)max);
 	/* at most one group of each tensor is not full */
 	if (groups > most)
 		return err_set(e, ERR_DATA, "limit: the schema has %llu groups of %lu value%s, "
-		    "at most %llu groups: import the model with larger groups (ace-import "
+		    "expected at most %llu: import the model with larger groups (ace-import "
 		    "--group)", (unsigned long long)groups, (unsigned long)group,
 		    group == 1 ? "" : "s", (unsigned long long)most);
 	if (SCHEMA_HEAD + SCHEMA_ENTRY * w->ntensors + 8 * w->ndims +
@@ -456,7 +456,7 @@ schema_head(struct schema_wire *w, uint32_t *group, uint64_t *total,
 	if (!bytes_zero(b, 8) || b->bad)
 		return err_set(e, ERR_DATA, "corrupt: the schema's head is damaged");
 	if (w->ntensors > SCHEMA_MAX_TENSORS)
-		return err_set(e, ERR_DATA, "limit: the schema has %zu tensors, at most "
+		return err_set(e, ERR_DATA, "limit: the schema has %zu tensors, expected at most "
 		    "%d", w->ntensors, SCHEMA_MAX_TENSORS);
 	return 0;
 }

@@ -273,7 +273,7 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 		return r;
 	bad = !shard_named(s, s->run, SHARD_KEY_RUN) ? SHARD_KEY_RUN :
 	    !shard_named(s, s->device, SHARD_KEY_DEVICE) ? SHARD_KEY_DEVICE : NULL;
-	return bad == NULL ? 0 : err_set(e, ERR_DATA, "corrupt: the id of the %s is not that of "
+	return bad == NULL ? 0 : err_set(e, ERR_DATA, "corrupt: the id of the %s does not match "
 	    "its name, or the name has more than %d bytes", bad, SHARD_NAME);
 }
 

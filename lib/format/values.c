@@ -89,8 +89,8 @@ values_view(const struct reader *r, const struct record *rec, float *buf,
 
 	schema_span(reader_schema(r), rec->group, &span);
 	if (span.n > cap)
-		return err_set(e, ERR_USAGE, "a buffer of %zu values for a group of %zu", cap,
-		    span.n);
+		return err_set(e, ERR_USAGE, "the buffer has room for %zu values, but the group "
+		    "has %zu", cap, span.n);
 	values_ctx(reader_schema(r), reader_shard(r), rec->group, &ctx);
 	*n = span.n;
 	if ((k = values_record(rec, &ctx, span.n, buf, NULL, x, t, e)) < 0)
@@ -131,8 +131,8 @@ values_overflow(const struct schema *sc, uint32_t g, size_t i, struct err *e)
 
 	schema_span(sc, g, &span);
 	return err_set(e, ERR_REFUSED, "limit: in tensor '%s' the value at index %llu and its "
-	    "residual together exceed f32, 3.4e38: send smaller values, or begin without the "
-	    "residual (ace-ack --restart)", sc->t[span.tensor].name,
+	    "residual together exceed the range of f32, 3.4e38: send smaller values, or begin "
+	    "without the residual (ace-ack --restart)", sc->t[span.tensor].name,
 	    (unsigned long long)(span.offset + i));
 }
 

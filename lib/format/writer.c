@@ -320,7 +320,7 @@ writer_plain(struct writer *w, uint32_t type, const void *p, size_t n, int lz4,
 	int r;
 
 	if (n > FRAME_MAX)
-		return err_set(e, ERR_DATA, "limit: a frame has %zu bytes, at most %d", n,
+		return err_set(e, ERR_DATA, "limit: a frame has %zu bytes, expected at most %d", n,
 		    FRAME_MAX);
 	if (lz4 && (r = writer_pack(&w->pack, p, n, &k, e)) < 0)
 		return r;
@@ -363,7 +363,7 @@ writer_schema(struct writer *w, const struct schema *sc, struct err *e)
 	int r = schema_encode(sc, &b, e);
 
 	if (r == 0 && b.n > SCHEMA_MAX_BYTES)
-		r = err_set(e, ERR_DATA, "limit: the schema has %zu bytes, at most 512 MiB", b.n);
+		r = err_set(e, ERR_DATA, "limit: the schema exceeds 512 MiB (%zu bytes)", b.n);
 	for (i = 0; i < b.n && r == 0; i += n) {
 		n = b.n - i < FRAME_MAX ? b.n - i : FRAME_MAX;
 		r = writer_plain(w, FRAME_SCHM, b.p + i, n, !w->o.same, e);
@@ -500,7 +500,7 @@ writer_record_seen(struct writer *w, uint32_t group, uint32_t codec, uint8_t par
 		return r;
 	if (len > FRAME_MAX / 2 + 4096)
 		return err_set(e, ERR_DATA, "limit: the coded values of group %lu have %zu "
-		    "bytes, at most %d", (unsigned long)group, len, FRAME_MAX / 2 + 4096);
+		    "bytes, expected at most %d", (unsigned long)group, len, FRAME_MAX / 2 + 4096);
 	if ((r = batch_add(&w->batch, group, codec, param, body, len, e)) < 0)
 		return r;
 	w->next_group = (uint64_t)group + 1;

@@ -28,7 +28,7 @@ child_add(struct children *c, struct child *p, const char *word, ...)
 	for (; word != NULL && c->r == 0; word = va_arg(ap, const char *)) {
 		if (p->n == CHILD_WORDS)
 			c->r = err_set(c->e, ERR_USAGE, "the command '%s' has more than "
-			    "%d words: put them into a script", p->word[0], CHILD_WORDS);
+			    "%d words: put the command into a script", p->word[0], CHILD_WORDS);
 		else if ((p->word[p->n++] = alloc_dup(word, c->e)) == NULL)
 			c->r = -ERR_SYS;
 	}

@@ -232,7 +232,7 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 		err_clear(e);
 		return err_set(e, ERR_SYS, make ? "folder '%s' cannot be made or opened: %s: check "
 		    "its parent, or give another folder (ace edge: --state)" :
-		    "folder '%s' cannot be opened: %s: check its name, or run this as the user "
+		    "folder '%s' cannot be opened: %s: check its name, or call ace as the user "
 		    "that began the run (over ssh: USER@HOST:DIR)", f->where, strerror(errno));
 	}
 	if (r < 0)

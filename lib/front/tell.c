@@ -342,7 +342,7 @@ tell_doing(const struct tell *t, double clock, int wide, char out[TELL_LINE + 12
 	    TELL_TIME(clock > from ? clock - from : 0));
 
 	if (!waits)
-		who = t->state != TELL_SENDS && t->trainer != NULL ? t->trainer : "it";
+		who = t->state != TELL_SENDS && t->trainer != NULL ? t->trainer : "this device";
 	if (wide > TELL_LINE + 127)
 		wide = TELL_LINE + 127;
 	tell_round(t, t->round, name);
@@ -530,7 +530,7 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 	t->nheld = 0;
 	if (p->own_voice || cause == NULL)
 		(void)snprintf(out, ERR_LINE, "'%s' ended with status %d%s%s", prog,
-		    child_status(p), child_status(p) > 128 ? " (128 + signal)" : "",
+		    child_status(p), child_status(p) > 128 ? " (128 + the signal's number)" : "",
 		    p->own_voice ? "; its own messages, if any, are above" : "");
 	else
 		(void)snprintf(out, ERR_LINE, "%s", cause);

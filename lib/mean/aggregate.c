@@ -357,8 +357,8 @@ aggregate_put_cluster(struct aggregate *x, size_t c, struct err *e)
 
 	if ((size_t)snprintf(device, sizeof(device), "%s.%zu", x->o->device,
 	    c) >= sizeof(device))
-		return err_set(e, ERR_USAGE, "--device has %zu bytes: with '.%zu', the "
-		    "suffix of a cluster, expected at most %d", strlen(x->o->device), c,
+		return err_set(e, ERR_USAGE, "--device has %zu bytes: with the cluster's "
+		    "suffix '.%zu' the name has more than %d bytes", strlen(x->o->device), c,
 		    SHARD_NAME);
 	contrib_cluster(&x->c, c);
 	shard_init(&s);

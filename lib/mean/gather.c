@@ -456,9 +456,9 @@ gather_advance(struct gather *g, struct err *e)
 			return gather_blame_input(g, i, k);
 	}
 	return ended == 0 ? 1 : ended == g->ninput ? 0 : err_set(e, ERR_REFUSED,
-	    "'%s' has fewer steps than %zu of the %zu inputs (number of its shards: %llu)",
-	    g->input[first].path, g->ninput - ended, g->ninput,
-	    (unsigned long long)g->input[first].done);
+	    "'%s' has no shard after number %llu, unlike %zu of the %zu inputs",
+	    g->input[first].path, (unsigned long long)g->input[first].done,
+	    g->ninput - ended, g->ninput);
 }
 
 /* ---- the contributions to a step ---- */
@@ -606,8 +606,8 @@ gather_one(const struct gather *g, struct gather_shard *s, uint32_t group, int l
 	    TEMP_UNNAMED : in->path, e)) < 0)
 		return k;
 	if (hash_64(p->body.p, rec->len) != rec->hash)
-		return err_set(e, ERR_DATA, rec->copied ? "corrupt: '%s' has other bytes than "
-		    "were written (TMPDIR sets the folder of temporary files)" : "mismatch: "
+		return err_set(e, ERR_DATA, rec->copied ? "corrupt: '%s' no longer has the "
+		    "bytes written to it (TMPDIR sets the folder of temporary files)" : "mismatch: "
 		    "'%s' changed while it was read: try again when nothing writes it",
 		    rec->copied ? TEMP_UNNAMED : gather_name(g, s));
 	own = (struct record){ rec->group, rec->codec, rec->param, p->body.p, rec->len };
@@ -691,8 +691,8 @@ gather_read(struct gather *g, gather_fn *each, void *arg, struct err *e)
 	for (s = g->shard; s < g->shard + g->nshard; s++)
 		if (s->decoded == s->n && s->found != s->nonzero)
 			return gather_blame_input(g, s->input, err_file(e, err_set(e, ERR_DATA,
-			    "corrupt: the shard of '%s' has %llu as its number of nonzero values, "
-			    "but states %llu", shard_device(&s->head), (unsigned long long)s->found,
+			    "corrupt: number of nonzero values in the shard of '%s': found %llu, "
+			    "stated %llu", shard_device(&s->head), (unsigned long long)s->found,
 			    (unsigned long long)s->nonzero), g->input[s->input].path));
 	return 0;
 }

@@ -80,19 +80,19 @@ same_model_differ(struct gather *g, const struct same_model_run top[2], struct e
 	const unsigned long long version = most->version;
 
 	if (!same_model_more(&top[0], &top[1]))
-		return err_set(e, ERR_DATA, "mismatch: '%.24s' has model %.16s and "
-		    "'%.24s' %.16s at version %llu, and neither model has a majority",
+		return err_set(e, ERR_DATA, "mismatch: '%.24s' has model %.16s, '%.24s' "
+		    "has %.16s at version %llu, and neither model has a majority",
 		    same_model_device(g, most), most->digest, same_model_device(g, odd),
 		    odd->digest, version);
 	if (top[0].n == top[1].n)
 		return gather_blame(g, odd->at, err_set(e, ERR_DATA, "mismatch: '%.24s' "
-		    "has model %.16s, '%.24s' sent %.16s before: give it that model and "
+		    "has model %.16s: load model %.16s, which '%.24s' sent before, and "
 		    "begin again at step %llu", same_model_device(g, odd), odd->digest,
-		    same_model_device(g, most), most->digest, version));
+		    most->digest, same_model_device(g, most), version));
 	return gather_blame(g, odd->at, err_set(e, ERR_DATA, "mismatch: '%.24s' has "
-	    "model %.16s, %zu devices have %.16s: give it their model and begin "
-	    "again at step %llu", same_model_device(g, odd), odd->digest, top[0].n,
-	    most->digest, version));
+	    "model %.16s: load model %.16s, which %zu devices have, and begin "
+	    "again at step %llu", same_model_device(g, odd), odd->digest, most->digest,
+	    top[0].n, version));
 }
 
 int

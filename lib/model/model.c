@@ -222,7 +222,7 @@ file_tensors(struct model *m, uint32_t i, struct founds *all, struct err *e)
 	if (r == 0 && at != m->file[i].size)
 		r = err_set(e, ERR_DATA, at > m->file[i].size ?
 		    "truncated: '%s' has %llu bytes, but needs %llu for its tensors" :
-		    "corrupt: '%s' has %llu bytes, but needs %llu for its tensors",
+		    "corrupt: '%s' has %llu bytes, but needs only %llu for its tensors",
 		    m->file[i].path, (unsigned long long)m->file[i].size, (unsigned long long)at);
 	format_close(src);
 	return r;
@@ -241,8 +241,8 @@ take_tensors(struct model *m, struct founds *all, struct err *e)
 	if (by == NULL || (m->place = alloc_get(n, sizeof(*m->place), e)) == NULL)
 		r = -ERR_SYS;
 	else if (m->index.inode != 0 && m->indexed != 0)
-		r = err_set(e, ERR_DATA, "corrupt: the files of '%s' do not have just the tensors "
-		    "that the index names for them: copy the model again", m->index.path);
+		r = err_set(e, ERR_DATA, "corrupt: '%s' does not name exactly the tensors that are "
+		    "in each file: copy the model again", m->index.path);
 	for (i = 0; i < n && r == 0; i++)
 		by[i] = &all->table.t[i];
 	if (r == 0)

@@ -146,7 +146,7 @@ sign_key_read(const char *path, struct err *e)
 	else if (sign_der(seed, sign_secret, sizeof(sign_secret),
 	    from + sizeof(first) - 1, (size_t)(to - from) - sizeof(first) + 1) < 0)
 		(void)err_set(e, ERR_DATA, "the key in '%s' is not an Ed25519 key, or is damaged: "
-		    "make one by 'openssl genpkey -algorithm ed25519 -out FILE'", path);
+		    "make one with 'openssl genpkey -algorithm ed25519 -out FILE'", path);
 	else if ((k = alloc_get(1, sizeof(*k), e)) != NULL)
 		(void)crypto_sign_seed_keypair(k->public, k->secret, seed);
 out:
@@ -224,7 +224,7 @@ sign_ring_line(struct sign_ring *r, char *name, struct err *e)
 	if (sign_der(k->key, sign_public, sizeof(sign_public), key, strlen(key)) < 0)
 		return err_set(e, ERR_DATA, "the key of '%.80s' is not an Ed25519 key in "
 		    "base64: on the device, take it from 'openssl pkey -in FILE -pubout -outform "
-		    "DER | base64', FILE its private key", name);
+		    "DER | base64', where FILE is its private key", name);
 	if ((k->device = alloc_dup(name, e)) == NULL)
 		return -ERR_SYS;
 	r->n++;

@@ -83,7 +83,7 @@ changes_note(struct changes *c, const struct reader *r, struct err *e)
 			n = bytes_varint(&b);
 			if (n > values - c->changed[i])
 				return reader_place(r, err_set(e, ERR_DATA, "corrupt: frame mODL "
-				    "counts more changed values than the %llu of tensor '%.160s'",
+				    "counts more changes than the %llu values of tensor '%.160s'",
 				    (unsigned long long)values, sc->t[i].name), e);
 			c->changed[i] += n;
 		}

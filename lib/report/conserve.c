@@ -453,7 +453,7 @@ conserve_kind(struct conserve_run *x, struct err *e)
 	if (how == NULL || strcmp(how, "ef") == 0 || x->cached)
 		return 0;
 	return err_set(e, ERR_DATA, "unsupported: state '%s' has feedback %.40s, which cannot be "
-	    "audited, expected ef or cache", x->in->state, how);
+	    "audited: expected ef or cache", x->in->state, how);
 }
 
 static int
@@ -520,7 +520,7 @@ conserve_all(struct conserve_run *x, struct err *e)
 	k = residual_open(&again, &x->state, e);
 	if (k == 0 && strcmp(again.d.stamp, x->now.d.stamp) != 0)
 		k = err_set(e, ERR_REFUSED, "state '%s' changed while it was read: "
-		    "try again when nothing writes it", x->in->state);
+		    "try again when no program writes the state", x->in->state);
 	residual_close(&again);
 	return k;
 }

@@ -69,7 +69,7 @@ verify_sums(const struct verify *v, const struct reader *r, struct err *e)
 	for (i = 0; i < sizeof(sum) / sizeof(sum[0]); i++)
 		if (!(fabs(sum[i].is - sum[i].said) <= ldexp(sum[i].scale, -40)))
 			return err_set(e, ERR_NO, "the %s is %.17g, but the shard's end says "
-			    "%.17g, shard %llu '%.80s/%llu'", sum[i].what, sum[i].is,
+			    "%.17g, in shard %llu '%.80s/%llu'", sum[i].what, sum[i].is,
 			    sum[i].said, (unsigned long long)v->shard,
 			    shard_device(reader_shard(r)),
 			    (unsigned long long)reader_shard(r)->step);

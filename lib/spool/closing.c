@@ -100,9 +100,9 @@ closing_names(const struct closing *r, struct receipt_list *l, struct err *e)
 		if ((file = receipt_list_find(&have, &x->r)) != NULL)
 			memcpy(x->name, file->name, RECEIPT_LIST_NAME);
 		else
-			k = err_set(e, ERR_DATA, "mismatch: '%s/closed' lists a shard whose "
-			    "file is absent from folder '%llu' beside it: restore that folder "
-			    "from a backup", r->in.state.dir, (unsigned long long)x->r.step);
+			k = err_set(e, ERR_DATA, "mismatch: a shard that '%s/closed' lists is "
+			    "absent from '%s/%llu': restore that folder from a backup",
+			    r->in.state.dir, r->in.state.dir, (unsigned long long)x->r.step);
 	}
 	receipt_list_release(&have);
 	return k;
@@ -374,9 +374,8 @@ closing_try(struct closing *r, struct closing_watch *w, struct err *e)
 	r->step = w->step;
 	if (w->first != r->step && r->in.wait != NULL)
 		cli_say(r->in.wait->f->cli, 0, "fewer than %zu devices sent step %llu: the "
-		    "steps before step %llu are skipped, and their accepted shards "
-		    "are in the average of step %llu", r->o->quorum,
-		    (unsigned long long)w->first, (unsigned long long)r->step,
+		    "next average is of step %llu, with the accepted shards of the "
+		    "skipped steps", r->o->quorum, (unsigned long long)w->first,
 		    (unsigned long long)r->step);
 	return CLOSING_DONE;
 }

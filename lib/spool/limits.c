@@ -120,26 +120,26 @@ static void
 limits_numbers(const struct limits *a, const struct shard *sh, struct receipt *r)
 {
 	if (!(sh->weight >= LIMITS_WEIGHT_LEAST))
-		limits_refuse(r, "limit: the weight is %.9g, at least %g", sh->weight,
-		    LIMITS_WEIGHT_LEAST);
+		limits_refuse(r, "limit: the weight is %.9g, expected at least %g",
+		    sh->weight, LIMITS_WEIGHT_LEAST);
 	if (!(sh->weight <= a->weight))
-		limits_refuse(r, "limit: the weight is %.9g, at most %.9g (limits: weight)",
-		    sh->weight, a->weight);
+		limits_refuse(r, "limit: the weight is %.9g, expected at most %.9g "
+		    "(limits: weight)", sh->weight, a->weight);
 	if (sh->step == UINT64_MAX)	/* struct closed has the step after it */
-		limits_refuse(r, "limit: the step is 2^64 - 1, at most 2^64 - 2");
+		limits_refuse(r, "limit: the step is 2^64 - 1, expected at most 2^64 - 2");
 	if (sh->contributors == 0 || sh->contributors > a->contributors)
 		limits_refuse(r, "limit: the shard has %lu contributors, expected "
 		    "1 to %llu (limits: contributors)", (unsigned long)sh->contributors,
 		    (unsigned long long)a->contributors);
 	if (sh->incarnation > SHARD_INCARNATIONS)
-		limits_refuse(r, "limit: the incarnation is %lu, at most 2^31 - 1",
+		limits_refuse(r, "limit: the incarnation is %lu, expected at most 2^31 - 1",
 		    (unsigned long)sh->incarnation);
 	if (sh->samples > LIMITS_SAMPLES_MOST)
-		limits_refuse(r, "limit: the shard has %llu samples, at most 2^40",
+		limits_refuse(r, "limit: the shard has %llu samples, expected at most 2^40",
 		    (unsigned long long)sh->samples);
 	if (sh->base_version > sh->step)
-		limits_refuse(r, "mismatch: step %llu was computed at the later model "
-		    "version %llu", (unsigned long long)sh->step,
+		limits_refuse(r, "mismatch: step %llu was computed with model version "
+		    "%llu, which is later than the step", (unsigned long long)sh->step,
 		    (unsigned long long)sh->base_version);
 }
 
@@ -164,7 +164,7 @@ limits_head(const struct limits *a, const struct shard *sh,
 	if ((sh->flags & SHARD_PREDICTED) != 0 &&
 	    sc->total / LIMITS_BEYOND > a->shard / sizeof(float))
 		limits_refuse(r, "limit: the difference is for a model of %llu values, which "
-		    "has more than %d times %llu bytes (limits: shard)",
+		    "as f32 take more than %d times %llu bytes (limits: shard)",
 		    (unsigned long long)sc->total, LIMITS_BEYOND,
 		    (unsigned long long)a->shard);
 	limits_numbers(a, sh, r);
@@ -199,7 +199,7 @@ limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
 	if (a->contributors == 1 && f->type == FRAME_MEMB &&
 	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
 	    (l.n != 1 || strcmp(l.p[0], device) != 0))
-		limits_refuse(r, "limit: the list of contributors has %zu name%s ('%.60s'), "
+		limits_refuse(r, "limit: the list of contributors has %zu name%s (first: '%.48s'), "
 		    "expected only the sender's (limits: contributors)", l.n,
 		    l.n == 1 ? "" : "s", l.n != 0 ? l.p[0] : "");
 	array_release(&l);
@@ -324,8 +324,8 @@ limits_room(const struct limits *a, const struct spool *s, const struct shard *s
 	if (k == 0 && (many || (l.n > 0 && kept > a->shard / (l.n + 1))) &&
 	    !limits_listed(&l, sh->step))
 		k = err_set(e, ERR_REFUSED, "limit: steps of '%.80s' that wait for an average: "
-		    "%zu (limits: %s)", shard_device(sh), l.n, many ? "open" :
-		    "shard: with this step their values in f32 exceed 8 times that size");
+		    "%zu%s (limits: %s)", shard_device(sh), l.n, many ? "" : ", and with this "
+		    "step, the values as f32 exceed 8 times the limit", many ? "open" : "shard");
 	steps_release(&l);
 	if (fd >= 0)
 		(void)close(fd);

@@ -169,7 +169,7 @@ roster_change(const struct spool *s, const char *device, int joins, struct err *
 
 	if (joins && !roster_is_line(device))
 		return err_set(e, ERR_USAGE, "'%.80s' is not a valid name for the list of devices: "
-		    "expected 1 to %d bytes of UTF-8, no outer blank, no control character",
+		    "expected 1 to %d bytes of UTF-8, no blank at either end, no control character",
 		    device, SHARD_NAME);
 	if ((k = spool_lock(s, &fd, e)) < 0)
 		return k;
@@ -180,7 +180,7 @@ roster_change(const struct spool *s, const char *device, int joins, struct err *
 	if (k >= 0 && i == t.n)
 		k = joins ? array_add(&t, device, e) : err_set(e, ERR_REFUSED,
 		    "spool '%s' has no device '%.80s' in %s: ace-status shows the names",
-		    s->state.dir, device, k > 0 ? "its list" : "a step");
+		    s->state.dir, device, k > 0 ? "its list" : "any step");
 	else if (k >= 0 && !joins) {
 		alloc_free(t.p[i]);
 		t.p[i] = t.p[--t.n];

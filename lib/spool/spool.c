@@ -204,8 +204,8 @@ spool_run(const struct spool *s, struct reader **r, struct err *e)
 	if (k != -ERR_DATA)
 		return k;
 	e->kind = ERR_CORRUPT;
-	return err_before(e, k, "'%s' (remove it: the next shard makes it anew): ",
-	    path);
+	return err_after(e, err_before(e, k, "'%s': ", path), ": remove the file, which the "
+	    "next shard makes anew");
 }
 
 /* ---- receiving ---- */

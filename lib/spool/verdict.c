@@ -132,7 +132,7 @@ verdict_stranger(const struct verdict *x, struct err *e)
 	    (k == 0 || x->sh->step < from) && faccessat(AT(open), F_OK, 0) < 0) {
 		x->r->verdict = RECEIPT_INVALID;
 		(void)snprintf(x->r->reason, sizeof(x->r->reason), "this device is "
-		    "new here, and step %llu is the next: it has to ask for the "
+		    "new here, and step %llu is the next: the device has to ask for the "
 		    "averages so far (ace-recv(1), Joining and leaving)",
 		    (unsigned long long)x->d.open);
 	}

@@ -139,6 +139,6 @@ waiting_step(const struct spool *s, uint64_t step, size_t n, size_t want)
 		(void)snprintf(of, sizeof(of), " of %zu", lack != 0 ? n + lack : want);
 	waiting_say(s->wait, step, missing.text, "%s %llu: %zu%s shard%s there%s%s%s%s",
 	    STEP(s->wait, "waiting for", step), n, of, of[0] == '\0' && n == 1 ? " is" : "s are",
-	    of[0] != '\0' ? "" : ", but the --deadline is not over", here.text,
+	    here.text, of[0] != '\0' ? "" : "; the --deadline is not over",
 	    missing.n != 0 ? "; missing" : "", missing.text);
 }

@@ -559,7 +559,7 @@ coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err
 	const uint64_t n = q->schema->total, some = n != 0 ? n : 1;
 
 	return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': a budget of %llu byte%s "
-	    "is too small: an empty shard takes %llu bytes, and this one has %llu value%s "
+	    "is too small: an empty shard takes %llu bytes, and this shard has %llu value%s "
 	    "(--bits %llu is enough)", shard_device(q->shard), (unsigned long long)
 	    q->shard->step, (unsigned long long)budget, budget == 1 ? "" : "s",
 	    (unsigned long long)least, (unsigned long long)n, n == 1 ? "" : "s",
@@ -586,7 +586,7 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 		r = coding_leave(q, l.budget, e);
 	return r < 0 || coding_size(q) <= l.budget ? r : err_set(e, ERR_REFUSED,
 	    "shard '%.100s/%llu': a budget of %llu bytes is too small: with the tensors "
-	    "that are sent without loss it takes %llu", shard_device(q->shard),
+	    "that are sent without loss, the shard takes %llu bytes", shard_device(q->shard),
 	    (unsigned long long)q->shard->step, (unsigned long long)budget,
 	    (unsigned long long)coding_size(q));
 }

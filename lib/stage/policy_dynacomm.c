@@ -177,7 +177,7 @@ policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
 	changed = policy_dynacomm_plan(c, &d, &t, e);
 	if (changed >= 0)
 		(void)snprintf(words, 256, "cuts: %s %zu of %zu layers' ends, "
-		    "%.4g s to the last gradient's end, %.4g s if sent in one; %s, "
+		    "%.4g s to the last gradient's end, %.4g s without cuts; %s, "
 		    "%.4g of the bytes, %.4g s a transmission", changed ?
 		    "now" : "still", c->k, c->n, (double)t * 1e-9,
 		    (double)dynacomm_backward(&d, &one, 1) * 1e-9, rate,
@@ -185,8 +185,8 @@ policy_dynacomm_decide(struct policy_dynacomm *c, const struct schema *sc,
 	dynacomm_release(&d);
 	r = changed < 0 ? changed : policy_dynacomm_put(c, (double)t * 1e-9, kv, e);
 	if (r == 0)
-		(void)snprintf(words, 256, "cuts: none are chosen: the list of %zu takes more "
-		    "than %d bytes: give a longer --cuts", c->k, POLICY_DYNACOMM_TEXT);
+		(void)snprintf(words, 256, "cuts: none are chosen: the list of %zu cuts takes "
+		    "more than %d bytes: give --cuts a longer time", c->k, POLICY_DYNACOMM_TEXT);
 	return r;
 }
 

@@ -32,7 +32,7 @@ stage_compress_feedback(void *arg, const struct opt *row, const char *val,
 
 	if (n >= sizeof(word))
 		return err_set(e, ERR_USAGE, "--error-feedback '%s': expected at most %zu "
-		    "characters: ef[:GAMMA] or cache[:RHO], and :raw or not", val,
+		    "characters: ef[:GAMMA][:raw] or cache[:RHO][:raw]", val,
 		    sizeof(word) - 1);
 	memcpy(word, val, n + 1);
 	o->raw = n >= sizeof(raw) && strcmp(word + n + 1 - sizeof(raw), raw) == 0;
@@ -510,7 +510,7 @@ stage_compress_plans(struct stage_compress *x, struct err *e)
 		if (w != NULL)
 			coding_plan(&x->coding, i - 1, &p);
 		else if (g >= x->left && p.codec != CODEC_NONE)
-			return stage_compress_lacks(x, "values, but a plan,", g, e);
+			return stage_compress_lacks(x, "values despite a plan", g, e);
 	}
 	return 0;
 }

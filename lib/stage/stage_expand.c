@@ -92,7 +92,7 @@ stage_expand_wait(struct stage_expand *x, const struct shard *sh, struct err *e)
 		return 0;	/* no step before this one will be committed */
 	if (q->d.r == NULL)
 		return err_set(e, ERR_REFUSED, "state '%s': ace-compress committed "
-		    "no step before %llu within %g s: check that it runs on the same "
+		    "no step before step %llu within %g s: check that it runs on the same "
 		    "state", s->dir, (unsigned long long)sh->step, o->wait);
 	return err_set(e, ERR_REFUSED, "state '%s' is still at step %llu after %g s, but "
 	    "the shard is of step %llu: check that ace-compress runs on the same state; if it "
@@ -158,7 +158,7 @@ stage_expand_describe(struct stage_expand *x, struct shard *s, struct err *e)
 		return 0;
 	if (text_get(&s->kv, SHARD_KEY_STAMP) != NULL)
 		return err_set(e, ERR_REFUSED, "%s has the residual already: give the shard of the "
-		    "trainer, and use ace-expand -S once (ace-step includes it)",
+		    "trainer, and use ace-expand -S once (ace-step includes ace-expand)",
 		    STAGE_NAME(&x->sh));
 	if ((r = stage_expand_wait(x, x->sh.shard, e)) < 0 ||
 	    (r = dense_check(&x->res.d, x->sh.shard, x->sh.schema, e)) < 0)

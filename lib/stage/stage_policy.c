@@ -363,8 +363,8 @@ policy_load(struct stage_policy *p, struct err *e)
 		return 0;
 	p->loaded = 1;
 	if ((r = learned_before(&h, &p->state, POLICY_FILE, p->sh.shard->step, e)) >= 0 &&
-	    (r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "file 'policy' of "
-	    "the state (remove that file)", e)) >= 0 &&
+	    ((r = keys_whole(&h.kv, KEYS_INTERVAL, &p->o.steps, "file 'policy' of the state",
+	    e)) >= 0 || err_after(e, r, ": remove that file") >= 0) &&
 	    (r = learned_list(&h, POLICY_RATE, &p->o.rate, 1, e)) >= 0 && p->o.stale.on)
 		r = learned_list(&h, POLICY_DECO_STATE, (double *)t, REPLAN_NUMBERS, e);
 	if (r >= 0 && replan_check(t) < 0)
@@ -581,7 +581,7 @@ stage_policy_check(const void *opts, struct err *e)
 	const struct stage_policy_opts *o = opts;
 
 	return o->stale.on && (o->factor.warmup > 0 || o->deadline >= 0) ? err_set(e, ERR_USAGE,
-	    "--deco excludes --deadline and a WARMUP of --ratio: leave out one or the other") : 0;
+	    "--deco excludes --deadline and a WARMUP of --ratio: leave out --deco or the rest") : 0;
 }
 
 static int

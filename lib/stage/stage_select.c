@@ -100,7 +100,7 @@ stage_select_shares(struct stage_select_opts *o, const char *list, struct err *e
 		if (o->shares > 0 && !(o->upto[o->shares].share >
 		    o->upto[o->shares - 1].share))
 			return err_set(e, ERR_USAGE, "-p: expected rising shares: %s "
-			    "is not above the one before it", word);
+			    "is not above the share before", word);
 	}
 	return r;
 }

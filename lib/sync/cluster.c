@@ -38,8 +38,8 @@ tiers_init(struct tiers *x, const int64_t *t, size_t n, size_t k, struct err *e)
 	size_t i;
 
 	if (n == 0 || n > CLUSTER_DEVICES || k == 0 || k > CLUSTER_TIERS)
-		return err_set(e, ERR_USAGE, "cannot put %zu devices into %zu tiers: "
-		    "expected 1 to %d and 1 to %d", n, k, CLUSTER_DEVICES, CLUSTER_TIERS);
+		return err_set(e, ERR_USAGE, "cannot put %zu devices into %zu tiers: expected "
+		    "1 to %d devices and 1 to %d tiers", n, k, CLUSTER_DEVICES, CLUSTER_TIERS);
 	x->n = n;
 	x->k = k < n ? k : n;
 	if ((x->s = alloc_get(n, sizeof(*x->s), e)) == NULL ||

@@ -13,8 +13,8 @@ dynacomm_init(struct dynacomm *d, const int64_t *pt, const int64_t *fc,
 
 	*d = (struct dynacomm)DYNACOMM_INIT;
 	if (n == 0 || n >= SIZE_MAX / sizeof(*d->pt) || dt < 0)
-		return err_set(e, ERR_USAGE, "%zu layers and %g s per transfer (--cuts): "
-		    "expected at least 1 layer and 0 s", n, (double)dt * 1e-9);
+		return err_set(e, ERR_USAGE, "found %zu layers and %g s per transfer (--cuts): "
+		    "expected 1 layer or more and 0 s or more", n, (double)dt * 1e-9);
 	if ((d->pt = alloc_get(n + 1, sizeof(*d->pt), e)) == NULL ||
 	    (d->fc = alloc_get(n + 1, sizeof(*d->fc), e)) == NULL) {
 		dynacomm_release(d);

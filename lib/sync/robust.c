@@ -73,8 +73,8 @@ robust_parse(struct robust_rule *q, const char *s, struct err *e)
 		kinds += what == 2;
 	}
 	return what != 0 && kinds <= 1 ? 0 : err_set(e, ERR_USAGE, "--rule '%s' is not valid: "
-	    "expected sum, or mean, clip:X (X > 0, as 0.5), trim:F[:senders], median[:senders] or "
-	    "center:F, and after commas norm-ratio:R (R from 1) and finite", s);
+	    "expected sum, or mean, clip:X (X > 0), trim:F[:senders], median[:senders] or "
+	    "center:F, if wanted with norm-ratio:R (R from 1) and finite, joined by commas", s);
 }
 
 int
@@ -270,9 +270,9 @@ robust_center(const struct robust_rule *q, struct robust_step *t, struct err *e)
 {
 	/* contributions already left out count as bad ones */
 	if (t->k < 2 * q->f + 1)
-		return err_set(e, ERR_REFUSED, "center:%zu (--rule, --tolerate) needs at least %zu "
+		return err_set(e, ERR_REFUSED, "center:%zu (from --rule or --tolerate) needs %zu "
 		    "contributions, found %zu, enough for F = %zu: use %sanother rule", q->f,
-		    2 * q->f + 1, t->k, (t->k - 1) / 2, t->k > 2 ? "that F, or " : "");
+		    2 * q->f + 1, t->k, (t->k - 1) / 2, t->k > 2 ? "a smaller F, or " : "");
 	robust_past(t);
 	robust_even(t);
 	return 0;

@@ -92,7 +92,7 @@ clusters() {
 	exits 2 ace-aggregate --cluster nan a b
 	exits 2 ace-aggregate --cluster 0.7:offset a b
 	exits 2 ace-aggregate -d "$(printf '%0255d' 7)" --cluster 0.7:mean a b
-	says "--device has 255 bytes: with '.0', the suffix of a cluster, expected at most 255"
+	says "--device has 255 bytes: with the cluster's suffix '.0' the name has more than 255 bytes"
 	ace-aggregate --rule sum a b >sum
 	exits 5 ace-aggregate --cluster 0.7 sum c
 }

@@ -288,7 +288,7 @@ steps() {
 	[ "$(values)" = 3 ]
 	says "'c' is left out by rule '.*' .nonfinite."
 	exits 5 ace-aggregate --tolerate 1 a b
-	says 'center:1 .--rule, --tolerate. needs at least 3 contributions, found 2, enough for F = 0: use another rule'
+	says 'center:1 .from --rule or --tolerate. needs 3 contributions, found 2, enough for F = 0: use another rule'
 	exits 2 ace-aggregate --tolerate 1 --devices 2 a b
 	says '--devices 2 with F = 1: any rule tolerates fewer than half of the devices, here at most 0'
 	exits 2 ace-aggregate --tolerate 0 a b c

@@ -193,7 +193,7 @@ long_name() {
 		exits 3 ace-inspect verify <$f
 	done
 	exits 3 ace-inspect verify behind.gz
-	says 'limit: .* has more than [0-9]* bytes in a row that hold no data, such as a header: unpack it first'
+	says 'limit: .* has a header, or other bytes without data, of more than [0-9]* bytes: unpack the archive first'
 	# a truncated second gzip member is an error
 	for tail in 1 5 9 30; do
 		{ cat once; head -c $tail once; } >cut.gz

@@ -68,11 +68,11 @@ load front
 	exits 5 ace edge run --name edge1 --state elsewhere -- true
 	says "the name 'edge1' is in use by another device of the run in $(hostname):$PWD/run: .*ace remove DIR edge1"
 	exits 5 ace edge run --name edge2 -- true
-	says "'edge2' is not a device of the run in .*, which has 1 already: .*ace add DIR edge2"
+	says "'edge2' is not a device of the run in .*, which is full .devices: 1.: .*ace add DIR edge2'"
 	ends cloud
 	refuses 5 '--bits 4 differs from .* began with 1.3' ace cloud run --bits 4
 	exits 5 ace edge run --name edge2 --state run -- true
-	says "/run' is the folder of a cloud or a relay: give another one"
+	says "/run' is the folder of a cloud or a relay: give another folder with --state"
 	refuses 5 "/ace-edge1' is the folder of a device or a relay: give another" ace cloud ace-edge1 --devices 1
 	exits 5 ace add ace-edge1 edge2
 	exits 5 ace relay run ace-edge1 --name edge1 --devices 1
@@ -315,7 +315,7 @@ load front
 	edge edge1 1 2
 	ends edge1 cloud
 	exits 0 ace edge run --name edge1 -- "$train" 1 2
-	says '^ace-edge: done: the run had ended before, after 2 rounds$'
+	says '^ace-edge: done: the run has ended already, after 2 rounds$'
 	cloud other --devices 1 --bits 8
 	exits 1 ace edge other --name edge2 -- false
 	shows '^failed: .false. ended with status 1 in round 1: ' ace watch ace-edge2

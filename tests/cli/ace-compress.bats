@@ -169,10 +169,10 @@ records() {
 	says "^ace-compress: mismatch: the shard is of run 'run2', but the state is of run 'test'"
 	mkshards -s 1 -t layer.weight:8,16 -t embed:24,8 -t layer.bias:16 >g
 	exits 3 ace-compress -S st -c q8 g
-	says "^ace-compress: mismatch: .*tensor 0 is 'embed' and 'layer.weight'"
+	says "^ace-compress: mismatch: .*tensor 0 differs in name: 'embed' and 'layer.weight'"
 	mkshards -s 1 -g 64 >g
 	exits 3 ace-compress -S st -c q8 g
-	says "^ace-compress: mismatch: .*group size 65536 and 64"
+	says "^ace-compress: mismatch: .*the group sizes are 65536 and 64"
 	same st/residual residual
 }
 
@@ -185,7 +185,7 @@ records() {
 	exits 0 ace-compress -S st -c q8 e2
 	# in e3 the residual of step 1 was added
 	exits 5 ace-compress -S st -c q8 e3
-	says "step 3 of 'edge1' was compensated with another residual"
+	says "step 3 of 'edge1' includes a residual that differs from the state's"
 	exits 0 ace-expand -S st -o e3 g3
 	exits 0 ace-compress -S st -c q8 e3
 	# without ace-expand, ace-compress adds the residual, with the same result

@@ -150,12 +150,12 @@ one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" 
 	refuses 3 "corrupt: index: text follows the last entry, .*file '$i'" ace-diff a d
 	for bad in layer.99.empty/layer.99.other 00001-of-00002/00002-of-00002; do
 		sed "s/$bad/" was >$i
-		refuses 3 "corrupt: the files of '$i' do not have just the tensors" ace-diff a d
+		refuses 3 "corrupt: '$i' does not name exactly the tensors" ace-diff a d
 	done
 	# the same tensor is in two files
 	cp was $i
 	cp d/model-00001-of-00002.safetensors d/model-00002-of-00002.safetensors
-	refuses 3 "corrupt: the files of '$i' do not have just the tensors" ace-diff a d
+	refuses 3 "corrupt: '$i' does not name exactly the tensors" ace-diff a d
 	rm d/model-00002-of-00002.safetensors
 	refuses 3 "names file 'model-00002-of-00002.safetensors': No such file" ace-diff a d
 	for text in '' '{' '{}' '[]' '{"weight_map":{}}' '{"weight_map":[]}' \

@@ -112,7 +112,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	exits 1 ace edge run --name edge1 -- ./none
 	says '^ace-edge: ../none. ended with status 127 in round 1: '
 	variant 's/4096/4/g;s/16384/16/g'
-	refuses 5 'has 4 values .--bits [0-9]+ is enough.: give these bits to ace-cloud, for a new run' ace edge run --name edge1 -- ./variant 2 99
+	refuses 5 'has 4 values .--bits [0-9]+ is enough.: give this --bits to ace-cloud, for a new run' ace edge run --name edge1 -- ./variant 2 99
 	exits 0 ace edge run --name edge1 -- "$train" 2 1
 	r=1
 	while IFS='|' read -r code what line; do
@@ -129,13 +129,13 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	done <<-'END'
 	3|echo hello|.bash. wrote no valid shard: expected one per round on its standard output
 	1|exit 7|.bash. ended with status 7 in round .*run the same command again to continue
-	1|kill -9 $$|.bash. ended with status 137 .128 . signal. in round
+	1|kill -9 $$|.bash. ended with status 137 .128 . the signal.s number. in round
 	1|variant s/into.stdin.write.*/into.stdin.write(shard(step)[:9000]); sys.exit(3)/|.*variant. ended with status 3
 	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model than the shard: tensor 'w' differs in shape: [0-9]+ and [0-9]+ in dimension 0 .give a new model a new state directory
 	3|variant s/"w"/"v"/|another model
 	3|variant s/"delta"/"model"/|ace-step: mismatch: step [0-9]+ of 'edge1' has kind model, expected gradient, delta, sum or mean
-	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, at most 1 .*: correct the training program or, if it is right, raise that limit on the cloud;
-	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, at most 1 .*: correct the training program or, if it is right, raise that limit on the cloud;
+	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, expected at most 1 .*: correct the training program or, if it is right, raise that limit on the cloud;
+	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, expected at most 1 .*: correct the training program or, if it is right, raise that limit on the cloud;
 	5|variant s/str(begun)/str(begun+3)/|ace-step: steps are missing between [0-9]+ and [0-9]+ of 'edge1': send step
 	END
 	# a model with other tensors from the beginning

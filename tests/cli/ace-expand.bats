@@ -75,7 +75,7 @@ load values
 @test "if the step before is not committed within --wait, the step is refused" {
 	mkshards -N 2 >in
 	exits 5 ace-expand -S st --wait 0 in
-	says "state 'st': ace-compress committed no step before 1"
+	says "state 'st': ace-compress committed no step before step 1"
 	exits 3 ace-expand out
 	mkshards -s 0 | ace-compress -S st -c q8 >c
 	mkshards -s 3 >g3
@@ -128,7 +128,7 @@ load values
 	same out want
 	# the previous shard is no longer accepted
 	exits 5 ace-expand --cache after c1
-	says 'begins a history, but this receiver has history [0-9a-f]{8} of step 2: on the device, a new state or, .* ace-ack --restart begins a new one with step 3'
+	says 'begins a history, but this receiver has history [0-9a-f]{8} of step 2: on the device, a new state or, .* ace-ack --restart begins a new history with step 3'
 	# the sender keeps the same history
 	raw want >r.f32
 	raw st/history.2 >h.f32

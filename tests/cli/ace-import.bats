@@ -43,7 +43,7 @@ noted() {
 	exits 0 ace-import a.safetensors
 	[ ! -s err ]
 	exits 0 ace-import b.safetensors
-	says "^ace-import: 'b.safetensors': entries of its metadata that the shard does not have: 2 "
+	says "^ace-import: 'b.safetensors': entries of its metadata that were left out: 2, "
 	exits 0 ace-import -q b.safetensors
 	[ ! -s err ]
 	exits 0 ace-diff a.safetensors b.safetensors
@@ -210,7 +210,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	pack 'q<2' -5 9007199254740993 | npy "'<i8'" '(2,)' >l.npy
 	for round in '' --f32; do
 		exits 3 ace-import $round l.npy
-		says "unsupported: .* at index 1 .*i64 9007199254740993 is not exact in f32 \(--tensor can select the others\)$"
+		says "unsupported: .* at index 1 .*i64 9007199254740993 is not exact in f32 \(--tensor can select other tensors\)$"
 	done
 	pack 'd<1' 1e39 | npy "'<f8'" '(1,)' >big.npy
 	exits 3 ace-import --f32 big.npy
@@ -334,7 +334,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 		exits 3 ace-import -f safetensors "$f"
 		says "^ace-import: corrupt: '$f' is not a safetensors file: this is $want"
 	done <<-E
-	in.aceg.gz a gzip file .gzip -dc.
+	in.aceg.gz a gzip file .unpack it with gzip -dc.
 	in.tar a tar archive
 	in.npz a zip archive
 	in.pt a torch.save file
@@ -388,7 +388,7 @@ st() {
 	truncate -s %4 in.raw
 	exits 0 ace-import -f raw in.raw
 	# the format of a file without a suffix is detected from its first bytes
-	refuses 2 "^ace-import: --name: 'a.npz' is npz, which has its own" ace-import --name w a.npz
+	refuses 2 "^ace-import: leave out --name: 'a.npz' is npz, which already has this" ace-import --name w a.npz
 	for f in a.safetensors a.npz '--name data a.npy'; do
 		cp ${f##* } model
 		exits 0 ace-import --omit provenance -o b.aceg ${f/a.*/model}
@@ -487,7 +487,7 @@ part() {
 	exits 0 ace-import --tensor a m.safetensors
 	truncate -s -1 m.safetensors
 	exits 3 ace-import --tensor a m.safetensors
-	says 'truncated: .* ends inside a tensor that is left out'
+	says 'truncated: .* ends inside a tensor that --tensor excludes'
 	ace-import --tensor '[abc]' abc.safetensors | ace-export -f npz -o x.npz
 	printf 'no' | npy "'<U5'" '(1,)' >labels.npy
 	more() { python3 -c 'import sys, zipfile

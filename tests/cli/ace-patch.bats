@@ -81,7 +81,7 @@ beside() { [ "$(ls -m "$1.ace-patch")" = "lock, marker" ]; }
 		exec 9<&-
 		same has was
 		beside $m
-		refuses 5 "no staged model of '$m'" ace-patch --commit $m
+		refuses 5 "'$m' has no staged model" ace-patch --commit $m
 	done
 }
 
@@ -338,7 +338,7 @@ changed() {
 	ace-diff -s 8 --base-version 7 new third >next
 	cp old m
 	stat -c '%i %y' m >seen
-	refuses 5 "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is model [0-9a-f]{32}: apply patches that begin with it, or a whole model \(ace-diff NEW\)\$" ace-patch m <next
+	refuses 5 "the patch to step 8 is for model [0-9a-f]{32}, step 7, but 'm' is model [0-9a-f]{32}: apply patches that begin with this model, or a whole model from 'ace-diff NEW'\$" ace-patch m <next
 	stat -c '%i %y' m | diff seen -
 	same m old
 	exits 0 ace-patch m <step.aceg
@@ -629,7 +629,7 @@ renamed() {
 	same m old
 	[ ! -e m.ace-patch/ready ]
 	cat next step.aceg | exits 5 ace-patch m
-	says "the patch to step 8 came before the one to step 7 and was not applied"
+	says "the patch to step 8 was not applied, but the patch to step 7, which came later, was"
 	# each patch is applied on its own, if what follows it is not damaged
 	cp old m
 	cat step.aceg whole step.aceg >part

@@ -76,7 +76,7 @@ gets() {
 		mkshards -n 64k -s $s -c topk:0.01 -H flags=16 -K predict=cache:1 -K history=none >in
 		[ $s = 3 ] || exits 0 ace-recv --spool spool in
 	done
-	refuses 5 'limit: steps of .* that wait for an average: 3 \(limits: shard: with this step their values in f32 exceed 8 times that size\)$' \
+	refuses 5 'limit: steps of .* that wait for an average: 3, and with this step, the values as f32 exceed 8 times the limit \(limits: shard\)$' \
 	    ace-recv --spool spool in
 	# another device has its own room, and a gradient needs none
 	exits 0 ace-recv --spool spool < <(mkshards -d edge2 -n 64k -c topk:0.01)
@@ -189,7 +189,7 @@ gets() {
 	for d in edge1 edge#2 'an edge' edge2 ''; do
 		mkshards -w 6 -s 1 -d "${d:-edge3}" >in
 		exits 0 ace-recv -v --spool spool ${d:+--device "$d"} in
-		sed -n 's/.*weight is 6, at most \([0-9]*\) (limits: weight)$/\1/p' err
+		sed -n 's/.*weight is 6, expected at most \([0-9]*\) (limits: weight)$/\1/p' err
 	done >most
 	[ "$(paste -sd' ' most)" = '3 5 4 1 1' ]
 	# the file is read in the sandbox as well
@@ -205,8 +205,8 @@ gets() {
 		refuses 2 "spool/limits:3: ${line#*:}" ace-recv --spool spool in
 		[ ! -e spool/0 ]
 	done <<-'END'
-		max-weight_1:'max-weight' is not a name that this file may have
-		shards_1M:'shards' is not a name that this file may have
+		max-weight_1:this file cannot set 'max-weight'
+		shards_1M:this file cannot set 'shards'
 		shard:shard has no value: expected SIZE
 		shard_1X:shard '1X'
 		weight_0:weight '0' is not a number from
@@ -330,7 +330,7 @@ gets() {
 	done
 	gets '^step 1: accepted$' 1 edge1 -H samples=1099511627776
 	shard 2 edge1 -H samples=1099511627777 >in
-	recv '^step 2: invalid: limit: the shard has 1099511627777 samples, at most 2\^40$' <in
+	recv '^step 2: invalid: limit: the shard has 1099511627777 samples, expected at most 2\^40$' <in
 	shard 3 edge1 -H contributors=1025 >in
 	recv '^step 3: invalid: limit: the shard has 1025 contributors, expected 1 to 1024 ' <in
 	gets '^step 4: invalid: limit: the weight is ' 4 edge1 -w 1000001
@@ -433,7 +433,7 @@ gets() {
 	exits 0 ace-aggregate --spool spool --rounds 1
 	shard 2 >in
 	rm spool/0/edge1.aceg spool/done/0
-	refuses 3 'mismatch: .spool/closed. lists a shard whose file is absent from folder .0. beside it: restore that folder' \
+	refuses 3 'mismatch: a shard that .spool/closed. lists is absent from .spool/0.: restore that folder' \
 	    ace-aggregate --spool spool --rounds 1
 	for v in '' 0 '0 ' x $'0\n1'; do
 		printf '%s' "$v" >spool/closed

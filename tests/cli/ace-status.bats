@@ -26,7 +26,7 @@ is() { exits 0 ace-status --format json "$1" && [ "$(json "$2")" = "$3" ]; }
 	ace-recv --spool spool --device edge2 --join
 	shows '^step 0: 1 of 2 shards are there, for [0-9]\+ s; missing: edge2$' ace-status spool
 	shard edge2 0
-	shows '^step 0: every expected shard is there (2), .* ace-aggregate has not closed it' ace-status spool
+	shows '^step 0: every expected shard is there (2), .* ace-aggregate has not closed the step' ace-status spool
 }
 
 @test "it prints which devices are here and which are missing" {
@@ -242,7 +242,7 @@ aged() {
 	    "(1, False, 1, ['accepted', 'invalid', 'late'])"
 	# as ace-meter writes the file
 	mkshards -H kind=6 -K bandwidth=2500000 -K rtt=0.25 -K jitter=0.03125 >st/link
-	shows '^link      2\.5 Mbit/s, round trip 250\.0 ms, +- 31\.2$' ace-status st
+	shows '^link      2\.5 Mbit/s, round trip 250\.0 +- 31\.2 ms$' ace-status st
 	exits 0 ace-status --format json st
 	[ "$(json '(d["bandwidth"], d["rtt"], d["jitter"])')" = '(2500000, 0.25, 0.03125)' ]
 	[ "$(json 'd["disk_bytes"]')" -eq "$(find st -mindepth 1 -printf '%b\n' |

@@ -101,7 +101,7 @@ ace-select --bits 1 | ace-compress" ]
 		alike $with --bits 8 --schema model
 	done
 	exits 3 ace-step --bits 8 --max-elements 2999 model
-	says 'limit: the schema has 3000 elements, at most 2999'
+	says 'limit: the schema has 3000 elements, expected at most 2999'
 	exits 0 ace-step --bits 1 -o out.aceg --omit provenance,schema \
 	    --max-elements 900 -T 2 --sync none --print "it's"
 	[ "$(cat out)" = "ace-score --max-elements 900 'it'\\''s' | \
@@ -240,7 +240,7 @@ five() {
 	mkshards -n 300k -k layered >in
 	for what in in --print; do refuses 2 'the budget is missing' ace-step -S new "$what"; done
 	exits 2 ace-step -c q8 --bits 1 in
-	refuses 2 '^ace-step: -c CODEC works without ace-score: leave its options out, or -c' ace-step -c q8 --form paper:0.5 in
+	refuses 2 '^ace-step: -c CODEC works without ace-score: leave out -c, or all options of ace-score' ace-step -c q8 --form paper:0.5 in
 	exits 2 ace-step --cluster 3 in
 	head -c 1000 in >short
 	exits 3 ace-step -S S --bits 1 short

@@ -22,7 +22,7 @@ spooled() {
 @test "the digest of most devices counts; a device with another is named" {
 	three 11 22 11
 	exits 3 ace-aggregate a b c
-	says "mismatch: step 7: 'b' has model 22, [0-9]* devices have 11: give it their model and begin again at step 7$"
+	says "mismatch: step 7: 'b' has model 22: load model 11, which [0-9]* devices have, and begin again at step 7$"
 	exits 3 ace-aggregate <(cat a b c)
 	says "mismatch: step 7: 'b' has model 22"
 	spooled a b c
@@ -34,21 +34,21 @@ spooled() {
 	ace-inspect diff want mean
 	makes receipt ace-recv --spool spool b
 	exits 5 ace-ack -S state receipt
-	says "step 7: invalid: mismatch: 'b' has model 22, [0-9]* devices have 11: give it their model and begin again at step 7$"
+	says "step 7: invalid: mismatch: 'b' has model 22: load model 11, which [0-9]* devices have, and begin again at step 7$"
 	# two wrong devices with different digests
 	said d 33 >d
 	said e 44 >e
 	spooled a c d e
 	exits 0 ace-aggregate --spool spool --devices 4 --rounds 1
-	says "'d' has model 33, [0-9]* devices have 11"
-	says "'e' has model 44, [0-9]* devices have 11"
+	says "'d' has model 33: load model 11, which [0-9]* devices have"
+	says "'e' has model 44: load model 11, which [0-9]* devices have"
 	ace-inspect list out | grep -q "^contributors  2$"
 }
 
 @test "two digests with equally many devices: nothing is averaged, and all devices are told" {
 	three 11 22 11
 	exits 3 ace-aggregate a b
-	says "mismatch: step 7: 'a' has model 11 and 'b' 22 at version 7, and neither model has a majority$"
+	says "mismatch: step 7: 'a' has model 11, 'b' has 22 at version 7, and neither model has a majority$"
 	spooled a b
 	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
 	says "2 of 2 shards are excluded: mismatch: "
@@ -65,7 +65,7 @@ spooled() {
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
 	ace-recv --spool spool long3 >receipt
 	exits 5 ace-ack -S state2 receipt
-	says "give it their model and begin again at step 7$"
+	says "load model .*, which [0-9]* devices have, and begin again at step 7$"
 }
 
 @test "with --quorum, the first of two digests counts, and the device with the other is told" {
@@ -73,17 +73,17 @@ spooled() {
 	spooled a
 	ace-recv --spool spool b >/dev/null
 	exits 0 ace-aggregate --spool spool --devices 2 --quorum 1 --rounds 1
-	says "1 of 2 shards is excluded: mismatch: 'b' has model 11, 'a' sent 22 before: give it that model and begin again at step 7$"
+	says "1 of 2 shards is excluded: mismatch: 'b' has model 11: load model 22, which 'a' sent before, and begin again at step 7$"
 	ace-inspect diff out a
 	ace-recv --spool spool b >receipt
-	refuses 5 "'a' sent 22 before" ace-ack -S state receipt
+	refuses 5 "load model 22, which 'a' sent before" ace-ack -S state receipt
 	# each of three has another digest, and the last by name came first
 	spooled c
 	ace-recv --spool spool a >/dev/null
 	ace-recv --spool spool b >/dev/null
 	exits 0 ace-aggregate --spool spool --devices 3 --quorum 1 --rounds 1
-	says "'a' has model 22, 'c' sent 33 before"
-	says "'b' has model 11, 'c' sent 33 before"
+	says "'a' has model 22: load model 33, which 'c' sent before"
+	says "'b' has model 11: load model 33, which 'c' sent before"
 	ace-inspect diff out c
 }
 
@@ -97,7 +97,7 @@ spooled() {
 	said b 22 -H base=8 >b
 	exits 0 ace-aggregate a b c
 	said d 33 -H base=8 >d
-	refuses 3 "'b' has model 22 and 'd' 33 at version 8" ace-aggregate a b c d
+	refuses 3 "step 7: 'b' has model 22, 'd' has 33 at version 8, and neither" ace-aggregate a b c d
 	# the digest of two devices counts, since no other digest has two
 	for d in 1 2 3 4 5; do
 		said $d $((d < 3 ? 9 : d)) >$d
@@ -115,7 +115,7 @@ spooled() {
 	exits 0 ace-aggregate -d r1 -o r1 1 2
 	exits 0 ace-aggregate -d r2 -o r2 3 4
 	exits 0 ace-aggregate -d r3 -o r3 5 6
-	refuses 3 "mismatch: step 7: 'r3' has model 8, [0-9]* devices have 9" ace-aggregate r1 r2 r3
+	refuses 3 "mismatch: step 7: 'r3' has model 8: load model 9, which [0-9]* devices have" ace-aggregate r1 r2 r3
 	# with several versions, or a device without a digest, the relay gives no digest
 	said 5 9 >five
 	mkshards -d 6 -s 7 -H base=7 >six
@@ -143,7 +143,7 @@ spooled() {
 	exits 0 ace-aggregate a b c
 	one c --beta2 0.9
 	exits 3 ace-aggregate a b c
-	says "mismatch: step 1: 'c' has model [0-9a-f]{16}, [0-9]* devices have [0-9a-f]{16}: give it their model and begin again at step 1$"
+	says "mismatch: step 1: 'c' has model [0-9a-f]{16}: load model [0-9a-f]{16}, which [0-9]* devices have, and begin again at step 1$"
 	# without --replay each device has its own moments
 	for d in 7 8 9; do
 		train --device $d -H 2 --rate 0 --steps 6 --layers 1 --width 32 \
@@ -155,7 +155,7 @@ spooled() {
 	one b
 	one c -H 3
 	exits 3 ace-aggregate a b c
-	says "mismatch: step 0: 'c' has model .*: give it their model and begin again at step 0$"
+	says "mismatch: step 0: 'c' has model .*: load model .*, which [0-9]* devices have, and begin again at step 0$"
 }
 
 @test "ace-import takes the digest from a file's metadata" {
@@ -170,7 +170,7 @@ spooled() {
 	grep -q '^key  *model.digest=1f$' listing
 	grep -q '^key  *safetensors.other=x$' listing
 	exits 3 ace-aggregate a b c
-	says "mismatch: step 0: 'c' has model 2f, [0-9]* devices have 1f: give it their model and begin again at step 0"
+	says "mismatch: step 0: 'c' has model 2f: load model 1f, which [0-9]* devices have, and begin again at step 0"
 	# an exported model keeps its metadata, but not the digest
 	exits 0 ace-export -o back.safetensors a
 	grep -q '"other":"x"' back.safetensors

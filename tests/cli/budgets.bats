@@ -102,7 +102,7 @@ contributors 16 relay1' ]
 		# the first shard is sent; the second one has to wait for its receipt
 		exits 5 timeout "$HANG" ace-compress -S $how \
 		    --error-feedback $how --window 1 --wait 200ms -c q8 in
-		says "shards without a receipt in state '$how' after a wait of 0.2 s: 1, expected fewer than 1"
+		says "shards without a receipt in state '$how': 1 after a wait of 0.2 s, expected fewer than 1"
 	done
 }
 
@@ -120,7 +120,7 @@ contributors 16 relay1' ]
 	for n in 1 11 90 100 400 3000; do
 		mkshards -t w:$n >in
 		exits 5 ace-step -S s$n --bits 0.1 in
-		says "and this one has $n values? \(--bits [0-9]+ is enough\)$"
+		says "and this shard has $n values? \(--bits [0-9]+ is enough\)$"
 		bits=$(sed -n 's/.*--bits \([0-9]*\) is.*/\1/p' err)
 		exits 0 ace-step -S s$n --bits "$bits" in
 		[ "$(ace-inspect --format tsv out | awk -F '\t' 'NR == 1 {

@@ -97,7 +97,7 @@ counted() {
 	summed 111 2 --quorum 2 --deadline 1ms
 	counted edge1 3
 	summed 111000 3 --quorum 2 --deadline 1ms
-	says "fewer than 2 devices sent step 3: the steps before step 5 are skipped, and their accepted shards are in the average of step 5"
+	says "fewer than 2 devices sent step 3: the next average is of step 5, with the accepted shards of the skipped steps"
 	counted edge1 3
 	counted edge2 2
 	# --keep removes the shards, but their receipts are still known
@@ -138,7 +138,7 @@ counted() {
 	sent edge1 1 10
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 \
 	    --sync none --tolerate 1 --keep 1
-	says "3 of 3 shards wait for the next average: center:1 .--rule, --tolerate. needs at least 3"
+	says "3 of 3 shards wait for the next average: center:1 .from --rule or --tolerate. needs 3"
 	sent edge1 2 100
 	sent edge2 2 100
 	summed 212 2
@@ -231,7 +231,7 @@ counted() {
 	mkshards -s 0 >in
 	ace-compress -S state -c q8 in | ace-recv --spool spool >/dev/null
 	mkshards -s 0 -H kind=4 -K feedback=other >state/residual
-	refuses 3 "unsupported: state '.*' has feedback other, which cannot be audited, expected ef or cache" balance in
+	refuses 3 "unsupported: state '.*' has feedback other, which cannot be audited: expected ef or cache" balance in
 }
 
 @test "a difference of a last bit is within the bound, one of a millionth is not" {

@@ -89,10 +89,10 @@ contract_terminal_damage() {
 	shift
 	perl -pe 's/\r?\n/\r\r\n/g' <in >term
 	exits 3 "$@" <term
-	says "line ends in the head were changed, as by a terminal"
+	says "line endings in the head were changed, as by a terminal"
 	perl -pe 's/\r\n/\n/g' <in >unix
 	exits 3 "$@" <unix
-	says "line ends in the head were changed, as by a terminal"
+	says "line endings in the head were changed, as by a terminal"
 }
 
 contract_two() {

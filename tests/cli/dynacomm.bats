@@ -122,14 +122,14 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	notes 'takes more than .* s' ace-policy -v $link --bandwidth 1e-6bit in
 	# shellcheck disable=SC2046 # word splitting is intended
 	mkshards $(printf -- '-t %d:1 ' {1..7000}) -T "$(printf '1,%.0s' {1..7000})" >many
-	notes 'cuts: none are chosen: the list of 7000 takes more' ace-policy -v $link --cuts 0s many
+	notes 'cuts: none are chosen: the list of 7000 cuts takes more' ace-policy -v $link --cuts 0s many
 	[ -z "$(said cuts out)" ]
 	refuses 2 "^ace-policy: --cuts 'in' is not a time" ace-policy --cuts in
 	for bad in 1 1,2,3,4 1,2,3,4,5,6 1,2,-3,4,5 1,2,nan,4,5 \
 	    1,2,inf,4,5 1,2,1e9,4,5; do
 		mkshards -t e:5 -t d:1 -t c:4 -t b:1 -t a:3 \
 		    -T $bad >bad
-		refuses 3 'corrupt: the times of tensors are not numbers .*, 5 in all' ace-policy $link bad
+		refuses 3 'corrupt: the times of tensors: expected 5 numbers from 0 ' ace-policy $link bad
 	done
 	# times, a tensor and options of 0 are accepted
 	mkshards -t e:5 -t d:0 -T 0,0 >zero

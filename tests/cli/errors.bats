@@ -10,7 +10,7 @@ begins() { mkshards >in; }
 	refuses 3 "truncated: tar archive 'a.tar' lacks its end blocks" ace-cut a.tar
 	tar --format=gnu --transform "s,.*,$(printf 'n%01100d' 0).aceg," \
 	    -cf b.tar in.aceg
-	refuses 3 "limit: 'b.tar', entry 'n0*': the name has [0-9]* bytes, at most" \
+	refuses 3 "limit: 'b.tar', entry 'n0*': the name has [0-9]* bytes, expected at most" \
 	    ace-cut b.tar
 	ace-archive create -o c.zip in.aceg
 	# mark the entry as encrypted, in its local header and in the central directory
@@ -106,13 +106,13 @@ begins() { mkshards >in; }
 		# the program fails before its first output, then after it
 		exits 3 bash -c "$how </dev/null 2>first | ace-score | ace-inspect"
 		[ -s first ]
-		says "$last failed, see its message, or passes on a file that was aborted, at byte [0-9]+\$"
+		says "$last failed .see its message. or passed on a stream that was aborted, at byte [0-9]+\$"
 		[ "$(wc -l <err)" -eq 1 ]
 		head -c 700 in >part
 		exits 3 bash -c "$how part 2>first | ace-score | ace-aggregate |
 		    ace-expand | ace-inspect verify"
 		[ -s first ]
-		says "$last failed, see its message"
+		says "$last failed .see its message. or passed on a stream that was aborted"
 		[ "$(wc -l <err)" -eq 1 ]
 		# for a file the message names no program before ace-inspect
 		! $how part >aborted 2>first || false

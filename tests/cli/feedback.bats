@@ -14,7 +14,7 @@ code() {
 waits() {
 	mkshards -s "$1" >in
 	exits 5 ace-compress -S st -c q8 --wait 0 "${@:3}" in
-	says "shards without a receipt in state 'st' after a wait of 0 s: $2, expected fewer than $2"
+	says "shards without a receipt in state 'st': $2 after a wait of 0 s, expected fewer than $2"
 }
 
 # norm FILE: print the norm of the first shard's tensor

@@ -109,7 +109,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	rm spool/device/edge1.history/history.2
 	code 3
 	answer sent3 5
-	says "step 3: invalid: .*a difference to history $new, but this receiver has history $old of step 1: the device begins a new one with step 4"
+	says "step 3: invalid: .*a difference to history $new, but this receiver has history $old of step 1: the device begins a new history with step 4"
 	refuses 5 "step 3 of 'edge1' was refused as invalid, .*: send the next step" ace-compress -S state --error-feedback cache:1 in3
 	[ ! -e spool/3/edge1.aceg ]
 	code 4
@@ -120,7 +120,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 	rm -r spool/device/edge1.history
 	code 5
 	answer sent5 5
-	says "step 5: invalid: .*a difference to history .*, but this receiver has no history: the device begins a new one with step 6"
+	says "step 5: invalid: .*a difference to history .*, but this receiver has no history: the device begins a new history with step 6"
 	code 6
 	answer sent6
 	shared 6
@@ -152,7 +152,7 @@ stamp() { perl -e 'local $/; print unpack("H8", substr(<STDIN>, -32, 4))' <"$1";
 @test "a difference for too large a model, or not valid, is refused and leaves no history" {
 	code 0
 	limited "shard $((4 * 28480 / 8 - 8))" answer sent0 5
-	says "invalid: limit: the difference is for a model of 28480 values, which has more than 8 times"
+	says "invalid: limit: the difference is for a model of 28480 values, which as f32 take more than 8 times"
 	[ ! -e spool/device/edge1.history ]
 	rm -r state spool
 	code 0

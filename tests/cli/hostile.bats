@@ -46,8 +46,8 @@ aggregate() {
 }
 
 @test "weights, counts and steps are limited" {
-	gets "invalid: limit: the weight is 1e\+30, at most 1000000" 0 edge1 -w 1e30
-	limited 'weight 1' gets "invalid: limit: the weight is 2, at most 1 " 1 edge1 -w 2
+	gets "invalid: limit: the weight is 1e\+30, expected at most 1000000" 0 edge1 -w 1e30
+	limited 'weight 1' gets "invalid: limit: the weight is 2, expected at most 1 " 1 edge1 -w 2
 	# a limit on weights is at most 1e12, so that sums stay finite
 	limited 'weight 1.1e12' exits 2 ace-recv --spool spool in
 	gets "invalid: limit: the shard has 0 contributors" 2 edge1 -H contributors=0
@@ -55,9 +55,9 @@ aggregate() {
 	recv "invalid: limit: the shard has 4294967295 contributors, expected 1 to 1024" <in
 	shard 4 edge1 -H samples=18446744073709551615 >in
 	recv "invalid: limit: the shard has 18446744073709551615 samples" <in
-	gets "invalid: mismatch: step 5 was computed at the later model version 6" 5 edge1 -H base=6
+	gets "invalid: mismatch: step 5 was computed with model version 6, which is later than the step" 5 edge1 -H base=6
 	gets "invalid: limit: the incarnation is" 6 edge1 -H incarnation=4294967295
-	gets "invalid: limit: the weight is 1e-31, at least 1e-30" 6 edge1 -w 1e-31
+	gets "invalid: limit: the weight is 1e-31, expected at least 1e-30" 6 edge1 -w 1e-31
 	limited 'ahead 4611686018427387904' gets 'step 4611686018427387904: accepted' 4611686018427387904
 	gets "step 7: accepted" 7 edge1 -w 1e6 -H contributors=1024 -H base=7
 }
@@ -67,7 +67,7 @@ aggregate() {
 	recv "step 0: accepted" <in
 	rm -r spool
 	limited 'contributors 1' recv \
-	    "evil' step 0: invalid: limit: the list of contributors has [0-9]+ names? \('edge1'\), expected only the sender's \(limits: contributors\)" <in
+	    "evil' step 0: invalid: limit: the list of contributors has [0-9]+ names? \(first: 'edge1'\), expected only the sender's \(limits: contributors\)" <in
 	shard 1 evil | ace-aggregate -d evil >in
 	limited 'contributors 1' recv "step 1: accepted" <in
 	shard 1 edge1 | ace-aggregate -d relay >in
@@ -320,7 +320,7 @@ gives_up() {
 	gives_up ': no byte came for 60 s' half
 	head -c -40 in >whole
 	gives_up ': no byte came for 7200 s' whole
-	gives_up ": no shard ended within 86400 s .file 'limits' sets this: time." whole 'idle 48h'
+	gives_up ": no shard ended within 86400 s .set by 'time' in file 'limits'." whole 'idle 48h'
 }
 
 @test "a device that never reads its answers times out" {
@@ -490,7 +490,7 @@ let_go() {
 			gets accepted $step edge$d
 		done
 		aggregate --devices 2 --quorum 2
-		says "fewer than 2 devices sent step $((step == 5 ? 0 : step - 4)): the steps before step $step are skipped, and their accepted shards are in the average of step $step"
+		says "fewer than 2 devices sent step $((step == 5 ? 0 : step - 4)): the next average is of step $step, with the accepted shards of the skipped steps"
 		ace-inspect out >shown
 		grep -q "^ *step *$step$" shown
 		# all shards of `evil' count as one contributor
@@ -555,7 +555,7 @@ let_go() {
 	touch spool/schema.aceg
 	ace-aggregate in >mean
 	while read -r call; do
-		refuses 3 "corrupt: '.*schema.aceg' .remove it: the next shard makes it anew.: the input is empty" $call
+		refuses 3 "corrupt: '.*schema.aceg': the input is empty: remove the file, which the next shard makes anew" $call
 	done <<-'END'
 		ace-recv --spool spool next
 		ace-recv --spool spool --publish mean
@@ -578,7 +578,7 @@ let_go() {
 	[ "$(ls all)" = out ]
 	mkfifo -m 666 all/pipe
 	chown nobody all/pipe
-	refuses 5 "'all/pipe' is another user's, in a directory open to all" timeout "$HANG" ace-score -o all/pipe in
+	refuses 5 "'all/pipe' belongs to another user, in a directory open to all" timeout "$HANG" ace-score -o all/pipe in
 	rm all/pipe
 	# links of the user and of the directory's owner are followed
 	ln -s ../own all/own

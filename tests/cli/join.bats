@@ -227,7 +227,7 @@ for line in sys.stdin:
 	mkshards -d edge3 -s 0 -r demo | ace-compress -S st3 -c f32 |
 	    ace-recv --spool spool >receipt
 	exits 5 ace-ack -S st3 receipt
-	says 'step 0: invalid: this device is new here, and step 3 is the next: it has to ask for the averages so far'
+	says 'step 0: invalid: this device is new here, and step 3 is the next: the device has to ask for the averages so far'
 	# a device that has a shard in the spool is late
 	mkshards -d edge1 -s 3 -r demo -x 3 | ace-recv --spool spool >/dev/null
 	mkshards -d edge2 -s 3 -r demo -x 3 | ace-recv --spool spool >/dev/null

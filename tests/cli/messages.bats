@@ -36,7 +36,7 @@ texts() {
 @test "no message and no --help breaks a rule" {
 	texts >all
 	[ "$(wc -l <all)" -ge 1200 ]
-	grep -q 'put options first; if it is a file, write' all
+	grep -q 'put options first; if .%.40s. is a file, write' all
 	rules <all >bad
 	cat bad
 	[ ! -s bad ]

@@ -198,7 +198,7 @@ hostile() {
 	asks("the answer is of kind 'delta', expected 'mean'", (good, {"kind": "delta"}))
 	asks("the answer is of kind 'delta', expected 'model'", (none, {"kind": "delta"}))
 	asks("ace-expand: non-finite value in tensor '0.weight'", (good, {"bad": "nan"}))
-	asks("the answer has bytes left over, expected its end", (none, {"kind": "model", "step": 0}),
+	asks("the answer has bytes left over, expected no more bytes", (none, {"kind": "model", "step": 0}),
 	     (none, {"kind": "model", "step": 0}))
 	E
 	py missed.py

@@ -206,7 +206,7 @@ load pytorch
 		cp edge1.pt edge2.pt
 		for o in $other; do
 			exits 1 train edge2 4 $o
-			says "ace_shards.Error: $why: make it as it was"
+			says "ace_shards.Error: $why: give the old value again"
 		done
 		exits 0 train edge2 4
 		wait
@@ -237,7 +237,7 @@ load pytorch
 	        local = way(ddp), local
 	    torch.distributed.barrier()
 	    if rank == 1:
-	        with fails("this is process 1 of the 2 processes of one device, of which only " + one):
+	        with fails("this is process 1 of the 2 processes of one device, but only " + one):
 	            way(ddp)
 	        # without DDP the second process finds the checkpoint in use
 	        with fails("is in use by another process: stop that") as f:

@@ -15,7 +15,7 @@ export WAY=Replay
 		exits 1 train edge2 4 "$1"
 		wait $! && false
 		for f in err err1; do
-			grep -q "^ace_shards.Error: ace-recv: mismatch: step $2 has no average: 'edge[12]' has model [0-9a-f]* and 'edge[12]' [0-9a-f]* at version $2, and neither model has a majority" $f
+			grep -q "^ace_shards.Error: ace-recv: mismatch: step $2 has no average: 'edge[12]' has model [0-9a-f]*, 'edge[12]' has [0-9a-f]* at version $2, and neither model has a majority" $f
 			grep -q "compute differently (this device has torch $torch)\. *If neither model has a majority, give all devices the same torch and settings" $f
 		done
 	}
@@ -132,7 +132,7 @@ export WAY=Replay
 	with fails("the optimiser's state has a method, but mode=\"replay\" can restore"):
 	    replay(Keeps, 1)[3]()
 	model, o, r, ahead = replay(torch.optim.LBFGS)
-	with fails("calls the optimiser's step() without arguments, and it failed"):
+	with fails("calls the optimiser's step() without arguments, and step() failed"):
 	    ahead()
 
 	# an invalid call changes nothing, and the round continues

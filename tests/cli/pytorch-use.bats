@@ -90,7 +90,7 @@ load pytorch
 	# a model with other parameter names has the same run's name, but the cloud refuses it
 	rm -r edge2
 	exits 1 train edge2 1 inside=1
-	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: invalid: mismatch: the shard is of another model than run '$first': tensor 0 is '0.0.weight' and '0.weight'"
+	grep -m1 Error err | grep -q "^ace_shards.Error: ace-ack: step 0: invalid: mismatch: the shard is of another model than run '$first': tensor 0 differs in name: '0.0.weight' and '0.weight'"
 	[ -z "$(grep 'ended with status' err)" ]
 	rm -r edge2
 	exits 0 train edge2 1

@@ -200,7 +200,7 @@ two() {
 	with fails("parameter '0.weight' is [(30, 20), 'torch.float16'], but the run"):
 	    local.sync()
 
-	with fails("run is new, but checkpoint 'edge1.pt' has train: make it as it was"):
+	with fails("run is new, but checkpoint 'edge1.pt' has train: give the old value again"):
 	    ace.Local(mlp(), None, through("edge1"), "edge1", run="new",
 	              checkpoint="edge1.pt", outer_rate=0.7, outer_momentum=0.5)
 	for plain in mlp().state_dict(), [1]:
@@ -210,7 +210,7 @@ two() {
 	os.symlink("/dev/full", "full.pt.new")
 	for n in 9, 1 << 20:        # with the larger one, torch.save alone aborts the process
 	    with fails("checkpoint 'full.pt' cannot be written: No space left on device: "
-	               "correct that, then start this device again", 4):
+	               "correct the cause, then start this device again", 4):
 	        ace.save("full.pt", {"x": torch.ones(n)})
 	E
 	# without the checkpoint, the state refuses to begin again

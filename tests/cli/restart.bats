@@ -38,7 +38,7 @@ noticed() {
 	ace-recv --spool spool sent >receipt
 	cp -r state before
 	exits 5 ace-ack -S state receipt
-	says "step $1: equivocation: another shard .* run ace-ack -S 'state' --restart $2, then send a step that the receiver does not have: .*"
+	says "step $1: equivocation: another shard .* run ace-ack -S 'state' --restart $2, then send a later step than the receiver has of this device .*"
 	[ "$(wc -l <err)" -eq 1 ]
 	same before/residual state/residual
 	rm -r before
@@ -106,7 +106,7 @@ noticed() {
 	head -c 300 state/receipts >short
 	mv short state/receipts
 	exits 3 ace-compress -S state --resend
-	says "\\(ace-ack --restart begins without it\\), at byte [0-9]*, file 'state/receipts'\$"
+	says "\\(ace-ack --restart begins without the file\\), at byte [0-9]*, file 'state/receipts'\$"
 	head -c 300 state/residual >short
 	mv short state/residual
 	exits 3 ace-compress -S state --resend

@@ -83,7 +83,7 @@ run_in() {
 	while read -r f want; do
 		refuses 3 "^ace-cut: $want" ace-cut "$f"
 	done <<-'E'
-	up.tar unsupported: the name of 'up.tar', entry '../in.aceg' begins with
+	up.tar unsupported: 'up.tar', entry '../in.aceg': the name begins with
 	root.tar unsupported: .* begins with a slash or has '..'
 	soft.tar unsupported: 'soft.tar', entry 'in.aceg' is a link
 	hard.tar unsupported: .*entry 'b.aceg' is a link

@@ -39,7 +39,7 @@ none() {
 	export LD_PRELOAD ACE_NOFILTER=1
 	LD_PRELOAD=$(preload)
 	exits 4 ace-score --sandbox require </dev/null
-	says '--sandbox require: the sandbox would be incomplete, seccomp cannot be used: '
+	says '--sandbox require cannot be met .sandbox: incomplete, seccomp cannot be used.: '
 	refuses 3 'sandbox: incomplete, seccomp cannot be used$' ace-score -v </dev/null
 	exits 3 ace-score </dev/null
 	[ "$(grep -c sandbox err)" -eq 0 ]

@@ -242,7 +242,7 @@ sent() {
 	cp m3 h
 	rm -r h.ace-patch sent/00000[123].*
 	export SENDS=$(($(wc -c <sent/000004.aceg)))
-	refuses 4 "h' has step 4, not 000005: run this again" catch-up.sh h sent cuts
+	refuses 4 "h' has step 4, not 000005: try again" catch-up.sh h sent cuts
 	exits 0 catch-up.sh h sent far
 	same h m5
 	# a newer whole model without a patch to it

@@ -455,7 +455,7 @@ class Run:
             if p is not had[name]:
                 what = "parameter" if name in dict(self.params) else "buffer"
                 raise Error(f"{what} '{name}' was replaced by another object after "
-                            "the run began: copy values into the object of the beginning "
+                            "the run began: copy values into the original object "
                             "(load_state_dict without assign=True), or call ace.join "
                             "after the model is changed")
 
@@ -565,8 +565,8 @@ class Local(Run):
         if self.undone:
             raise Error(
                 f"the optimiser ({type(self.optimizer).__name__}) undoes each average: "
-                "its first step after an exchange returned to the weights before it, as if "
-                "it kept a copy: use mode=\"replay\" or mode=\"gradients\"", 2, True)
+                "its first step after an exchange restored the weights from before the "
+                "exchange, as if from a copy: use mode=\"replay\" or mode=\"gradients\"", 2, True)
 
     def _part(self) -> None:
         for t, v, s in zip(self.room, fetch(t for _, t in self.pairs), self.start):
@@ -697,7 +697,7 @@ class Replay(Run):
             self.take()
         except TypeError as e:
             raise Error("mode=\"replay\" calls the optimiser's step() without arguments, "
-                        f"and it failed: {e}: use mode=\"local\"") from e
+                        f"and step() failed: {e}: use mode=\"local\"") from e
 
     @torch.no_grad()
     def _step(self) -> None:
@@ -708,8 +708,8 @@ class Replay(Run):
                         for t, (_, p) in zip(self.room, self.params)]
         if self._options() != self.options:
             raise Error("the optimiser's options changed between two steps, and "
-                        "mode=\"replay\" cannot repeat that: set them only in f(step), "
-                        "given as schedule=f, and use no other scheduler")
+                        "mode=\"replay\" cannot repeat such a change: set the options only "
+                        "in f(step), given as schedule=f, and use no other scheduler")
         for s, (n, p) in zip(self.sum, self.params):
             if p.grad is not None:
                 why = refuse(p.grad)
@@ -747,8 +747,8 @@ class Replay(Run):
         if seen[0] != seen[1]:
             raise Error(
                 "the optimiser's steps differ when they are repeated from the same "
-                "state with the same gradients, as with random numbers or data outside "
-                "of state and param_groups: use mode=\"local\"")
+                "state with the same gradients; the optimiser may use random numbers, or "
+                "data outside of state and param_groups: use mode=\"local\"")
         self.proved = seen[0]
 
     def sync(self) -> None:
@@ -756,7 +756,7 @@ class Replay(Run):
         with the average."""
         if self.count < self.every:
             raise Error(f"sync() was called after step {self.count} of {self.every}: "
-                        "leave it out: with mode=\"replay\" step() calls it")
+                        "leave sync() out, since mode=\"replay\" calls it in step()")
         super().sync()
 
     def _part(self) -> None:

@@ -26,7 +26,7 @@ def save(path: str, what: Any) -> None:
         os.replace(f"{path}.new", path)
     except (OSError, RuntimeError) as e:        # torch raises RuntimeError
         why = getattr(e, "strerror", None) or e
-        raise Error(f"checkpoint '{path}' cannot be written: {why}: correct that, then "
+        raise Error(f"checkpoint '{path}' cannot be written: {why}: correct the cause, then "
                     "start this device again", 4) from e
     with contextlib.suppress(OSError):      # not all systems can sync a folder
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)

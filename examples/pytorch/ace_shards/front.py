@@ -34,7 +34,7 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
         every = 1 if mode == "gradients" else 50
     for what, n in (("every", every), ("rounds", rounds), ("save_every", save_every)):
         if n is not None and (not isinstance(n, int) or n < 1):
-            raise Error(f"{what}={n!r}: expected a whole number from 1")
+            raise Error(f"{what}={n!r}: expected a whole number, 1 or more")
     if mode == "gradients" and every > 1:
         raise Error(f"every={every}: with mode=\"gradients\" only every=1 is allowed")
     inside = transport.INHERITED and not through
@@ -61,8 +61,8 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
                         f"{what}= out", 5)
     if moment:
         if through or mode != "local":
-            raise Error(f"mode={mode!r}{', through=' if through else ''}: moment=True needs "
-                        "mode=\"local\" and excludes through=")
+            raise Error("moment=True needs mode=\"local\" without through=, found "
+                        f"mode={mode!r}{' with through=' if through else ''}")
         more["moment"] = f"{dir}/state/moment"
     more.setdefault("patience", float("inf") if timeout is None else timeout)
     return modes[mode](model, optimizer, way, name, checkpoint=f"{dir}/model.pt",

@@ -27,7 +27,7 @@ def refuse(t: Tensor) -> str | None:
     if t.layout != torch.strided:
         return "is sparse: use .to_dense(), or Embedding(sparse=False)"
     if t.is_quantized:
-        return "is quantised: train a model of floats, and quantise that"
+        return "is quantised: train a model of floats, and quantise it afterwards"
     if t.dtype not in NAMES:
         return f"is of type {t.dtype}, not f32, f16 or bf16: use .float()"
     if 0 in (s for s, n in zip(t.stride(), t.shape) if n > 1):
@@ -51,8 +51,8 @@ def named(model: torch.nn.Module) -> tuple[dict[str, Tensor], dict[str, Tensor]]
     parts = tuple(filter(None, (getattr(sys.modules.get(m), c, None) for m, c in PARTS)))
     for x in (*model.modules(), *model.parameters()):
         if isinstance(x, parts):
-            raise Error(f"the model has a {type(x).__name__}, so each process has a part "
-                        "of the parameters, but only whole ones can be sent: "
+            raise Error(f"the model has a {type(x).__name__}, so each process has only "
+                        "parts of parameters, but only whole parameters can be sent: "
                         "use DistributedDataParallel, or train in one process")
     tensors = [*model.named_parameters(), *model.named_buffers()]
     names = [re.sub(r"(^|\.)_orig_mod(?=\.)", "", n).lstrip(".") for n, _ in tensors]
@@ -184,5 +184,5 @@ def compare(had: dict, now: dict, what: str) -> None:
     for name in {**now, **had}:
         if had.get(name) != now.get(name):
             raise Error(f"{name} is {now.get(name, 'absent')}, but {what} has "
-                        f"{had.get(name, 'absent')}: make it as it was, or begin "
+                        f"{had.get(name, 'absent')}: give the old value again, or begin "
                         "another run in another folder, with empty states")

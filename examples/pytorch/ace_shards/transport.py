@@ -329,7 +329,7 @@ class Wait:
             raise Error(f"round {self.round} took more than {self.timeout:g} s: "
                         + (self.says() if silent else "the answer was still arriving: "
                            "give a longer timeout") +
-                        " (start this device again: its state, if it has one, keeps what "
+                        " (start this device again: its state, if any, keeps what "
                         "was sent)", 4, True)
         self.tell(logging.WARNING, self.round,
                   self.says() if silent else "receiving the average")
@@ -364,7 +364,7 @@ def alone() -> str | None:
     else:
         rank, size = (int(os.environ.get(k) or 0) for k in ("RANK", "WORLD_SIZE"))
     return rank and (
-        f"this is process {rank} of the {size} processes of one device, of which only "
+        f"this is process {rank} of the {size} processes of one device, but only "
         "process 0 may call ace.join: see ace-pytorch(7), Several processes in one place")
 
 
@@ -545,7 +545,7 @@ class Pipe:
         """Send the file of a round, and read the average into the same room."""
         self.wait.begin(step, self.far)
         if self.answered and self.poll.poll(0) and self.out.read(1):
-            raise self.unfit("to the round before has bytes left over", "its end")
+            raise self.unfit("to the round before has bytes left over", "no more bytes")
         self.send(header(room.pairs, note), *room.bytes)
         while True:
             got, at = self.head()
@@ -633,7 +633,7 @@ class Pipe:
         over = self.poll.poll(1000 * seconds)
         if over and self.out.read(1):
             self.leave(1)
-            raise self.unfit("has bytes left over", "its end")
+            raise self.unfit("has bytes left over", "no more bytes")
         _end(*self.programs, max(0, end - time.monotonic()))
         # if we killed a program, failures of the others do not count
         if over and any(p.returncode and not ended for p, ended in

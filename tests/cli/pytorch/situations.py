@@ -410,7 +410,7 @@ row("lazy modules", lambda k: go(k, nn.Sequential(nn.LazyLinear(5)), lambda _: s
 row("other rounds than the cloud's", lambda k: go(k, rounds=9),
     "rounds=9, but the cloud's run has 3: leave rounds= out")
 row("other bits than the cloud's", lambda k: go(k, bits=0), "bits=0, but the cloud's run has 8: ")
-row("rounds below 1", lambda k: go(k, rounds=-1), "rounds=-1: expected a whole number from 1")
+row("rounds below 1", lambda k: go(k, rounds=-1), "rounds=-1: expected a whole number, 1 or more")
 
 
 def notebook(k):

@@ -150,7 +150,7 @@ TEST(test_refused)
 	refused("-n 100", "--number '100' is not a whole number from 0 to 99");
 	refused("-\303\251", "option '-\303\251' is unknown");
 	refused("-a - -b", "option '-b' follows operand '-': put options "
-	    "first; if it is a file, write ./ before its name");
+	    "first; if '-b' is a file, write ./ before its name");
 	refused("--sandbox of", "--sandbox 'of': expected auto, require or off");
 }
 

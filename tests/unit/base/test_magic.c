@@ -8,15 +8,15 @@ static const struct {
 	const char *want;	/* beginning of the expected kind's name */
 	int packed;
 } kinds[] = {
-	{ "\x1f\x8b\x08", 3, "a gzip file (gzip -dc)", 1 },
-	{ "\xfd" "7zXZ", 6, "an xz file (xz -dc)", 1 },
-	{ "\x28\xb5\x2f\xfd", 4, "a zstd file (zstd -dc)", 1 },
-	{ "\x04\x22\x4d\x18", 4, "an lz4 file (lz4 -dc)", 1 },
-	{ "\x50\x2a\x4d\x18", 4, "a zstd file (zstd -dc)", 1 },
-	{ "\x5f\x2a\x4d\x18", 4, "a zstd file (zstd -dc)", 1 },
-	{ "BZh", 3, "a bzip2 file (bzip2 -dc)", 1 },
+	{ "\x1f\x8b\x08", 3, "a gzip file (unpack it with gzip -dc)", 1 },
+	{ "\xfd" "7zXZ", 6, "an xz file (unpack it with xz -dc)", 1 },
+	{ "\x28\xb5\x2f\xfd", 4, "a zstd file (unpack it with zstd -dc)", 1 },
+	{ "\x04\x22\x4d\x18", 4, "an lz4 file (unpack it with lz4 -dc)", 1 },
+	{ "\x50\x2a\x4d\x18", 4, "a zstd file (unpack it with zstd -dc)", 1 },
+	{ "\x5f\x2a\x4d\x18", 4, "a zstd file (unpack it with zstd -dc)", 1 },
+	{ "BZh", 3, "a bzip2 file (unpack it with bzip2 -dc)", 1 },
 	{ "PK\5\6", 4, "an empty zip archive", 1 },
-	{ "PK\3\4", 4, "a zip archive (unzip -p; ace-import reads .npz)", 1 },
+	{ "PK\3\4", 4, "a zip archive (unpack it with unzip -p; ace-import reads .npz)", 1 },
 	{ "\x93NUMPY", 6, "an npy array (ace-import -f npy)", 0 },
 	{ "\x89HDF", 4, "an HDF5 file", 0 },
 	{ "\x80\x02\x8a\nl", 5, "a torch.save file (", 0 },
@@ -62,7 +62,7 @@ TEST(test_kinds)
 
 TEST(test_tar)
 {
-	static const char tar[] = "a tar archive (tar -xO)";
+	static const char tar[] = "a tar archive (unpack it with tar -xO)";
 	unsigned char p[MAGIC_SIZE] = { 0 };
 	const char *name;
 

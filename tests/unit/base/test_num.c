@@ -93,7 +93,7 @@ TEST(test_sizes)
 	}
 	err_clear(&e);
 	ok(says(num_size(&v, "10T0", "-b", &e), "-b '10T0' is not a size such "
-	    "as 4096, 64k, 1.5M, 64Mi"), "%s", ERR_MSG(&e));
+	    "as 4096, 64k, 1.5M or 64Mi"), "%s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(says(num_size(&v, "1e10G", "-b", &e), "-b '1e10G': expected less than 9e18 bytes"),
 	    "%s", ERR_MSG(&e));
@@ -133,7 +133,7 @@ TEST(test_units)
 	    "-r '7' is not a rate such as 5Mbit or 200kbit"), "%s", ERR_MSG(&e));
 	err_clear(&e);
 	ok(says(num_time(&v, "7w", "-t", &e),
-	    "-t '7w' is not a time such as 10ms, 1.5s, 2m"), "%s", ERR_MSG(&e));
+	    "-t '7w' is not a time such as 10ms, 1.5s or 2m"), "%s", ERR_MSG(&e));
 }
 
 TEST(test_text)

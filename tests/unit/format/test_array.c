@@ -120,7 +120,7 @@ TEST(test_times)
 	    memcmp(v, got, sizeof(v)) == 0, "times are written and read, up to 10^7 s");
 	ok(ARRAY_LONGEST == 1e7, "10^7 s is the longest time");
 	ok(corrupt(times(&b, 2)) && strcmp(ERR_MSG(&e),
-	    "corrupt: the times of tensors are not numbers from 0 to 1e+07 s, one for each tensor, 2 in all") == 0,
+	    "corrupt: the times of tensors: expected 2 numbers from 0 to 1e+07 s, one for each tensor") == 0,
 	    "of two tensors: %s",
 	    ERR_MSG(&e));
 	bytes_set_f64(b.p + 8, 1.0000001e7);
