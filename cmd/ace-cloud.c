@@ -746,9 +746,9 @@ run_example(void *own, char **path, size_t n, struct err *e)
 		if (strchr(name, '/') == NULL && access(file, R_OK) == 0)
 			return child_exec(words, e);
 	}
-	return n != 1 ? err_set(e, ERR_USAGE, "expected pytorch, numpy, jax, hf or c, found %zu "
-	    "names", n) : err_set(e, ERR_USAGE, "example '%.40s' is not readable in '%.150s%s': "
-	    "expected pytorch, numpy, jax, hf or c", name, self, at[0]);
+	return n == 1 ? err_set(e, ERR_USAGE, "example '%.40s' is not readable in '%.150s%s': "
+	    "expected pytorch, numpy, jax, hf or c; if it is one, reinstall ace", name, self, *at) :
+	    err_set(e, ERR_USAGE, "expected pytorch, numpy, jax, hf or c, found %zu names", n);
 }
 
 /* ---- the command line ---- */

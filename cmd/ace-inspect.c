@@ -245,7 +245,7 @@ diff(void *arg, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n == 0 || n > 2)
-		return err_set(e, ERR_USAGE, "diff: expected OTHER and FILE, "
+		return err_set(e, ERR_USAGE, "diff: expected OTHER and at most one FILE, "
 		    "found %zu operands", n);
 	o->other = path[0];
 	if (strcmp(o->other, "-") == 0 && (n == 1 || strcmp(path[1], "-") == 0))

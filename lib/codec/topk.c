@@ -275,7 +275,7 @@ static int
 reserved(unsigned kind, struct err *e)
 {
 	return kind_width[kind] != 0 ? 0 : err_set(e, ERR_DATA,
-	    "unsupported: parameter %u of codec topk is unknown: a newer release of ace "
+	    "unsupported: kind %u of codec topk is unknown: a newer release of ace "
 	    "may read it", kind);
 }
 

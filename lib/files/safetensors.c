@@ -674,8 +674,8 @@ safetensors_create(struct format_sink *s, struct err *e)
 	pad = (size_t)(-n % 8);			/* the data begins at a multiple of 8 */
 	if (n + pad > SAFETENSORS_MAX_HEADER)
 		return err_set(e, ERR_DATA, "limit: the safetensors header would have "
-		    "%llu bytes, expected at most %d: use -f npz", (unsigned long long)n,
-		    SAFETENSORS_MAX_HEADER);
+		    "%llu bytes, expected at most %d: use -f npz without --many",
+		    (unsigned long long)n, SAFETENSORS_MAX_HEADER);
 	bytes_set64(head, n + pad);
 	if ((r = io_write(s->io, head, 8, e)) == 0 &&
 	    (r = safetensors_header(s, 1, &again, e)) == 0)

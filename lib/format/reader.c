@@ -469,7 +469,9 @@ reader_on_prov(struct reader *r, struct err *e)
 	const char *s = (const char *)r->c.frame.raw;
 	size_t n = r->c.frame.raw_len;
 
-	if (r->pos.at != AT_HEAD || r->table.n != 0)
+	if (r->table.n != 0)
+		return reader_corrupt(r, e, "the schema is incomplete");
+	if (r->pos.at != AT_HEAD)
 		return reader_corrupt(r, e, "the frame is not at the stream's head");
 	if (n > TEXT_MAX_KV)
 		return err_set(e, ERR_DATA, "limit: the provenance has %zu bytes, expected at "

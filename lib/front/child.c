@@ -177,8 +177,8 @@ child_output(char *const *words, char *out, size_t n, struct err *e)
 	(void)close(fd[0]);
 	if (at == n && r == 0) {
 		(void)kill(p.pid, SIGKILL);
-		r = err_set(e, ERR_DATA, "limit: '%s' prints %zu bytes or more: expected only "
-		    "a short answer", words[0], n);
+		r = err_set(e, ERR_DATA, "limit: '%s' prints %zu bytes or more, expected a short "
+		    "answer: let nothing else print, such as a shell's start-up file", words[0], n);
 	}
 	out[at - (at == n)] = '\0';
 	while (waitpid(p.pid, &p.status, 0) < 0 && errno == EINTR)

@@ -146,7 +146,7 @@ source_folder(struct source *s, const char *dir, int depth, struct err *e)
 
 	if (depth > SOURCE_DEPTH)
 		return err_set(e, ERR_DATA, "limit: '%s' is more than %d "
-		    "folders deep", dir, SOURCE_DEPTH);
+		    "folders below '%s'", dir, SOURCE_DEPTH, s->path);
 	return scan(dir, 0, source_each, &w, e);
 }
 

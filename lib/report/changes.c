@@ -90,7 +90,7 @@ changes_note(struct changes *c, const struct reader *r, struct err *e)
 	}
 	return !bad && !b.bad && b.at == b.n ? 0 : reader_place(r, err_set(e,
 	    ERR_DATA, "corrupt: frame mODL, which names a patch's models, comes "
-	    "twice or has wrong counts"), e);
+	    "twice, has wrong counts, or is in a shard that is not a patch"), e);
 }
 
 static double

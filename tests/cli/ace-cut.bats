@@ -174,7 +174,7 @@ shards() {
 	[ "$(shards out | cut -d' ' -f1)" = 1 ]
 	mkdir $at/9
 	mkshards -s 2 >$at/9/y.aceg
-	refuses 3 "limit: 'deep/.*/9' is more than 8 folders deep" ace-cut deep
+	refuses 3 "limit: 'deep/.*/9' is more than 8 folders below 'deep'" ace-cut deep
 	for d in a-b a a.b a0 a/c; do
 		mkdir -p many/$d
 		mkshards -d $d >many/$d/x.aceg

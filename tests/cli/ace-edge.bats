@@ -15,7 +15,7 @@ load front
 	exits 3 ace edge h:run --name edge1 --through ./through -- true
 	[ ! -e ace-edge1/run ]
 	exits 3 timeout "$HANG" ace edge h:run --name edge1 --through yes -- true
-	says "limit: 'yes' prints 8192 bytes or more: expected only a short answer$"
+	says "limit: 'yes' prints 8192 bytes or more, expected a short answer: let nothing else print, "
 	mkdir -m 700 state state/run
 	refuses 3 "/state/run' is not a regular file.*give another folder" ace edge h:run -S state -- true
 }

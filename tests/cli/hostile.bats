@@ -618,7 +618,7 @@ let_go() {
 @test "a message about too deep a folder has its path" {
 	mkdir -p d/{1/2,2}/3/4/5/6/7/8/9/10
 	mkshards >d/1/in
-	refuses 3 "limit: 'd/.*' is more than 8 folders deep" ace-inspect list d
+	refuses 3 "limit: 'd/.*' is more than 8 folders below 'd'" ace-inspect list d
 	grep -q null err && return 1
 	true
 }

@@ -85,7 +85,7 @@ trains() {
 
 @test "ace example refuses an unknown name" {
 	exits 2 ace example cobol
-	says "example 'cobol' is not readable in '.*/trainers': expected pytorch, numpy, jax, hf or c"
+	says "example 'cobol' is not readable in '.*/trainers': expected pytorch, numpy, jax, hf or c; if it is one, reinstall ace$"
 	exits 2 ace example ../x
 	exits 2 ace example
 }
