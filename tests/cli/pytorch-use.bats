@@ -33,7 +33,7 @@ load pytorch
 	odd.seen.append("here")
 	l.sync()
 	l.close()
-	for more, why in (({}, "state is [], but checkpoint 'edge1.pt' has ['odd']: make it as"),
+	for more, why in (({}, "state is [], but checkpoint 'edge1.pt' has ['odd']: give the old value"),
 	                  ({"state": {"odd": Odd(), "new": Odd()}}, "state is ['new', 'odd'], but")):
 	    with fails(why):
 	        local(**more)

@@ -148,7 +148,7 @@ two() {
 	                 "FullyShardedDataParallel"), (one, "DTensor")):
 	    for what in (lambda: ace.Local(m, None, "ace-expand", "edge1"),
 	                 lambda: ace.Gradients(m, None, "ace-expand", "edge1")):
-	        with fails(f"the model has a {name}, so each process has a part of the"):
+	        with fails(f"the model has a {name}, so each process has only parts of"):
 	            what()
 	E
 }

@@ -636,7 +636,7 @@ def odd(k, **more):
     sent = [n for n, _ in checkpoint.load(f"ace-{NAME}/model.pt")["names"]]
     assert "b.weight" not in sent and "frozen" not in sent, sent
     kept = "replay of Momenta, every=3" if more else "train"
-    with fails(f"but checkpoint '{os.getcwd()}/ace-{NAME}/model.pt' has {kept}: make it as"):
+    with fails(f"but checkpoint '{os.getcwd()}/ace-{NAME}/model.pt' has {kept}: give the old value"):
         go(k, m, sgd, every=3, mode="replay")
     return said
 
