@@ -121,7 +121,8 @@ take(struct ack *x, struct err *e)
 	    r.reason[0] != '\0' ? ": " : "", r.reason);
 	if ((k = ours(x, &r, e)) == 0)
 		cli_say(x->o->f->cli, 0, "skipped a receipt for a shard that is not "
-		    "pending in this state: %s", said);
+		    "pending in this state, but of another state, device or run: %s",
+		    said);
 	if (k <= 0)
 		return k;
 	event_say(x->o->f, EVENT_RECEIPT, r.step,
@@ -256,7 +257,8 @@ run(void *opts, char **path, size_t n, struct err *e)
 	if (r < 0 && no_answer(&x, e)) {
 		err_clear(e);
 		r = err_set(e, ERR_SYS, "no answer: the receiver was not reached or "
-		    "ended immediately: run the same command again later");
+		    "ended immediately: see its own message or, without one, run the "
+		    "same command again later");
 	} else if (r == -ERR_DATA && e->upstream) {
 		/* the receiver's reason may have been reported elsewhere */
 		err_clear(e);

@@ -85,7 +85,7 @@ how_to(const char *name, struct arc_opts *how, struct err *e)
 			return 0;
 		}
 	}
-	return err_set(e, ERR_USAGE, "-o '%.80s' is not the name of an archive: expected the "
+	return err_set(e, ERR_USAGE, "-o '%s' is not the name of an archive: expected the "
 	    "end .tar, .tar.gz, .tar.bz2, .tar.xz, .tar.zst, .tar.lz4 or .zip", name);
 }
 
@@ -123,8 +123,8 @@ note(struct archive *x, const char *name, const unsigned char digest[16], struct
 		if ((c = memcmp(x->have[mid].name, id, 16)) == 0)
 			return memcmp(x->have[mid].digest, digest, 16) == 0 ?
 			    SAME : err_set(e, ERR_REFUSED,
-			    "two different shards have the name '%.300s': put them "
-			    "into two archives", name);
+			    "two different shards have the name '%.300s' (run, step, "
+			    "device): put them into two archives", name);
 		if (c < 0)
 			lo = mid + 1;
 		else
@@ -224,7 +224,8 @@ create(void *arg, char **path, size_t n, struct err *e)
 		return -e->code;
 	x->o = o;
 	x->fd = -1;
-	if ((k = how_to(o->f->output != NULL ? o->f->output : "a.tar", &how, e)) == 0 &&
+	if ((k = how_to(o->f->output != NULL && strcmp(o->f->output, "-") != 0 ?
+	    o->f->output : "a.tar", &how, e)) == 0 &&
 	    (k = io_create(&io, o->f->output, 0, e)) == 0)
 		k = arc_create(&x->out, io, &how, e);
 	if (n == 0 && k == 0)
@@ -282,8 +283,9 @@ place(struct writer *w, const struct reader *r, const char *path, struct err *e)
 	if (k > 0 && memcmp(had.digest, reader_end_of_shard(r)->digest, SHARD_DIGEST) == 0)
 		return 0;		/* the shard was extracted before */
 	return k == -ERR_SYS ? err_move(e, &own) : err_set(e, ERR_REFUSED,
-	    "'%s' exists already and is %s: extract into an empty folder", path,
-	    k < 0 ? "damaged" : "another shard");
+	    "'%s' exists already and is %s", path, k < 0 ? "not one whole shard: extract "
+	    "into an empty folder" : "another shard: extract into an empty folder; if "
+	    "the input has both, choose by --kind");
 }
 
 static int

@@ -40,7 +40,8 @@ static int
 begun(const struct opts *x, struct err *e)
 {
 	return x->folder.said.id[0] != '\0' ? 0 : err_set(e, ERR_USAGE, "no run has begun in '%s': "
-	    "start 'ace cloud DIR --devices N' there or, on a device, 'ace edge'",
+	    "start it there with 'ace cloud DIR --devices N' (a device's folder: with "
+	    "'ace edge')",
 	    x->folder.where);
 }
 
@@ -134,7 +135,7 @@ receiver(const struct opts *x, const char *name, const char *how,
 	if (spool == NULL)
 		c->r = -ERR_SYS;
 	(void)child_add(c, NULL, "ace-recv", "--spool", spool, "--device", name,
-	    "--events", "2", how, what, NULL);
+	    how, what, "--events", "2", NULL);	/* no events if what is NULL */
 	alloc_free(spool);
 	return c->r;
 }
@@ -194,7 +195,8 @@ agree(struct opts *x, struct err *e)
 	had->quorum = now->quorum != 0 ? now->quorum : had->quorum;
 	had->deadline = now->deadline > 0 ? now->deadline :
 	    had->deadline > 0 || had->quorum == 0 ? had->deadline : 10;
-	return (r = sound(had, e)) < 0 ? r : place_save(&x->folder, e);
+	return (r = sound(had, e)) < 0 ? err_after(e, r, " (options that are not given "
+	    "now are from '%s/run')", x->folder.dir) : place_save(&x->folder, e);
 }
 
 static void
@@ -263,8 +265,11 @@ keep_running(struct opts *x, struct err *e)
 		if ((r = child_run(&c, &ear)) > 0) {
 			status = child_status(tell_cause(&x->tell, &c, cause));
 			if (status != ERR_SYS)
-				r = err_set(e, status < 126 ? status : ERR_SYS, "%s",
-				    cause);
+				r = err_set(e, status < 126 ? status : ERR_SYS, "%s%s",
+				    cause, strstr(cause, "limits: weight)") == NULL &&
+				    strstr(cause, "limits: contributors)") == NULL ? "" :
+				    ": on the cloud, run 'ace add DIR NAME --devices N' "
+				    "for this relay");
 		}
 		child_release(&c);
 		if (r <= 0)
@@ -295,8 +300,9 @@ begin(struct opts *x, const char *who, const char *above, struct err *e)
 	if (x->name != NULL)
 		tell_say(&x->tell, "relay '%s' of the run in %s", x->name, above);
 	tell_say(&x->tell, "run in %s: %s", x->folder.where, place_agreed(a, text));
-	tell_say(&x->tell, "on each device: ace edge %s --name NAME -- COMMAND",
-	    x->folder.where);
+	const char *quote = strpbrk(x->folder.where, " $&;()*?") != NULL ? "'" : "";
+	tell_say(&x->tell, "on each device: ace edge %s%s%s --name NAME -- COMMAND",
+	    quote, x->folder.where, quote);
 	if ((r = keep_running(x, e)) == 0)
 		tell_say(&x->tell, "done: %llu round%s", (unsigned long long)a->rounds,
 		    a->rounds == 1 ? "" : "s");
@@ -312,8 +318,9 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 
 	if (n != 1)
 		return err_set(e, ERR_USAGE, n == 0 ? "no folder of a run was given: "
-		    "expected ace-cloud DIR --devices N" : "expected one folder: leave out "
-		    "'%s'", path[1]);
+		    "expected ace-cloud DIR --devices N" : "expected one folder or a "
+		    "command: '%s' is no command (--help lists them); if it is the "
+		    "folder, leave out '%s'", path[0], path[1]);
 	if ((x->said.devices == 0 || (r = sound(&x->said, e)) == 0) &&
 	    (r = place_open(&x->folder, path[0], x->said.devices != 0, e)) == 0 &&
 	    (x->said.devices != 0 || (r = begun(x, e)) == 0) &&
@@ -539,11 +546,12 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 		    n == 1 ? "" : "s");
 	(void)snprintf(in, sizeof(in), "devices/%s", path[1]);
 	if ((r = place_named(path[1], e)) == 0 &&
-	    (r = place_open(&x->folder, path[0], 0, e)) == 0 &&
-	    (file = place_path(&x->folder, in, e)) == NULL)
+	    (r = place_open(&x->folder, path[0], 0, e)) == 0 && (r = may_add(x, e)) == 0
+	    && (file = place_path(&x->folder, in, e)) == NULL)
 		r = -ERR_SYS;
 	if (r == 0 && (r = alone(x, &fd, e)) == 0 && !place_has(&x->folder, in))
-		r = err_set(e, ERR_NO, "'%s' is not a device of the run in %s", path[1],
+		r = err_set(e, ERR_NO, "'%s' is not a device of the run in %s: check the "
+		    "name, and that this is the cloud's folder", path[1],
 		    x->folder.where);
 	/* if there is no list and the device has sent a shard, --leave writes the list */
 	(void)snprintf(in, sizeof(in), "spool/device/%s.open", path[1]);

@@ -34,7 +34,7 @@ struct export {
 	struct schema chosen;	/* the tensors to write to the file */
 	struct values v;
 	struct text_kv note;
-	char found[SHARD_NAME + 32];	/* the shard that was written, or "" */
+	char found[SHARD_NAME + 48];	/* the shard that was written, or "" */
 	float *last;		/* the group that waits for the shard's end */
 	size_t nlast, room;
 };
@@ -158,18 +158,17 @@ put_shard(struct export *x, struct err *e)
 	char name[sizeof(x->found)];
 	int r;
 
-	(void)snprintf(name, sizeof(name), "%s/%llu", shard_device(sh),
-	    (unsigned long long)sh->step);
+	(void)snprintf(name, sizeof(name), "'%s/%llu' (%s)", shard_device(sh),
+	    (unsigned long long)sh->step, shard_kind_name(sh->kind));
 	if (x->found[0] != '\0' && !x->o->many)
-		return err_set(e, ERR_USAGE, "'%s' has more than one shard, '%s' and "
-		    "'%s': choose one with --step, --device or --kind, or add --many",
-		    reader_name(x->in), x->found, name);
+		return err_set(e, ERR_USAGE, "'%s' has more than one shard, %s and %s: "
+		    "choose one with --step, --device or --kind, or write all as "
+		    "safetensors with --many", reader_name(x->in), x->found, name);
 	memcpy(x->found, name, sizeof(name));
-	if ((r = create(x, e)) < 0 || (r = values_begin(&x->v, x->in, e)) < 0)
-		return r;
-	r = put_values(x, e);
+	if ((r = create(x, e)) >= 0 && (r = values_begin(&x->v, x->in, e)) >= 0)
+		r = put_values(x, e);
 	if (r == -ERR_DATA && x->o->many && e->shard == 0)
-		r = err_after(e, r, ", in shard '%s'", x->found);
+		r = err_after(e, r, ", in shard %s", x->found);
 	format_free(x->sink);
 	x->sink = NULL;
 	return r;

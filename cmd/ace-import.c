@@ -57,6 +57,8 @@ format_within(const char *path, struct err *e)
 		if (r < 0)
 			return r;
 		f = format_seen(p, n);
+		if (n == 0)
+			return err_set(e, ERR_DATA, "truncated: '%s' is empty", path);
 	}
 	(void)magic_say(p, n, "", words);
 	return f >= 0 ? f : err_set(e, ERR_USAGE, "'%s' has a name without a known suffix%s%s",
@@ -115,7 +117,7 @@ notes(const struct format_source *src, struct shard *sh, struct err *e)
 /* Set the header of shard i by the options, with the file's metadata. The step is the file's
  * own, if it has one and --many is given, else --step plus i. */
 static int
-describe(const struct opts *o, uint64_t i,
+describe(const struct opts *o, uint64_t i, const char *path,
     const struct format_source *src, struct shard *sh, struct err *e)
 {
 	const char *step = o->many ? text_get(format_note(src), "safetensors.step") : NULL;
@@ -123,9 +125,9 @@ describe(const struct opts *o, uint64_t i,
 
 	if (r == 0 && step != NULL) {
 		if (num_u64(&i, step, sh->step, UINT64_MAX, "", NULL) < 0)
-			return err_set(e, ERR_USAGE, "--many: the step '%.40s' in a file's "
-			    "metadata is not a whole number, or is below --step %llu", step,
-			    (unsigned long long)sh->step);
+			return err_set(e, ERR_USAGE, "--many: '%s' has step '%.40s' in "
+			    "its metadata, expected a whole number from %llu (--step) to "
+			    "2^64 - 1", path, step, (unsigned long long)sh->step);
 		i -= sh->step;
 	}
 	sh->step += i;
@@ -146,7 +148,7 @@ fits(struct import *m, const char *path, const struct format_source *src, struct
 		return schema_copy(&m->first, format_schema(src), e);
 	if (!schema_diff(&m->first, format_schema(src), why))
 		return 0;
-	if (m->o->many)
+	if (m->o->many && strcmp(path, m->first_path) == 0)
 		return err_set(e, ERR_DATA, "mismatch: '%s' has other tensors than the first "
 		    "file: %s", path, why);
 	return err_set(e, ERR_DATA, "mismatch: '%s' and '%s' have different tensors: "
@@ -163,9 +165,10 @@ put_shard(struct import *m, const char *path, struct format_source *src, struct 
 	shard_init(&sh);
 	if (o->fo.only != NULL && format_schema(src)->n == 0)
 		return err_set(e, ERR_NO, "no tensor of '%s' matches '%s': 'ace-import FILE | "
-		    "ace-inspect list' shows the names of all tensors", path, o->fo.only);
+		    "ace-inspect list' (ace-diff if a type is refused) shows the names "
+		    "of all tensors", path, o->fo.only);
 	if ((r = fits(m, path, src, e)) == 0 &&
-	    (r = describe(o, m->done, src, &sh, e)) == 0 &&
+	    (r = describe(o, m->done, path, src, &sh, e)) == 0 &&
 	    (r = writer_shard(m->w, &sh, format_schema(src), e)) == 0 &&
 	    (r = put_values(o, src, m->w, e)) == 0)
 		r = writer_send(m->w, NULL, e);
@@ -197,8 +200,9 @@ put_path(struct import *m, const char *path, struct err *e)
 		    "--many out, or give safetensors files, with -f safetensors");
 	if (f >= 0 && ((fo.ndim != 0 && f != FORMAT_RAW) ||
 	    (fo.name != NULL && f != FORMAT_RAW && f != FORMAT_NPY)))
-		return err_set(e, ERR_USAGE, "leave out %s: '%s' is %s, which already has this",
-		    fo.ndim != 0 && f != FORMAT_RAW ? "--shape" : "--name", path, format_names[f]);
+		return err_set(e, ERR_USAGE, "leave out %s: '%s' is read as %s, which "
+		    "has its own; for another format give -f FORMAT", fo.ndim != 0 &&
+		    f != FORMAT_RAW ? "--shape" : "--name", path, format_names[f]);
 	if (f < 0 || (m->o->many && (r = io_open(&fo.many, path, e)) < 0))
 		return f < 0 ? f : r;
 	if (fo.many != NULL)
@@ -281,10 +285,7 @@ set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 	double norm;
 	int r = num_f64(&norm, val, 0, 1e300, "--model-norm", e);
 
-	/* refuse blanks and hexadecimal, which strtod accepts but other readers do not */
-	if (r == 0 && val[strspn(val, "+-.0123456789eE")] != '\0')
-		r = err_set(e, ERR_USAGE, "--model-norm '%s' is not a decimal "
-		    "number", val);
+
 	return r < 0 ? r : text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
 }
 

@@ -167,6 +167,7 @@ static int
 other_model(const struct patch *x, struct err *e)
 {
 	const struct change *c = &x->c;
+	const uint64_t at = x->replace.mark.step;
 	char want[MODEL_HEX], have[MODEL_HEX], of[48] = "";
 	char step[128] = ": apply patches that begin with this model";
 
@@ -176,8 +177,9 @@ other_model(const struct patch *x, struct err *e)
 		(void)snprintf(of, sizeof(of), ", step %llu", (unsigned long long)c->base);
 	if (x->replace.marked && memcmp(x->replace.mark.hash, x->is, MODEL_HASH) == 0)
 		(void)snprintf(step, sizeof(step), "; the last patch applied to it made step "
-		    "%llu: apply %s", (unsigned long long)x->replace.mark.step, c->step >
-		    x->replace.mark.step ? "the patches in between" : "a patch to a later step");
+		    "%llu: apply %s", (unsigned long long)at, c->base > at ?
+		    "the patches in between" : c->step < at ? "a patch to a later step" :
+		    "patches that begin with this model");
 	return err_set(e, ERR_REFUSED, "the patch to step %llu is for model %s%s, but '%s' is "
 	    "model %s%s, or a whole model from 'ace-diff NEW'", (unsigned long long)c->step, want,
 	    of, x->m.path, have, step);
@@ -394,7 +396,8 @@ run(void *opts, char **path, size_t n, struct err *e)
 	int r;
 
 	if (n != 1)
-		return err_set(e, ERR_USAGE, "expected one operand, MODEL, found %zu", n);
+		return err_set(e, ERR_USAGE, "expected one operand, MODEL, found %zu: "
+		    "a patch is read from standard input", n);
 	if (o->stage + o->commit + o->in_place > 1)
 		return err_set(e, ERR_USAGE, "--stage, --commit and --in-place exclude each "
 		    "other: give one");

@@ -38,6 +38,7 @@ struct arc {
 	int lost;		/* < 0: the error of a failed write */
 	int single;		/* 1: one packed file, not an archive */
 	int ended;		/* 1: the input was read to its end */
+	int over;		/* 1: arc_read has reached the end of the entry */
 	uint64_t took, gave;	/* took: bytes read from io; gave: bytes of entries unpacked */
 	int64_t place;		/* last position in the filter's output */
 	uint64_t ahead;		/* packed bytes read since that position last changed */
@@ -170,7 +171,7 @@ arc_in_seek(struct archive *la, void *arg, la_int64_t to, int whence)
 static int
 arc_fail(const struct arc *a, const char *what, struct err *e)
 {
-	const char *why = archive_error_string(a->a), *kind = "corrupt";
+	const char *why = archive_error_string(a->a);
 
 	if (a->failed)
 		return err_move(e, &a->why);
@@ -184,11 +185,11 @@ arc_fail(const struct arc *a, const char *what, struct err *e)
 	    archive_filter_code(a->a, 0) != ARCHIVE_FILTER_NONE)
 		why = a->ended ? "the compressed data is empty, incomplete or damaged" :
 		    "the compressed data is damaged";
-	if (strstr(why, "runcated") != NULL)
-		kind = "truncated";
-	else if (strstr(why, "nsupported") != NULL)
-		kind = "unsupported";
-	return err_set(e, ERR_DATA, "%s: %s: %s", kind, what, why);
+	/* some of its messages end with a line end */
+	return err_set(e, ERR_DATA, strstr(why, "runcated") != NULL ?
+	    "truncated: %s: %.*s" : strstr(why, "nsupported") != NULL ?
+	    "unsupported: %s: %.*s" : "corrupt: %s: %.*s", what,
+	    (int)strcspn(why, "\n"), why);
 }
 
 /* Enable tar, zip and single packed files. Return 1, or 0 if libarchive fails. */
@@ -298,14 +299,14 @@ arc_whole(const struct arc *a, struct err *e)
 
 	if (a->failed)
 		return arc_fail(a, a->what, e);
-	if (a->single && (uint64_t)archive_filter_bytes(a->a, -1) < a->took)
+	if (a->single && a->over && (uint64_t)archive_filter_bytes(a->a, -1) < a->took)
 		return err_set(e, ERR_DATA, "corrupt: '%s' has bytes after the "
 		    "compressed data", io_name(a->io));
 	if ((archive_format(a->a) & ARCHIVE_FORMAT_BASE_MASK) !=
 	    ARCHIVE_FORMAT_TAR || a->past == 0 || now >= a->past + ARC_TAR)
 		return 0;
-	return err_set(e, ERR_DATA, "truncated: tar archive '%s' lacks its end "
-	    "blocks", io_name(a->io));
+	return err_set(e, ERR_DATA, "truncated: '%s' lacks the end blocks of a tar "
+	    "archive: copy or pack it again", io_name(a->io));
 }
 
 /* Check that the output, if above ARC_FREE, is at most ARC_RATIO times the input. Entries
@@ -452,6 +453,7 @@ arc_read(struct arc *a, void *p, size_t n, size_t *got, struct err *e)
 	if (k < 0 || a->failed)
 		return arc_fail(a, a->what, e);
 	*got = (size_t)k;
+	a->over = k == 0;
 	a->gave += *got;
 	return arc_bomb(a, e);
 }

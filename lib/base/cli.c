@@ -529,8 +529,10 @@ cli_command(struct cli *c, int argc, char **argv, struct err *e)
 			break;
 	if (argc < 2 || argv[1][0] == '-' || (c->bare && k->name == NULL)) {
 		r = cli_parse(c, argc, argv, e);
-		return r != 0 || c->bare ? r : err_set(e, ERR_USAGE, "the command is "
-		    "missing: --help lists the commands");
+		if (r == -ERR_USAGE && strstr(e->text, "' is unknown") != NULL)
+			(void)err_after(e, r, " here: options of a command follow it");
+		return r != 0 || c->bare ? r : err_set(e, ERR_USAGE, "expected a command "
+		    "as the first word: --help lists the commands");
 	}
 	if (k->name == NULL)
 		return err_set(e, ERR_USAGE, "command '%s' is unknown", argv[1]);

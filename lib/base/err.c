@@ -121,8 +121,9 @@ err_after(struct err *e, int r, const char *fmt, ...)
 
 	if (e == NULL)
 		return r;
-	n = strlen(e->text);
-	memcpy(text, e->text, n);
+	n = (size_t)snprintf(text, sizeof(text), e->has_byte && e->shard == 0 && *fmt ==
+	    ':' ? "%s, at byte %llu" : "%s", e->text, (unsigned long long)e->byte);
+	e->has_byte &= e->shard != 0 || *fmt != ':';
 	va_start(ap, fmt);
 	(void)vsnprintf(text + n, sizeof(text) - n, fmt, ap);
 	va_end(ap);
@@ -147,8 +148,12 @@ err_shard(struct err *e, int r, uint64_t shard, const char *device,
 int
 err_file(struct err *e, int r, const char *file)
 {
+	const size_t most = sizeof(e->file) - 1, n = file != NULL ? strlen(file) : 0;
+
+	/* of a long path the end has the file's name */
 	if (e != NULL && file != NULL && e->file[0] == '\0')
-		(void)snprintf(e->file, sizeof(e->file), "%.150s", file);
+		(void)snprintf(e->file, sizeof(e->file), "%s%s", n > most ? "..." : "",
+		    n > most ? file + n - most + 3 : file);
 	return r;
 }
 

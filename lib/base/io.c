@@ -128,8 +128,8 @@ io_open_with(struct io **out, int fd, const struct stat *st, const char *name, s
 		return err_sys(e, "'%s'", name);
 	}
 	if (S_ISCHR(st->st_mode) && fd_is_terminal(fd))
-		return err_set(e, ERR_USAGE, "'%s' is a terminal: give a file, or the output of "
-		    "a program", name);
+		return err_set(e, ERR_USAGE, "'%s' is a terminal: give a file (<FILE), or "
+		    "the output of a program (PROGRAM |)", name);
 	r = io_new(out, S_ISREG(st->st_mode) ? &io_file : &io_stream, fd, name, e);
 	if (r < 0)
 		return r;
@@ -351,9 +351,10 @@ io_await(struct io *io, struct err *e)
 	if (r != 0)
 		return r;
 	return until == silent ? err_set(e, ERR_DATA, "truncated: timed out: no byte came for "
-	    "%.7g s (set by 'timeout' in file 'limits', before a shard by 'idle')",
-	    io->silence) : err_set(e, ERR_DATA, "truncated: timed out: no shard ended "
-	    "within %.7g s (set by 'time' in file 'limits')", io->whole);
+	    "%.7g s (the spool's file 'limits' sets this: 'timeout' in a shard, 'idle' "
+	    "before it)", io->silence) : err_set(e, ERR_DATA, "truncated: timed out: no "
+	    "shard ended within %.7g s (set by 'time' in the spool's file 'limits')",
+	    io->whole);
 }
 
 /* Read at most n bytes without the buffer; *got is 0 at the end of the input. */

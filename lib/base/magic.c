@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "base/magic.h"
 
-#define TORCH "a torch.save file (ace-import reads what " \
+#define TORCH "a torch.save file (ace-import and ace-diff read what " \
     "safetensors.torch.save_file writes)"
 
 static const struct {
@@ -185,8 +185,8 @@ magic_name(const unsigned char *p, size_t n)
 		return "a safetensors file (ace-import -f safetensors)";
 	if (magic_pickle(p, n))
 		return "a Python pickle, which is not read here since it can run "
-		    "programs (ace-import reads what safetensors.torch.save_file "
-		    "writes)";
+		    "programs (ace-import and ace-diff read what "
+		    "safetensors.torch.save_file writes)";
 	return magic_text(p, n);
 }
 
@@ -200,6 +200,8 @@ magic_say(const unsigned char *p, size_t n, const char *if_text,
 	if (name != NULL && name != plain) {
 		(void)snprintf(out, MAGIC_WORDS, ": this is %s", name);
 	} else if (k >= 4) {
+		for (; k > 1 && (*p == '\n' || *p == '\r'); p++)	/* empty lines */
+			k--;
 		for (i = 0; i < k && p[i] != '\n' && p[i] != '\r'; i++)
 			continue;
 		(void)snprintf(out, MAGIC_WORDS, ": it begins with '%.*s'%s",

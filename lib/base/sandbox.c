@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/sandbox.h"
+#include "base/scan.h"
 #include "base/temp.h"
 
 /* Sanitizers and coverage counters open files and trace their process at the end: such
@@ -160,10 +161,23 @@ sandbox_dir(struct sandbox *s, const char *path, struct err *e)
 	return sandbox_parent(s, path, LL_READ_DIR, e);
 }
 
+/* Allow the target of a link in a directory to read, such as Hugging Face's cache has. */
+static int
+sandbox_link(void *arg, const char *path, const char *name, struct err *e)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && stat(path, &st) == 0 &&
+	    S_ISREG(st.st_mode) ? sandbox_rule(arg, path, LL_READ, e) : 0;
+}
+
 int
 sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
     struct err *e)
 {
+	struct stat st;
+	int r;
+
 	if (path == NULL || path[0] == '\0' || strcmp(path, "-") == 0)
 		return 0;
 	if (how == SANDBOX_WRITE || how == SANDBOX_DIR)
@@ -172,9 +186,11 @@ sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
 		return sandbox_write(s, path, e);
 	if (s->level == 0)
 		return 0;
-	return how == SANDBOX_DIR ? sandbox_dir(s, path, e) :
-	    sandbox_rule(s, path, how == SANDBOX_TEMP ? SANDBOX_MAKE :
-	    SANDBOX_LOOK, e);
+	if (how == SANDBOX_DIR)
+		return sandbox_dir(s, path, e);
+	r = sandbox_rule(s, path, how == SANDBOX_TEMP ? SANDBOX_MAKE : SANDBOX_LOOK, e);
+	return r == 0 && how == SANDBOX_READ && stat(path, &st) == 0 && S_ISDIR(st.st_mode) ?
+	    scan(path, 1, sandbox_link, s, e) : r;
 }
 
 #if __has_include(<linux/seccomp.h>) && (defined(__x86_64__) || \

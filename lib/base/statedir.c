@@ -109,7 +109,8 @@ statedir_there(const struct statedir *s, struct err *e)
 	    now.st_dev == was.st_dev && now.st_ino == was.st_ino)
 		return 0;
 	return err_set(e, ERR_SYS, "'%s' was moved or removed while it was in use: move "
-	    "it back and, if this program has ended, start it again", s->dir);
+	    "it back, if it exists, and, if this program has ended, start it again",
+	    s->dir);
 }
 
 struct statedir_old {

@@ -282,8 +282,8 @@ temp_target(const char *path, char target[TEMP_PATH], struct err *e)
 	for (i = 0; n >= 0; i++, n = readlinkat(AT(target), to, sizeof(to))) {
 		if (i != 0 && !temp_trusts(target))
 			return err_set(e, ERR_REFUSED, "'%s' is a symbolic link that "
-			    "another user made in a directory open to all: write "
-			    "to another place, or to the link's target", target);
+			    "another user made in a directory open to all: give "
+			    "another path, or that of the link's target", target);
 		slash = i != 0 && to[0] != '/' ? strrchr(target, '/') : NULL;
 		from = slash != NULL ? slash + 1 : target;
 		errno = i > HOPS ? ELOOP : ENAMETOOLONG;

@@ -44,8 +44,8 @@ struct npz_record {
 static int
 npz_end_bad(const char *name, struct err *e)
 {
-	return err_set(e, ERR_DATA, "corrupt: the zip directory of '%s' is damaged",
-	    name);
+	return err_set(e, ERR_DATA, "corrupt: the zip directory of '%s' is damaged, or "
+	    "the file is not one zip file alone", name);
 }
 
 /* Read the n bytes at offset `at'. */
@@ -338,9 +338,9 @@ npz_put_begin(struct format_sink *s, struct err *e)
 	int r;
 
 	if (arc_leaves(t->name) || strncmp(base != NULL ? base + 1 : t->name, "._", 2) == 0)
-		return err_set(e, ERR_DATA, "unsupported: the name of tensor '%.200s' begins "
-		    "with a slash or ._, or has '..' (\\ counts as /): use -f safetensors",
-		    t->name);
+		return err_set(e, ERR_DATA, "unsupported: the name of tensor '%.200s' "
+		    "begins with a slash, has '..' (\\ counts as /), or its last part "
+		    "begins with ._: use -f safetensors", t->name);
 	(void)snprintf(path, sizeof(path), "%s.npy", t->name);
 	if ((r = npy_make(&b, t, dtype, e)) == 0 &&
 	    (r = arc_put(s->own, path, b.n + t->numel * dtype_size(dtype),

@@ -468,8 +468,11 @@ safetensors_open(struct format_source *s, const struct format_opts *o, struct er
 		    "safetensors file begins", s->name, got);
 	t.left = bytes_le64(b);
 	t.base = io_bytes(s->io);
-	if ((r = safetensors_other(s, b, t.left > SAFETENSORS_MAX_HEADER, e)) < 0)
-		return r;
+	if ((r = safetensors_other(s, b, t.left < 2 || t.left > SAFETENSORS_MAX_HEADER,
+	    e)) < 0)
+		return r == -ERR_DATA && s->path == NULL && o->guessed && !s->many ?
+		    err_after(e, r, "; without -f, standard input is read as "
+		    "safetensors") : r;
 	if (t.left > SAFETENSORS_MAX_HEADER)
 		return err_set(e, ERR_DATA, "limit: the header of '%s' has %llu "
 		    "bytes, expected at most %d", s->name, (unsigned long long)t.left,
@@ -614,7 +617,8 @@ safetensors_put_tensor(struct buf *b, const struct schema_tensor *t,
 
 	if (strcmp(t->name, SAFETENSORS_META) == 0)
 		return err_set(e, ERR_DATA, "unsupported: a tensor is named '" SAFETENSORS_META
-		    "', which safetensors reserves: rename the tensor, or use -f npz");
+		    "', which safetensors reserves: rename the tensor, or use -f npz "
+		    "without --many");
 	if ((r = safetensors_quote(b, t->name, e)) < 0)
 		return r;
 	n = snprintf(text, sizeof(text), ":{\"dtype\":\"%s\",\"shape\":[",

@@ -47,7 +47,7 @@ plan_text_line(struct plan_text *t, char *line, struct err *e)
 		return r;
 	if (g < t->n)
 		return err_set(e, ERR_USAGE, "group %s follows group %zu: expected "
-		    "rising numbers", group, (size_t)t->n - 1);
+		    "rising numbers, the plan of one shard", group, (size_t)t->n - 1);
 	if (codec == NULL)
 		return err_set(e, ERR_USAGE, "group %s has no codec: expected GROUP CODEC", group);
 	if ((r = codec_parse(codec, &p, e)) < 0 || (r = alloc_grow(&t->p,

@@ -406,7 +406,8 @@ reader_on_shard(struct reader *r, struct err *e)
 	r->pos.at = AT_SHARD;
 	if (s == NULL)
 		return err_set(e, ERR_DATA,
-		    "mismatch: the stream has no schema: give one with the programs' --schema");
+		    "mismatch: the stream has no schema: add one with ace-cut --schema "
+		    "FILE");
 	if (memcmp(r->shard.schema_id, s->id, 16) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard has another schema than "
 		    "%s", r->have_schema ? "the stream" : "--schema or the model");

@@ -63,16 +63,17 @@ schema_check(const struct schema_tensor *t, struct err *e)
 
 	if (len == 0 || len > SCHEMA_MAX_NAME || !text_clean(t->name, len))
 		return err_set(e, ERR_DATA,
-		    "unsupported: tensor name '%.64s': expected 1 to 255 bytes of "
-		    "UTF-8 without control characters", t->name);
+		    "unsupported: tensor name '%.64s%s': expected 1 to 255 bytes of "
+		    "UTF-8 without control characters", t->name, len > 64 ? "..." : "");
 	if (t->ndim > SCHEMA_MAX_DIM)
 		return err_set(e, ERR_DATA,
 		    "limit: tensor '%s' has %u dimensions, expected at most %d",
 		    t->name, t->ndim, SCHEMA_MAX_DIM);
 	if (t->dtype >= SCHEMA_NDTYPE)
 		return err_set(e, ERR_DATA,
-		    "unsupported: tensor '%s' has unknown dtype %u: a newer release of "
-		    "ace may read it", t->name, t->dtype);
+		    "unsupported: tensor '%s' has unknown dtype %u, expected 0 to %d: a "
+		    "newer release of ace may know it", t->name, t->dtype,
+		    SCHEMA_NDTYPE - 1);
 	return 0;
 }
 

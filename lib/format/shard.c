@@ -61,9 +61,9 @@ shard_set_name(struct shard *s, unsigned char id[16], const char *key,
 	size_t n = strlen(name);
 
 	if (n > SHARD_NAME || !text_clean(name, n))
-		return err_set(e, ERR_USAGE, "%s name '%.64s': expected at most %d "
+		return err_set(e, ERR_USAGE, "%s name '%.64s%s': expected at most %d "
 		    "bytes of UTF-8 without control characters", key, name,
-		    SHARD_NAME);
+		    n > 64 ? "..." : "", SHARD_NAME);
 	shard_id(name, id);
 	return text_set(&s->kv, key, n != 0 ? name : NULL, e);
 }
@@ -257,7 +257,8 @@ shard_decode(struct shard *s, const unsigned char *p, size_t n, struct err *e)
 		return err_set(e, ERR_DATA, "corrupt: the fields of frame SHRD are damaged");
 	if ((bits & ~(uint32_t)SHARD_FIELDS) != 0)
 		return err_set(e, ERR_DATA, "unsupported: frame SHRD has unknown fields "
-		    "%#lx: a newer release of ace may read it", (unsigned long)bits);
+		    "%#lx: a newer release of ace may read it",
+		    (unsigned long)(bits & ~(uint32_t)SHARD_FIELDS));
 	s->base_version = shard_take(&b, bits & SHARD_VERSION, UINT64_MAX);
 	s->samples = shard_take(&b, bits & SHARD_SAMPLES, UINT64_MAX);
 	s->incarnation = (uint32_t)shard_take(&b, bits & SHARD_INCARNATION, UINT32_MAX);

@@ -122,8 +122,9 @@ text_set(struct text_kv *kv, const char *key, const char *value, struct err *e)
 		return 0;
 	}
 	if (!text_is_key(key, strlen(key)))
-		return err_set(e, ERR_DATA, "unsupported: key '%.64s': expected 1 to %d "
-		    "characters of a-z, 0-9, '.', '_' and '-'", key, TEXT_MAX_KEY);
+		return err_set(e, ERR_DATA, "unsupported: key '%.64s%s': expected 1 to "
+		    "%d characters of a-z, 0-9, '.', '_' and '-'", key,
+		    strlen(key) > 64 ? "..." : "", TEXT_MAX_KEY);
 	if (strlen(value) > 65535 || !text_clean(value, strlen(value)))
 		return err_set(e, ERR_DATA, "unsupported: value of key '%s': expected at "
 		    "most 65535 bytes of UTF-8 without control characters", key);

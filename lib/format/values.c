@@ -132,7 +132,7 @@ values_overflow(const struct schema *sc, uint32_t g, size_t i, struct err *e)
 	schema_span(sc, g, &span);
 	return err_set(e, ERR_REFUSED, "limit: in tensor '%s' the value at index %llu and its "
 	    "residual together exceed the range of f32, 3.4e38: send smaller values, or begin "
-	    "without the residual (ace-ack --restart)", sc->t[span.tensor].name,
+	    "without the residual (ace-ack -S DIR --restart N)", sc->t[span.tensor].name,
 	    (unsigned long long)(span.offset + i));
 }
 
@@ -159,9 +159,10 @@ int
 values_whole(const struct shard *s, struct err *e)
 {
 	return (s->flags & SHARD_PREDICTED) == 0 ? 0 : err_set(e, ERR_DATA,
-	    "mismatch: the shard of '%s' is a difference to a %s", shard_device(s),
-	    shard_is_patch(s) ? "model: apply it with ace-patch" :
-	    "history: expand it first with ace-expand --cache");
+	    "mismatch: shard '%.80s/%llu' is a difference to a %s", shard_device(s),
+	    (unsigned long long)s->step, shard_is_patch(s) ?
+	    "model: apply it with ace-patch" :
+	    "history: expand it first with ace-expand --cache DIR");
 }
 
 static int

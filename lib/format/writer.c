@@ -479,8 +479,9 @@ writer_may(const struct writer *w, uint32_t group, uint32_t codec, struct err *e
 	if (!schema_exact(t->dtype) || codec == CODEC_EXACT ||
 	    (!schema_bits(t->dtype) && codec_exact(codec)))
 		return 0;
-	return err_set(e, ERR_REFUSED, "tensor '%.160s' is %s, which codec %s cannot hold: "
-	    "use codec exact", t->name, schema_dtype_name(t->dtype), codec_name(codec));
+	return err_set(e, ERR_REFUSED, "tensor '%.160s' is %s, which codec %s cannot "
+	    "hold: leave it out (ace-import --tensor)", t->name,
+	    schema_dtype_name(t->dtype), codec_name(codec));
 }
 
 int

@@ -114,8 +114,9 @@ cloud_take(const struct cloud *c, struct place *f, char *text, char *where,
 
 	if (strncmp(text, CLOUD_FIRST, first) != 0)
 		return err_set(e, ERR_DATA, "unsupported: '%s' answers '%.*s', expected '%.11s': "
-		    "install the same version of ace there, and let nothing else print, such as "
-		    "a shell's start-up file", who, (int)strcspn(text, "\n"), text,
+		    "install the same version of ace there, connect without a terminal "
+		    "(ssh -T), and let nothing else print, such as a shell's start-up "
+		    "file", who, (int)strcspn(text, "\n"), text,
 		    CLOUD_FIRST);
 	text += first;
 	if ((from = strsep(&text, "\n")) == NULL || text == NULL)

@@ -155,11 +155,11 @@ place_read(const char *path, struct agreement *a, struct err *e)
 	if ((r = limits_file_read(path, place_lines, a, a, NULL, &why)) >= 0)
 		return r;
 	if (r == -ERR_DATA)
-		(void)err_after(&why, r, ": expected the text that describes "
-		    "a run: give another folder (ace edge: --state)");
+		(void)err_after(&why, r, ", which describes a run: restore the "
+		    "file, or give another folder (ace edge: --state)");
 	return r != -ERR_USAGE ? err_move(e, &why) : err_set(e, ERR_DATA, "corrupt: the "
-	    "description of the run: %s: restore the file or, on a device, remove it",
-	    why.text);
+	    "description of the run: %s: restore the file (on a device, remove it) or, "
+	    "if ace did not make it, give another folder (ace edge: --state)", why.text);
 }
 
 void
@@ -224,6 +224,8 @@ place_open(struct place *f, const char *dir, int make, struct err *e)
 	char real[PATH_MAX], *path;
 	int r;
 
+	if (*dir == '\0')
+		return err_set(e, ERR_USAGE, "the folder's name is empty");
 	place_where(f, dir);
 	if (!make && access(dir, F_OK) < 0 && errno == ENOENT)
 		return err_set(e, ERR_USAGE, "folder '%s' is absent: put it back or check its "

@@ -260,8 +260,9 @@ tell_event(struct tell *t, const json_t *ev)
 			tell_error(t, ev, s);
 		if (s != NULL && strcmp(s, "late") == 0)
 			tell_say(t, "the average of round %llu is without this device's "
-			    "shard: the update is kept for a later round",
-			    (unsigned long long)round);
+			    "shard: %s", (unsigned long long)round, round ==
+			    t->said->rounds ? "it was the last round" : "the update is "
+			    "kept for a later round");
 	} else if (!old && strcmp(name, event_name(EVENT_WAITS)) == 0) {
 		s = json_string_value(json_object_get(ev, "missing"));
 		(void)snprintf(t->missing, sizeof(t->missing), "%s",
@@ -491,7 +492,8 @@ tell_weight(const struct tell *t, const struct children *c, const struct child *
 	const char *kind = tell_kind(t, line);
 
 	return 2 * tell_wrote(c, p, line) +
-	    (strcmp(kind, "truncated") != 0 && strcmp(kind, "upstream") != 0);
+	    ((strcmp(kind, "truncated") != 0 && strcmp(kind, "upstream") != 0) ||
+	    strstr(line, ", file '/") != NULL);
 }
 
 /* Find the program to blame: that of child_cause. If that is the trainer, prefer a failed

@@ -18,7 +18,8 @@ change_begin(struct change *c, struct reader *in, const struct model *m, struct 
 	const int differs = (sh->flags & SHARD_PREDICTED) != 0;
 	char why[256];
 
-	if (sh->kind != SHARD_MODEL || differs != (predict != NULL) ||
+	if (sh->kind != SHARD_MODEL || reader_schema(in)->group_size != MODEL_GROUP ||
+	    differs != (predict != NULL) ||
 	    (differs && strcmp(predict, SHARD_PREDICT_PATCH) != 0))
 		return reader_place(in, err_set(e, ERR_DATA, "mismatch: the shard is "
 		    "not a patch of a model: expected the output of ace-diff"), e);
@@ -41,8 +42,8 @@ change_part(struct change *c, const struct schema *s, const struct record *rec, 
 
 	if (rec->codec != CODEC_EXACT)
 		return err_set(e, ERR_DATA, "mismatch: tensor '%.160s' of the patch is "
-		    "coded %s, expected codec exact", schema_name(s, rec->group),
-		    codec_name(rec->codec));
+		    "coded %s, expected codec exact: give ace-diff's output unchanged",
+		    schema_name(s, rec->group), codec_name(rec->codec));
 	if (!codec_takes(CODEC_EXACT, rec->param))
 		return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
 		    "exact in tensor '%.160s' is unknown: a newer release of ace may read it",
@@ -86,8 +87,10 @@ change_end(const struct change *c, struct err *e)
 	const int one = c->notes == 1;
 
 	if (!one || c->note.n != c->n)
-		return err_set(e, ERR_DATA, "corrupt: the number of %s is %zu, expected %zu",
-		    one ? "groups in the patch's frame mODL" : "frames mODL in the patch",
+		return err_set(e, ERR_DATA, one ? "corrupt: the number of groups in the "
+		    "patch's frame mODL is %zu, expected %zu" : "mismatch: the number of "
+		    "frames mODL in the patch is %zu, expected %zu: give ace-diff's "
+		    "output unchanged",
 		    one ? c->note.n : (size_t)c->notes, one ? c->n : 1);
 	if (c->whole != (memcmp(c->note.before, none, MODEL_HASH) == 0))
 		return err_set(e, ERR_DATA, c->whole ? "corrupt: the patch holds a "

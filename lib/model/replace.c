@@ -189,8 +189,8 @@ replace_remove(const struct replace *s, const char *path)
 	if (d != NULL)
 		(void)closedir(d);
 	if (unlinkat(AT(path), AT_REMOVEDIR) < 0)
-		cli_say(s->cli, 0, "'%s' cannot be removed: %s: remove it before the next patch",
-		    path, strerror(why != EISDIR ? why : errno));
+		cli_say(s->cli, 0, "'%s' cannot be removed: %s: remove it, or no other "
+		    "patch can be applied", path, strerror(why != EISDIR ? why : errno));
 }
 
 /* Exchange two names atomically; return what renameat2(2) does. */
@@ -255,8 +255,10 @@ replace_link(void *arg, const char *path, const char *name, struct err *e)
 		r = fstatat(AT(path), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) ?
 		    err_set(e, ERR_REFUSED, "'%s' is a directory inside the model: "
 		    "use --in-place, without --stage", path) : errno == EXDEV ?
-		    replace_unable(s, e) : err_sys(e, "cannot link '%s' to '%s' (use --in-place, "
-		    "without --stage)", path, to);
+		    err_set(e, ERR_REFUSED, "'%s' and '%s' are on different file "
+		    "systems: use --in-place, without --stage", path, s->home) :
+		    err_sys(e, "cannot link '%s' to '%s' (use --in-place, without "
+		    "--stage)", path, to);
 	alloc_free(to);
 	return r;
 }

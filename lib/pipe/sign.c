@@ -136,8 +136,11 @@ sign_key_read(const char *path, struct err *e)
 
 	if (sign_ready(e) < 0 || sign_private(path, e) < 0)
 		return NULL;
-	if (io_named_text(&b, path, SIGN_FILE, e) < 0)
+	if (io_named_text(&b, path, SIGN_FILE, e) < 0) {
+		if (e->code == ERR_DATA)
+			(void)err_after(e, 0, " (a key in PEM, see ace-sign(1))");
 		goto out;
+	}
 	from = strstr((const char *)b.p, first);
 	to = from != NULL ? strstr(from, last) : NULL;
 	if (to == NULL)

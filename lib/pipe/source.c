@@ -334,8 +334,9 @@ source_next(struct source *s, struct io **io, struct err *e)
 		}
 		return source_next_file(s, io, e);
 	}
-	if (s->packed != NULL)
-		return source_next_entry(s, io, e);
+	if (s->packed != NULL)		/* s->name is still that of the entry before */
+		return (r = source_next_entry(s, io, e)) < 0 ?
+		    err_file(e, r, io_name(s->io)) : r;
 	if (s->io == NULL)
 		return 0;
 	alloc_free(s->name);

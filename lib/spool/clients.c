@@ -54,7 +54,8 @@ clients_enter(int fd, uint64_t most, const char *device, uint64_t each, struct e
 		if (r == 0)
 			r = err_set(e, ERR_REFUSED, "too many open connections of "
 			    "device '%.80s', expected at most %llu (limits: each): try "
-			    "again later", device, (unsigned long long)each);
+			    "again later, or end its old ace-recv processes", device,
+			    (unsigned long long)each);
 	}
 	return r < 0 ? r : 0;
 }

@@ -131,5 +131,6 @@ history_open(struct dense *d, const char *path, const struct shard *sh,
 	    (k = dense_check(d, sh, sc, e)) < 0)
 		return k;
 	return d->r != NULL ? 0 : err_set(e, ERR_DATA, "mismatch: the shard is a "
-	    "difference, but '%s' is absent from '%s': restore it from a backup", name, dir);
+	    "difference to '%s', which is lost: the device begins a new history (%s)",
+	    name, dir);
 }

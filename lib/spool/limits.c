@@ -128,9 +128,9 @@ limits_numbers(const struct limits *a, const struct shard *sh, struct receipt *r
 	if (sh->step == UINT64_MAX)	/* struct closed has the step after it */
 		limits_refuse(r, "limit: the step is 2^64 - 1, expected at most 2^64 - 2");
 	if (sh->contributors == 0 || sh->contributors > a->contributors)
-		limits_refuse(r, "limit: the shard has %lu contributors, expected "
-		    "1 to %llu (limits: contributors)", (unsigned long)sh->contributors,
-		    (unsigned long long)a->contributors);
+		limits_refuse(r, "limit: the shard has %lu contributors, expected at "
+		    "least 1 and at most %llu (limits: contributors)", (unsigned
+		    long)sh->contributors, (unsigned long long)a->contributors);
 	if (sh->incarnation > SHARD_INCARNATIONS)
 		limits_refuse(r, "limit: the incarnation is %lu, expected at most 2^31 - 1",
 		    (unsigned long)sh->incarnation);
@@ -153,8 +153,9 @@ limits_head(const struct limits *a, const struct shard *sh,
 
 	for (i = 0; i < sc->n; i++)
 		if (schema_bits(sc->t[i].dtype))
-			limits_refuse(r, "unsupported: tensor '%.60s' is %s, which cannot be "
-			    "averaged", sc->t[i].name, schema_dtype_name(sc->t[i].dtype));
+			limits_refuse(r, "unsupported: tensor '%.60s' is %s, which "
+			    "cannot be averaged: leave it out of the shard",
+			    sc->t[i].name, schema_dtype_name(sc->t[i].dtype));
 	if (sh->kind == SHARD_RESIDUAL || sh->kind == SHARD_MODEL ||
 	    sh->kind == SHARD_HISTORY)
 		limits_refuse(r, "mismatch: kind %s is not accepted, "
@@ -171,8 +172,9 @@ limits_head(const struct limits *a, const struct shard *sh,
 	if (checks_shard(sh, &e) < 0)
 		(void)limits_because(r, &e);
 	if (a->schema != NULL && schema_diff(sc, a->schema, why) != 0)
-		limits_refuse(r, "mismatch: the shard is for another model than "
-		    "ace-recv --schema: %.100s", why);
+		limits_refuse(r, "mismatch: the shard is for another model than ace-recv "
+		    "--schema: %s%.85s", strlen(why) > 85 ? "..." : "",
+		    why + (strlen(why) > 85 ? strlen(why) - 82 : 0));
 }
 
 void
@@ -199,7 +201,8 @@ limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
 	if (a->contributors == 1 && f->type == FRAME_MEMB &&
 	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
 	    (l.n != 1 || strcmp(l.p[0], device) != 0))
-		limits_refuse(r, "limit: the list of contributors has %zu name%s (first: '%.48s'), "
+		limits_refuse(r, "limit: the list of contributors has %zu name%s (first: "
+		    "'%.40s'), "
 		    "expected only the sender's (limits: contributors)", l.n,
 		    l.n == 1 ? "" : "s", l.n != 0 ? l.p[0] : "");
 	array_release(&l);
@@ -316,7 +319,8 @@ limits_room(const struct limits *a, const struct spool *s, const struct shard *s
 	last = d.open != 0 ? d.open - 1 : 0;
 	if (sh->step - last > a->ahead)
 		return err_set(e, ERR_REFUSED, "limit: step %llu of '%.80s' is more than %llu "
-		    "step%s after %s %llu (limits: ahead)", (unsigned long long)sh->step,
+		    "step%s after %s %llu (limits: ahead): for a run that begins later, "
+		    "raise the limit", (unsigned long long)sh->step,
 		    shard_device(sh), (unsigned long long)a->ahead, a->ahead == 1 ? "" : "s",
 		    d.open != 0 ? "the last closed step," : "step", (unsigned long long)last);
 	k = limits_list(s, sh, LOCK_SH, &d, &l, &fd, e);
@@ -324,8 +328,10 @@ limits_room(const struct limits *a, const struct spool *s, const struct shard *s
 	if (k == 0 && (many || (l.n > 0 && kept > a->shard / (l.n + 1))) &&
 	    !limits_listed(&l, sh->step))
 		k = err_set(e, ERR_REFUSED, "limit: steps of '%.80s' that wait for an average: "
-		    "%zu%s (limits: %s)", shard_device(sh), l.n, many ? "" : ", and with this "
-		    "step, the values as f32 exceed 8 times the limit", many ? "open" : "shard");
+		    "%zu%s (limits: %s): see that ace-aggregate runs, or raise the limit",
+		    shard_device(sh), l.n, many ? ", as many as may wait" : ", and with "
+		    "this step, the values as f32 exceed 8 times the limit", many ? "open"
+		    : "shard");
 	steps_release(&l);
 	if (fd >= 0)
 		(void)close(fd);

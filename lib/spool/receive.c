@@ -353,7 +353,7 @@ receive_hand(struct receive_answers *o, const struct receive_said *a,
 		if ((k = filter_copy_file(path, o->in, o->out, e)) == -ERR_DATA) {
 			e->kind = ERR_CORRUPT;
 			(void)err_before(e, k, "the average '%s' cannot be read, but a "
-			    "device needs it: restore it from a backup: ", path);
+			    "device needs it (restore it from a backup): ", path);
 		}
 	} else if (path[0] == '\0' && k == 0 && a->what == RECEIVE_SHARD) {
 		k = receive_split(o, a, e);

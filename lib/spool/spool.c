@@ -28,8 +28,8 @@ spool_open(struct spool *s, const char *dir, int create, struct err *e)
 	int r;
 
 	if (!create && access(dir, F_OK) < 0 && errno == ENOENT)
-		return err_set(e, ERR_SYS, "spool '%s' is absent: make it with "
-		    "ace-recv --create", dir);
+		return err_set(e, ERR_SYS, "spool '%s' is absent: check its name, or "
+		    "make it with ace-recv --create", dir);
 	r = statedir_open(&s->state, dir, e);
 	if (r == 0 && (s->seen = alloc_get(1, sizeof(*s->seen), e)) == NULL)
 		r = -ERR_SYS;

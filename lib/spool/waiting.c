@@ -87,7 +87,7 @@ waiting_look(const struct spool *s, uint64_t step, struct waiting_names *here,
 	(void)steps_files(&files, s, step, NULL);
 	for (i = 0; i < files.n; i++) {
 		(void)spool_device(files.p[i], device, NULL);
-		waiting_add(here, device);
+		waiting_add(here, device[0] != '\0' ? device : "(none)");
 	}
 	k = roster_missing(&none, s, &files, d.made, NULL);
 	for (i = 0; i < none.n && k >= 0; i++)

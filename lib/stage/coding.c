@@ -149,7 +149,9 @@ coding_encode(struct coding *q, uint32_t g, const struct codec_plan *p,
 	    param, y, e);
 	if (r == -ERR_DATA && (bad = kern_first_nonfinite(x, n)) < n) {
 		err_clear(e);
-		return values_overflow(q->schema, g, bad, e);
+		return err_after(e, values_overflow(q->schema, g, bad, e),
+		    ", shard '%.80s/%llu'", shard_device(q->shard),
+		    (unsigned long long)q->shard->step);
 	}
 	return r == -ERR_DATA ? err_after(e, r, ", in group %lu of shard '%.80s/%llu'",
 	    (unsigned long)g, shard_device(q->shard),

@@ -174,7 +174,7 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 	mkshards -d edge2 -s 6 | ace-recv --spool spool >accepted
 	for v in equivocation fenced bytes before invalid accepted; do
 		exits 0 ace-ack -S state $v
-		says "^ace-ack: skipped a receipt for a shard that is not pending in this state: step"
+		says "^ace-ack: skipped a receipt for a shard that is not pending in this state, but of another state, device or run: step"
 	done
 	[ "$(ace-inspect state/receipts | grep -c step)" -eq 0 ]
 	# the shard's own receipt counts after receipts for other shards

@@ -33,7 +33,7 @@ t() { printf '%b' "$1" >in; }
 }
 
 @test "a missing or unknown command is refused" {
-	refuses 2 "^ace-advise: the command is missing" ace-advise
+	refuses 2 "^ace-advise: expected a command as the first word" ace-advise
 	exits 2 ace-advise -v
 	refuses 2 "^ace-advise: command 'clusters' is unknown" ace-advise clusters
 	exits 2 ace-advise -- ratio

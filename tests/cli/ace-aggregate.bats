@@ -492,7 +492,7 @@ interval.edge3=900' >e2
 
 @test "a spool that is absent is refused; --create makes it" {
 	exits 4 timeout "$HANG" ace-aggregate --spool typo
-	says "^ace-aggregate: spool 'typo' is absent: make it with ace-recv --create$"
+	says "^ace-aggregate: spool 'typo' is absent: check its name, or make it with ace-recv --create$"
 	[ ! -e typo ]
 	ace-aggregate --spool made --create --rounds 1 >out1 3>&- &
 	wait_for test -d made

@@ -115,7 +115,7 @@ digests() {
 	for n in 0 100; do
 		head -c $n was >into/demo/0/edge1.aceg
 		exits 5 ace-archive extract -o into run.tar
-		says "'into/demo/0/edge1.aceg' exists already and is damaged"
+		says "'into/demo/0/edge1.aceg' exists already and is not one whole shard"
 	done
 	# a symbolic link in the way is not followed
 	mkdir away

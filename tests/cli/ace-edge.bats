@@ -71,7 +71,7 @@ load front
 	says "truncated: .*, file 'run/spool/0/aggregate.aceg'$"
 	exits 0 ace add run edge2
 	begin ace edge run --name edge2 -- "$train" 4 7 2>edge2.err
-	wait_for grep -q "ace-recv: corrupt: the average '$PWD/run/spool/0/aggregate.aceg' cannot be read, but a device needs it: restore" edge2.err
+	wait_for grep -q "ace-recv: corrupt: the average '$PWD/run/spool/0/aggregate.aceg' cannot be read, but a device needs it (restore" edge2.err
 	cp first run/spool/0/aggregate.aceg
 	begin ace edge run --name edge1 -- "$train" 2 7 2>edge1.err
 	wait_for has edge1.got 7
@@ -237,7 +237,7 @@ on_small() {
 	edge edge1 1 1
 	wait_for eval 'find run/spool -name edge1.aceg | grep -q .'
 	mv run away
-	wait_for grep -q "^ace-edge: round 1 failed: ace-recv: '$PWD/run/spool' was moved or removed while it was in use: move it back and" edge1.err
+	wait_for grep -q "^ace-edge: round 1 failed: ace-recv: '$PWD/run/spool' was moved or removed while it was in use: move it back" edge1.err
 	wait_for grep -q "^ace-cloud: round 1 failed: '$PWD/run' was moved or removed" cloud.err
 	wait_for grep -q "^ace-edge: round 1 failed: ace-cloud: folder '.*:$PWD/run' is absent: put it back" edge1.err
 	mv away run

@@ -5,10 +5,10 @@ load helper
 		mkshards -d $d -s $s
 	done; done >all
 	exits 2 ace-export -o x.npz all
-	says "ace-export: 'all' has more than one shard, 'a/1' and 'a/2': choose one"
+	says "ace-export: 'all' has more than one shard, 'a/1' \(gradient\) and 'a/2' \(gradient\): choose one"
 	[ ! -e x.npz ]
-	refuses 2 "'a/1' and 'b/1'" ace-export --step 1 -o x.npz all
-	refuses 2 "'b/1' and 'b/2'" ace-export --device b -o x.npz all
+	refuses 2 "'a/1' .gradient. and 'b/1'" ace-export --step 1 -o x.npz all
+	refuses 2 "'b/1' .gradient. and 'b/2'" ace-export --device b -o x.npz all
 	exits 0 ace-export --device b --step 2 -o x.npz all
 	[ -s x.npz ]
 	refuses 1 "the input has no such shard .--step, --device, --kind.: " ace-export --step 9 -o y.npz all
@@ -40,7 +40,7 @@ load helper
 	exits 0 ace-import --many -s 2 --base-version 1 <files
 	[ "$(ace-inspect list --format json out | grep -oE '"(step|base_version)": *[0-9]+' | tr -dc '0-9\n' | paste -sd ' ')" = '3 2 9 8' ]
 	! grep -aq safetensors.step out || false
-	refuses 2 "--many: the step '3' in a file's metadata" ace-import --many -s 4 <files
+	refuses 2 "--many: '-' has step '3' in its metadata, expected a whole number from 4 " ace-import --many -s 4 <files
 }
 
 @test "--many writes each shard as one file after another, as soon as the shard is whole" {

@@ -388,7 +388,7 @@ st() {
 	truncate -s %4 in.raw
 	exits 0 ace-import -f raw in.raw
 	# the format of a file without a suffix is detected from its first bytes
-	refuses 2 "^ace-import: leave out --name: 'a.npz' is npz, which already has this" ace-import --name w a.npz
+	refuses 2 "^ace-import: leave out --name: 'a.npz' is read as npz, which has its own; for another format give -f" ace-import --name w a.npz
 	for f in a.safetensors a.npz '--name data a.npy'; do
 		cp ${f##* } model
 		exits 0 ace-import --omit provenance -o b.aceg ${f/a.*/model}

@@ -712,7 +712,7 @@ renamed() {
 		[ $m = m ] && from=old || from=olds
 		exits 5 unshare -m sh -c 'mount --bind "$0" "$1" && exec ace-patch "$1"' \
 		    $from $m <step.aceg
-		says "'$m' cannot be exchanged with another [a-z ]+ \(.*(busy|link)\): use --in-place"
+		says "('$m' cannot be exchanged with another [a-z ]+ \(.*busy\)|'$m/[^']*' and '$m.ace-patch' are on different file systems): use --in-place"
 		[ "$(ls -m $m.ace-patch)" = lock ]
 		is $from old
 		exits 0 unshare -m sh -c 'mount --bind "$0" "$1" && exec ace-patch --in-place "$1"' \

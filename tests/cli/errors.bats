@@ -7,7 +7,7 @@ begins() { mkshards >in; }
 	mkshards >in.aceg
 	tar --format=ustar -cf a.tar in.aceg
 	truncate -s $((512 + ($(wc -c <in.aceg) + 511) / 512 * 512)) a.tar
-	refuses 3 "truncated: tar archive 'a.tar' lacks its end blocks" ace-cut a.tar
+	refuses 3 "truncated: 'a.tar' lacks the end blocks of a tar archive" ace-cut a.tar
 	tar --format=gnu --transform "s,.*,$(printf 'n%01100d' 0).aceg," \
 	    -cf b.tar in.aceg
 	refuses 3 "limit: 'b.tar', entry 'n0*': the name has [0-9]* bytes, expected at most" \
@@ -38,7 +38,7 @@ begins() { mkshards >in; }
 	ace-compress -S S --error-feedback cache -c q8 in >first
 	mkshards -s 1 >in
 	ace-compress -S S --error-feedback cache -c q8 in >sent
-	refuses 3 "mismatch: the shard of 'edge1' is a difference to a history: expand it first with ace-expand --cache" \
+	refuses 3 "mismatch: shard 'edge1/1' is a difference to a history: expand it first with ace-expand --cache DIR" \
 	    ace-compress -c q8 sent
 }
 

@@ -52,7 +52,7 @@ aggregate() {
 	limited 'weight 1.1e12' exits 2 ace-recv --spool spool in
 	gets "invalid: limit: the shard has 0 contributors" 2 edge1 -H contributors=0
 	shard 3 edge1 -H contributors=4294967295 >in
-	recv "invalid: limit: the shard has 4294967295 contributors, expected 1 to 1024" <in
+	recv "invalid: limit: the shard has 4294967295 contributors, expected at least 1 and at most 1024" <in
 	shard 4 edge1 -H samples=18446744073709551615 >in
 	recv "invalid: limit: the shard has 18446744073709551615 samples" <in
 	gets "invalid: mismatch: step 5 was computed with model version 6, which is later than the step" 5 edge1 -H base=6
@@ -244,7 +244,7 @@ cuts.seconds=1" >in
 
 @test "the open steps of each device are limited separately, those of refused shards too" {
 	mkshards -N 12 >in
-	limited 'open 5' waits "limit: steps of '.*' that wait for an average: 5 .limits: open" -v in
+	limited 'open 5' waits "limit: steps of '.*' that wait for an average: 5, as many as may wait .limits: open" -v in
 	[ "$(grep -c accepted err)" -eq 5 ]
 	[ "$(ls -d spool/[0-9]* | wc -l)" -eq 5 ]
 	limited 'open 5' gets accepted 9 edge2
@@ -320,7 +320,7 @@ gives_up() {
 	gives_up ': no byte came for 60 s' half
 	head -c -40 in >whole
 	gives_up ': no byte came for 7200 s' whole
-	gives_up ": no shard ended within 86400 s .set by 'time' in file 'limits'." whole 'idle 48h'
+	gives_up ": no shard ended within 86400 s .set by 'time' in the spool's" whole 'idle 48h'
 }
 
 @test "a device that never reads its answers times out" {
@@ -471,11 +471,11 @@ let_go() {
 	mkshards -N 3 >in
 	recv accepted <in
 	shard 3 >in
-	limited 'open 3' waits "limit: steps of '.*' that wait for an average: 3 .limits: open" <in
+	limited 'open 3' waits "limit: steps of '.*' that wait for an average: 3, as many as may wait .limits: open" <in
 	limited 'open 4' recv "step 3: accepted" <in
 	printf 'x\n' >>spool/device/edge1.open
 	shard 4 >in
-	limited 'open 4' waits "limit: steps of '.*' that wait for an average: 4 .limits: open" <in
+	limited 'open 4' waits "limit: steps of '.*' that wait for an average: 4, as many as may wait .limits: open" <in
 	limited 'open 5' recv "step 4: accepted" <in
 }
 

@@ -240,7 +240,7 @@ example() {
 	for name in ../x /x a/../../x ..; do
 		mkshards -t "$name:4" >in
 		exits 3 ace-export -f npz in
-		says "^ace-export: unsupported: the name of tensor '$name' begins with a slash or ._, or has '..'"
+		says "^ace-export: unsupported: the name of tensor '$name' begins with a slash, has '..'"
 		exits 0 ace-export -f safetensors in
 	done
 	mkshards -t a/b..c:4 >in

@@ -189,7 +189,8 @@ TEST(test_commands)
 	c = start;
 	err_clear(&e);
 	ok(cli_command(&c, 1, argv, &e) == -ERR_USAGE &&
-	    is(ERR_MSG(&e), "the command is missing: --help lists the commands"), "%s",
+	    is(ERR_MSG(&e), "expected a command as the first word: --help lists the "
+	    "commands"), "%s",
 	    ERR_MSG(&e));
 	/* if no command is required, another word is an operand */
 	c = start;

@@ -117,6 +117,6 @@ TEST(test_long)
 	(void)err_shard(&e, 0, UINT64_MAX, word, UINT64_MAX, UINT64_MAX);
 	(void)err_file(&e, 0, word);
 	ok(strlen(ERR_MSG(&e)) < ERR_LINE &&
-	    strstr(ERR_MSG(&e), ", at byte 18446744073709551615, file 'x") !=
+	    strstr(ERR_MSG(&e), ", at byte 18446744073709551615, file '...x") !=
 	    NULL, "the place is never what is cut: %zu bytes", strlen(ERR_MSG(&e)));
 }

@@ -199,7 +199,7 @@ TEST(test_refused)
 	ok(writer_shard(w, &s, &exact, &e) == 0 && writer_record(w, 0,
 	    CODEC_F16, 0, (const unsigned char *)"\0\0\0\0\0\0\0\0", 8, x, 4,
 	    &e) == -ERR_REFUSED && strcmp(ERR_MSG(&e), "tensor 'w' is u8, which "
-	    "codec f16 cannot hold: use codec exact") == 0, "%s",
+	    "codec f16 cannot hold: leave it out (ace-import --tensor)") == 0, "%s",
 	    ERR_MSG(&e));
 	err_clear(&e);
 	ok(writer_values(w, 0, x, 4, &e) == 0, "the codec f32 takes it");
