@@ -326,7 +326,7 @@ round_time(const struct table *t, size_t row, double *v, struct err *e)
 	*v = x[0] + 8 * x[3] / x[1] + x[2];
 	if (*v > ROUND)
 		return err_set(e, ERR_DATA, "limit: line %zu: a round would take %.9g s, "
-		    "expected at most %.9g s: check its times and bandwidth",
+		    "expected at most %.9g s: check its times, bandwidth and bytes",
 		    t->line[row + 1], *v, ROUND);
 	return 0;
 }
@@ -461,7 +461,7 @@ TABLE(cluster)
 
 static const struct cli_command commands[] = {
 	{ "ratio", "[options]", "Prints a compression ratio for each bandwidth",
-	    ratio_options, ratio_run, 1 },
+	    ratio_options, ratio_run, 0 },
 	{ "dynacomm", "--cuts TIME [--bandwidth RATE] [FILE]",
 	    "Chooses the layers between which transmissions are cut",
 	    dynacomm_options, dynacomm_run, 1 },

@@ -136,9 +136,10 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 
 	if (robust_centered(q) && o->expect != 0 && o->expect < 2 * q->f + 1)
 		return err_set(e, ERR_USAGE, "--devices %llu with F = %zu: any rule "
-		    "tolerates fewer than half of the devices, here at most %llu",
+		    "tolerates fewer than half of the devices, here at most %llu%s",
 		    (unsigned long long)o->expect, q->f,
-		    (unsigned long long)(o->expect - 1) / 2);
+		    (unsigned long long)(o->expect - 1) / 2, o->expect > 2 ? "" :
+		    ": leave out --tolerate, or give 3 devices or more");
 	if (o->expect != 0 && o->quorum > o->expect)
 		return err_set(e, ERR_USAGE, "--quorum %llu is larger than --devices %llu",
 		    (unsigned long long)o->quorum, (unsigned long long)o->expect);

@@ -319,7 +319,7 @@ run_cloud(void *own, char **path, size_t n, struct err *e)
 	if (n != 1)
 		return err_set(e, ERR_USAGE, n == 0 ? "no folder of a run was given: "
 		    "expected ace-cloud DIR --devices N" : "expected one folder or a "
-		    "command: '%s' is no command (--help lists them); if it is the "
+		    "command: '%s' is not a command (--help lists them); if it is the "
 		    "folder, leave out '%s'", path[0], path[1]);
 	if ((x->said.devices == 0 || (r = sound(&x->said, e)) == 0) &&
 	    (r = place_open(&x->folder, path[0], x->said.devices != 0, e)) == 0 &&

@@ -117,11 +117,10 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		    status, status > 128 ? " (128 + the signal's number)" : "",
 		    (unsigned long long)x->tell.round);
 	limit = strstr(cause, "(limits: ") != NULL;
-	if (p->far)		/* the cloud's spool, not this device's state, differs */
-		kind = strcmp(kind, "mismatch") == 0 ? "invalid" : kind;
+	if (strncmp(cause, "ace-recv: mismatch", 18) == 0)
+		kind = "invalid";	/* with the cloud's spool, not this device's state */
 	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0)
-		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: "
-		    "correct the "
+		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: correct the "
 		    "training program or, if it is right, %s; then run the command again",
 		    cause, limit ? "raise that limit on the cloud" : strcmp(kind, "invalid") == 0 ?
 		    "begin a new run and give its folder" :

@@ -94,8 +94,10 @@ say(const struct opts *o, struct err *own, int r, const char *name, int *worst)
 	if (r >= 0)
 		return;
 	*worst = r < *worst ? r : *worst;
-	if (r == -ERR_DATA && slash != NULL && strcmp(slash + 1, RESIDUAL_FILE) == 0)
-		(void)err_after(own, r, " (ace-ack --restart begins with an empty residual)");
+	if ((own->kind == ERR_CORRUPT || own->kind == ERR_TRUNCATED) && slash != NULL &&
+	    strcmp(slash + 1, RESIDUAL_FILE) == 0)
+		(void)err_after(own, r, " (ace-ack --restart N begins with an empty "
+		    "residual)");
 	(void)err_file(own, r, name);
 	if (own->code != ERR_OK && !own->quiet)
 		(void)fprintf(stderr, "%s: %s\n", o->f->cli->prog, ERR_MSG(own));

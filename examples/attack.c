@@ -262,6 +262,7 @@ struct attack {
 	const struct kind *kind;
 	size_t bad, files, honest;
 	double factor;
+	char **file;
 	struct ace_reader **in;
 	struct ace_writer *out;
 	struct ace_shard *shard;	/* the present shard of each file */
@@ -304,13 +305,13 @@ take(struct attack *a, size_t i, struct ace_error *e)
 	while ((r = ace_read_group(a->in[i], &g, e)) > 0) {
 		if (g.n > a->n - n)
 			return fail(e, 3, "mismatch: the model differs from that "
-			    "of the first device, in device", a->shard[i].device);
+			    "of the first shard, in file", a->file[i]);
 		memcpy(a->x[i] + n, g.value, g.n * sizeof(float));
 		n += g.n;
 	}
 	if (r == 0 && n != a->n)
 		return fail(e, 3, "mismatch: the model differs from that "
-		    "of the first device, in device", a->shard[i].device);
+		    "of the first shard, in file", a->file[i]);
 	return r;
 }
 
@@ -329,7 +330,7 @@ read_step(struct attack *a, struct ace_error *e)
 		if (r != more || (r > 0 &&
 		    a->shard[i].step != a->shard[0].step))
 			return fail(e, 3, "mismatch: expected exactly the steps of the "
-			    "first device's stream, from device", a->shard[i].device);
+			    "first file, in file", a->file[i]);
 		if (more && ((r = room(a, e)) < 0 || (r = take(a, i, e)) < 0))
 			return r;
 	}
@@ -434,6 +435,7 @@ settle(struct attack *a, int argc, char **argv)
 		return "KIND is unknown: see the head of attack.c";
 	a->bad = strtoul(argv[2], &end1, 10);
 	a->factor = strtod(argv[3], &end2);
+	a->file = argv + 4;
 	a->files = (size_t)argc - 4;
 	if (*end1 != '\0' || *end2 != '\0' || a->bad > 10000 ||
 	    !isfinite(a->factor) || (a->bad > 0) == (a->kind == kinds))

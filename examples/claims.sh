@@ -35,7 +35,8 @@ while IFS=$'\t' read -r sentence figures; do
 	below=
 	while read -r table way key digits; do
 		head -n 1 "$results/$table-runs.tsv" | grep -q 'setup$' || {
-			echo "claims.sh: $table-runs.tsv lacks the column setup: make its runs again" >&2
+			echo "claims.sh: '$results' lacks $table-runs.tsv with a column" \
+			    "setup: make its runs again" >&2
 			exit 3
 		}
 		got=$(figure "$table" "$way" "$key" "$digits")

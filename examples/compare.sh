@@ -135,13 +135,16 @@ way() {
 	! take --relays || relays=$value
 	[[ -z $relays || $relays =~ ^[1-9][0-9]*$ && $code =~ ^(paper:|[0-9.]) &&
 	    $((EDGES % relays)) -eq 0 ]] ||
-	    die "'$1': --relays needs a code, and a divisor of the $EDGES edges"
+	    die "'$1': --relays needs a code paper:... or --bits, and a divisor of the" \
+	    "$EDGES edges"
 	[[ $batch$H =~ ^[1-9][0-9]*$ && $code =~ ^(dense|gossip|[0-9.]+(/[0-9.]+)?|[a-z]+:[0-9.]+|gather:[a-z0-9.:/]+|paper:[a-z0-9.:=,@]+)$ ]] ||
-	    die "'$1' is not a valid method: see the head of compare.sh"
+	    die "'$1' has batch $batch, interval $H, code $code: expected a batch and" \
+	    "an interval from 1, and a code as in the head of ways.sh"
 	batch=$(awk -v b="$batch" -v n="$EDGES" 'BEGIN {
 	    b = int(b * 4 / n + 0.5); print (b > 1 ? b : 1) }')
 	steps=$((sequences / (EDGES * batch)))
-	[ "$steps" -ge 1 ] || die "$1: too little text for one step: give more with CORPUS=FILE"
+	[ "$steps" -ge 1 ] || die "'$1': STEPS=$STEPS is too small for one step with" \
+	    "batch $batch on $EDGES edges: give more STEPS"
 	# shellcheck disable=SC2086 # word splitting is intended
 	given=$(once $given)
 	if [[ " $given " = *" --gradient "* ]]; then

@@ -40,8 +40,8 @@ right() { [ -r "$out/$kind" ] && [ "$(cksum <"$out/$kind")" = "$sum" ]; }
 # fetch: put the package's files into $work/tree
 fetch() {
 	for p in apt-get dpkg-deb; do
-		command -v $p >/dev/null || die 4 "program missing: $p, which gets" \
-		    "the text from Debian 12; or give your own with CORPUS=FILE"
+		command -v $p >/dev/null || die 4 "program missing: $p: run this on" \
+		    "Debian 12, or give your own text with CORPUS=FILE"
 	done
 	(cd "$work" && apt-get -q download "$package=$version" >log 2>&1 &&
 	    dpkg-deb -x $package*.deb tree >>log 2>&1) || {

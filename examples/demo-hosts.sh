@@ -183,7 +183,8 @@ reached() { [ -e "cloud/run/spool/$1/aggregate.aceg" ]; }
 until_reached() {
 	local n=1200 step was=
 	until reached "$1"; do
-		[ $((n -= 1)) -gt 0 ] || die "round $1 was not reached: nothing changed for 2 minutes"
+		[ $((n -= 1)) -gt 0 ] ||
+		    die "round $(($1 + 1)) was not reached: nothing changed for 2 minutes"
 		if [ $((n % 5)) -eq 0 ]; then
 			now
 			[ ! -s edge1/progress ] || read -r step _ <edge1/progress
@@ -307,13 +308,13 @@ done
 start $edges
 until_reached $((rounds / 4))
 crash edge3
-say "edge3 is dead, after round $((rounds / 4))"
+say "edge3 is dead, after round $((rounds / 4 + 1))"
 pause 7
 start edge3
 say 'edge3 is back'
 until_reached $((rounds / 2))
 crash relay
-say "the relay is dead, after round $((rounds / 2))"
+say "the relay is dead, after round $((rounds / 2 + 1))"
 pause 7
 start relay
 say 'the relay is back'
@@ -324,7 +325,7 @@ say "done: $(of end 2) rounds"
 for h in edge2 edge3 edge4; do
 	cmp edge1/model $h/model || die "edge1 and $h have different models"
 done
-say 'all hold the same model; does every value balance?'
+say 'all hold the same model; now checking that no value was lost'
 for h in $edges relay; do
 	balance "$h"
 done

@@ -117,8 +117,8 @@ learnt() {
 	unigram=$(of "$work/$1/log" unigram 4)
 	awk -v end="$end" -v start="$start" -v unigram="$unigram" \
 	    'BEGIN { exit !(end + 0 > 0 && end < start && end < unigram) }' ||
-	    die "$1: nothing was learnt: the loss is ${end:-unknown}, expected less than" \
-	    "$start (at the start) and $unigram (of byte frequencies)"
+	    die "$1: too little was learnt: the loss is ${end:-unknown}, expected less" \
+	    "than $start (at the start) and $unigram (byte frequencies): give more STEPS"
 }
 
 # one TEXT RATE MUON: print a line of the sweep

@@ -142,7 +142,7 @@ find_text() {
 	shift
 	[ -n "${CORPUS:-}" ] || "$@" ||
 	    status=$? die "there is no text to train on: give one with CORPUS=FILE"
-	[ -r "$text" ] || die "cannot read '$text'"
+	[[ -f $text && -r $text ]] || die "cannot read '$text': expected a file of text"
 	[ "$(wc -c <"$text")" -ge 100000 ] ||
 	    die "'$text' has less than 100 kB of text: give more with CORPUS=FILE"
 	echo "$name: matrix products by $(train --blas)" >&2

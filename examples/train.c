@@ -111,9 +111,9 @@ static const char usage[] =
 "      --apply FILE        read the average of each round from this stream;\n"
 "                          without it the device applies its own update\n"
 "      --catch-up FILE     join late: apply the averages in this file, as\n"
-"                          ace-recv answers them, before training; a model that\n"
-"                          another device saved may come first; not used if\n"
-"                          --resume finds a file\n"
+"                          ace-recv answers them, before training; a file that\n"
+"                          another device wrote by --resume may come first; not\n"
+"                          used if --resume finds a file\n"
 "      --local             train all N devices in this process, without streams\n"
 "      --average-moments   with --local and --interval: also average the moments\n"
 "                          of the devices' optimisers at each round, to measure\n"
@@ -439,7 +439,7 @@ static int
 blas(void)
 {
 	(void)printf("%s\n", openblas_get_config != NULL ?
-	    openblas_get_config() : "not OpenBLAS, and probably slow");
+	    openblas_get_config() : "a library other than OpenBLAS, probably slow");
 	return fflush(stdout);
 }
 

@@ -9,6 +9,10 @@
 #include "fail.h"
 #include "train_link.h"
 
+/* about a model without the optimiser's arrays */
+static const char bare[] = "mismatch: expected the optimiser's state after the model "
+    "(--resume writes both, --save only the model) in";
+
 /* Return the model's tensor that is number i of the stream. */
 static const struct tensor *
 tensor_at(const struct model *m, const size_t *order, size_t i)
@@ -210,6 +214,8 @@ apply_open(struct link *l, struct ace_error *e)
 	    open(l->apply, O_RDONLY | O_CLOEXEC);
 	if (l->fd < 0)
 		return fail(e, 4, "cannot open", l->apply);
+	if (strcmp(l->apply, "-") == 0)
+		l->apply = "standard input";
 	l->in = ace_reader_new(l->fd, e);
 	return l->in == NULL ? -e->code : 0;
 }
@@ -298,9 +304,9 @@ link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
 		return r < 0 ? r : 1;
 	}
 	for (i = 0; i < nx && r >= 0; i++) {
-		if (i > 0 && (r = ace_read_shard(l->in, &other, e)) == 0)
-			r = fail(e, 3, "truncated: the model is incomplete in",
-			    l->apply);
+		if (i > 0 && ((r = ace_read_shard(l->in, &other, e)) == 0 ||
+		    (r > 0 && other.kind != ACE_HISTORY)))
+			r = fail(e, 3, bare, l->apply);
 		if (r > 0)
 			r = shard_get(l->in, l->apply, l->m, NULL, x[i], e);
 	}
@@ -371,7 +377,7 @@ link_save(const char *file, const struct model *m, struct ace_shard s,
 		return fail(e, 2, "the path is too long:", file);
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return fail(e, 4, "cannot open", file);
+		return fail(e, 4, "cannot open a new file beside", file);
 	r = save(fd, m, &s, x, nx, e);
 	if (r >= 0 && fsync(fd) < 0)
 		r = fail(e, 4, "cannot sync", file);
@@ -405,7 +411,7 @@ link_load(const char *file, const struct model *m, struct ace_shard *s,
 			r = shard_get(in, file, m, NULL, x[i], e);
 	}
 	if (r >= 0 && i < least)
-		r = fail(e, 3, "truncated: the model is incomplete in", file);
+		r = fail(e, 3, i > 0 ? bare : "mismatch: found no model in", file);
 	ace_reader_free(in);
 	(void)close(fd);
 	return r < 0 ? r : (int)i;

@@ -157,9 +157,9 @@ keep_still(struct model *m, const char *begin, struct ace_error *e)
 		    strlen(begin)) == 0;
 		n += (size_t)m->tensor[i].still;
 	}
-	return n > 0 ? 0 : fail(e, 2, "--still: no tensor's name begins with '%s', expected the "
-	    "beginning of a name from '%s' to '%s'", begin, m->tensor[0].name,
-	    m->tensor[m->ntensors - 1].name);
+	return n > 0 ? 0 : fail(e, 2, "--still: no tensor's name begins with '%s', "
+	    "expected the beginning of a name such as 'wte', 'wpe', 'layer0.qkv' or "
+	    "'norm'", begin);
 }
 
 /* Set the gradient of tensors that are not trained to 0, before clipping and sending. */
@@ -547,9 +547,10 @@ catch_up_round(struct run *r, const struct ace_shard *s,
 	if (s->step < r->round)
 		return 0;		/* the model has this average */
 	if (s->step > r->round)
-		return fail(e, 3, "mismatch: found the average of round %llu in '%s', expected "
-		    "round %zu: give all averages from that round on, or a newer model (--resume "
-		    "FILE) before them", (unsigned long long)s->step, r->o->catch_up, r->round);
+		return fail(e, 3, "mismatch: found the average of round %llu in '%s', "
+		    "expected round %zu: begin the file with the expected average, or "
+		    "with a newer model, which --resume of another device wrote",
+		    (unsigned long long)s->step, r->o->catch_up, r->round);
 	if (h > r->o->steps - r->steps)
 		h = r->o->steps - r->steps;
 	r->steps += h;

@@ -52,7 +52,8 @@ ace_fail(struct ace_error *out, int r, const struct err *e)
 	if (out != NULL && r < 0) {
 		out->code = -r;
 		(void)snprintf(out->message, sizeof(out->message), "%s",
-		    e->code != ERR_OK ? ERR_MSG(e) : "wrong use of libaceg");
+		    e->code != ERR_OK ? ERR_MSG(e) :
+		    "no shard is being read: call ace_read_shard first");
 	}
 	return r;
 }

@@ -19,7 +19,10 @@
 set -eu
 [ $# -ge 2 ] || { echo 'usage: catch-up.sh MODEL SENT [COMMAND...]' >&2; exit 2; }
 sent=$2
-model=$(readlink -f -- "${1%/}") || { echo "catch-up.sh: '$1': no such model" >&2; exit 4; }
+model=$(readlink -f -- "${1%/}") || {
+	echo "catch-up.sh: model '$1' is absent, or this user may not read its folder" >&2
+	exit 4
+}
 shift 2
 [ $# -gt 0 ] || set -- sh -c
 # quote SENT for the trainer's shell
@@ -53,7 +56,8 @@ held() {
 	done
 }
 
-files=$("$@" "$folder && ls") || fail 4 "cannot list '$sent' of the trainer: try again"
+files=$("$@" "$folder && ls") ||
+    fail 4 "cannot list folder '$sent': check its name and the connection, then try again"
 has=$(step) got=5 said=
 list=$(from "${has:-0}" aceg)
 whole=$(from 0 whole)

@@ -35,13 +35,14 @@ esac
 # Allow one call at a time, until the server has answered.  Lock ace-patch's directory, since
 # others could hold a lock file, or make it a link to a file that would be truncated.
 # it is beside the model that a link leads to
-real=$(readlink -f -- "$model") || { echo "receive.sh: model '$model' is absent" >&2; exit 4; }
+absent="receive.sh: model '$model' is absent, or this user may not read its folder"
+real=$(readlink -f -- "$model") || { echo "$absent" >&2; exit 4; }
 state=$real.ace-patch
-mkdir -m 700 "$state" 2>/dev/null || :
+why=$(mkdir -m 700 "$state" 2>&1) || :
 if [ -h "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
-	[ -e "$model" ] || { echo "receive.sh: model '$model' is absent" >&2; exit 4; }
+	[ -e "$model" ] || { echo "$absent" >&2; exit 4; }
 	[ -e "$state" ] || [ -h "$state" ] ||
-	    { echo "receive.sh: cannot make '$state'" >&2; exit 4; }
+	    { echo "receive.sh: $why: run receive.sh as the model's owner" >&2; exit 4; }
 	echo "receive.sh: '$state' must be a directory of this user, and no link:" \
 	    "remove it, or run receive.sh as its owner" >&2
 	exit 5

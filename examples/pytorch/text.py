@@ -31,15 +31,16 @@ class Transformer(nn.Module):
         return self.head(self.layers(self.embed(x) + self.place, self.mask)).transpose(1, 2)
 
 
-def windows(path, context):
-    """Return the training and the test part: windows [n, context], and the next bytes."""
+def windows(path, context, least):
+    """Return the training part, of at least that many windows [n, context], and the test
+    part, both with the next bytes."""
     with open(path, "rb") as f:
         text = torch.frombuffer(bytearray(f.read()), dtype=torch.uint8).long()
     n = (len(text) - 1) // context
     x, y = (text[k:k + n * context].view(n, context) for k in (0, 1))
-    test = n // 25
-    if test == 0:
-        raise SystemExit(f"{path}: {len(text)} bytes, expected more than {25 * context}")
+    test, need = n // 25, max(25, least * 25 // 24 + 1)
+    if n < need:
+        raise SystemExit(f"{path}: {len(text)} bytes, expected over {need * context}")
     return (x[:-test], y[:-test]), (x[-test:], y[-test:])
 
 
@@ -48,4 +49,4 @@ if __name__ == "__main__":
     for name, value in ("width", 640), ("layers", 10), ("heads", 10), ("context", 256):
         p.add_argument(f"--{name}", type=int, default=value)
     o = p.parse_args()
-    digits.main(o, *windows(o.data, o.context), lambda: Transformer(o))
+    digits.main(o, *windows(o.data, o.context, o.of * o.batch), lambda: Transformer(o))

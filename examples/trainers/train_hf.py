@@ -26,8 +26,9 @@ def train(model, r):
 def receive(f):
     head = json.loads(f.read(int.from_bytes(f.read(8), "little")) or sys.exit(1))
     meta = head.pop("__metadata__", {})
-    if any(v["dtype"] != "F32" for v in head.values()):
-        sys.exit("a tensor is not in f32: convert the model first")
+    for k, v in head.items():
+        if v["dtype"] != "F32":
+            sys.exit(f"{f.name}: '{k}' is of type {v['dtype']}, expected F32: convert it")
     data = f.read(max(v["data_offsets"][1] for v in head.values()))
     return {k: np.frombuffer(data, "<f4", int(np.prod(v["shape"])), v["data_offsets"][0])
             .reshape(v["shape"]) for k, v in head.items()}, meta

@@ -27,6 +27,9 @@ one_line(struct parse *x, char *s, struct err *e)
 		if ((r = alloc_grow(&t->cell, &x->cap, x->cells + 1,
 		    sizeof(*t->cell), e)) < 0)
 			return r;
+		if (!x->named && strchr(word, ',') != NULL)
+			return err_set(e, ERR_DATA, "corrupt: line %zu has a comma in "
+			    "'%.40s': separate columns by blanks", x->line, word);
 		t->cell[x->cells++] = (size_t)(word - t->text);
 		if (n >= TABLE_COLUMNS)
 			return err_set(e, ERR_DATA, "limit: line %zu has more than "

@@ -35,7 +35,7 @@ arg_fraction(const char *s, float *v, struct err *e)
 	} else
 		r = arg_number(s, 0, 1, v, e);
 	if (r == 0 && !(*v > 0))
-		return err_set(e, ERR_USAGE, "expected a fraction above 0, at most 1");
+		return err_set(e, ERR_USAGE, "expected a fraction from 1e-45 to 1");
 	return r;
 }
 

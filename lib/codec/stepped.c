@@ -165,7 +165,7 @@ stepped_parse(const char *arg, struct codec_plan *plan, struct err *e)
 	int r = arg_number(arg, 0, 1e30f, &plan->arg, e);
 
 	if (r == 0 && !(plan->arg > 0))
-		return err_set(e, ERR_USAGE, "expected a step above 0");
+		return err_set(e, ERR_USAGE, "expected a step from 1e-45 to 1e30");
 	return r;
 }
 

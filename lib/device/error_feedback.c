@@ -227,9 +227,10 @@ feedback_wait(struct feedback *f, struct err *e)
 			return r;
 	} while ((r = wait_more(&w, e)) == WAIT_LOOK);
 	return r < 0 ? r : err_set(e, ERR_REFUSED, "shards without a receipt in state '%s': %zu "
-	    "after a wait of %g s, expected fewer than %zu: pass their receipts to ace-ack, or "
-	    "run ace-compress --resend", f->state.dir, pending_count(&f->pending), f->o.wait,
-	    window);
+	    "after a wait of %g s, expected fewer than %zu%s: pass their receipts to "
+	    "ace-ack, or run ace-compress --resend", f->state.dir,
+	    pending_count(&f->pending), f->o.wait, window,
+	    f->o.kind == FEEDBACK_CACHE ? " (with cache, whatever --window is)" : "");
 }
 
 /* Open the rejected shards, whose values are added back to the next target. */
@@ -381,8 +382,9 @@ feedback_refused(const struct feedback *f, struct err *e)
 
 	if (p == NULL || !p->invalid || f->o.kind == FEEDBACK_EF)
 		return p != NULL && p->invalid;
-	return err_set(e, ERR_REFUSED, "step %llu of '%s' was refused as invalid, and the same "
-	    "bytes would be refused again: send the next step, which adds the refused values",
+	return err_set(e, ERR_REFUSED, "step %llu of '%s' was refused as invalid, and "
+	    "with cache it is not coded again: send the next step, which adds the "
+	    "refused values",
 	    (unsigned long long)f->old.step, shard_device(reader_shard(f->old.d.r)));
 }
 

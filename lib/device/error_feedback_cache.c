@@ -8,7 +8,7 @@
 #include "device/error_feedback.h"
 #include "sync/compensate.h"
 
-#define CACHE_REMOVE ": remove the file"
+#define CACHE_REMOVE " (remove the file"
 #define CACHE_ANEW "a new state or, for a device that keeps receipts, ace-ack --restart"
 
 /* The receiver keeps at least its last reconstruction h and the previous one. A shard names the h
@@ -119,8 +119,9 @@ feedback_cache_is(void *arg, const char *path, const char *name, struct err *e)
 	if (sscanf(name, DENSE_HISTORY "%n", &step, &n) != 1 || name[n] != '\0' ||
 	    n >= CACHE_NAME)
 		return 0;
-	if ((k = dense_open(h, &c->state, name, SHARD_HISTORY, c->lent ? CACHE_REMOVE :
-	    CACHE_REMOVE "; on the device, continue with " CACHE_ANEW, e)) < 0 ||
+	if ((k = dense_open(h, &c->state, name, SHARD_HISTORY, c->lent ?
+	    CACHE_REMOVE ")" : CACHE_REMOVE "; on the device, continue with "
+	    CACHE_ANEW ")", e)) < 0 ||
 	    (k = dense_check(h, c->of, c->model, e)) < 0)
 		return k;
 	if (h->r != NULL && strcmp(h->stamp, c->want) == 0) {
@@ -156,7 +157,9 @@ feedback_cache_find(struct feedback_cache *c, const struct shard *sh, struct err
 	return err_set(e, ERR_REFUSED, "step %llu %s%.8s, but this receiver has %s: %s a new "
 	    "history with step %llu", (unsigned long long)sh->step, none ?
 	    "begins a history" : "is a difference to history ", none ? "" : c->want, has,
-	    c->lent ? "the device begins" : "on the device, " CACHE_ANEW " begins",
+	    c->lent ? "the device begins" : none ? "for a new run, give another --cache; "
+	    "for the same run, on the device, " CACHE_ANEW " begins" :
+	    "on the device, " CACHE_ANEW " begins",
 	    1 + (unsigned long long)(c->stamp[0] != '\0' && c->newest > sh->step ?
 	    c->newest : sh->step));
 }

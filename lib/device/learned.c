@@ -119,7 +119,7 @@ static const char *
 learned_remedy(const char *name)
 {
 	return strcmp(name, LEARNED_RESTART) == 0 ? " (ace-ack --restart begins without the file)" :
-	    ": remove that file";
+	    " (remove the file)";
 }
 
 static int

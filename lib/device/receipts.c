@@ -22,7 +22,7 @@ receipts_load(struct receipts *q, const struct statedir *s, struct err *e)
 			receipts_add(q, reader_receipt(r));
 	reader_free(r);
 	return k == -ERR_DATA ? err_after(e, err_file(e, k, path),
-	    " (ace-ack --restart begins without the file)") : k;
+	    " (ace-ack --restart begins without the file and the residual)") : k;
 }
 
 static int

@@ -127,7 +127,7 @@ checks_sign(const unsigned char *p, size_t n, struct err *e)
 	if (n != CHECKS_SIGN || bytes_le32(p + 4) != 0)
 		return err_set(e, ERR_DATA, "corrupt: the signature has %zu bytes%s, "
 		    "expected %d with zeros in bytes 4 to 7", n, n == CHECKS_SIGN ?
-		    ", but no zeros in bytes 4 to 7" : "", CHECKS_SIGN);
+		    ", of which bytes 4 to 7 are not zero" : "", CHECKS_SIGN);
 	return bytes_le32(p) == 1 ? 0 : err_set(e, ERR_DATA, "unsupported: signature "
 	    "scheme %lu is unknown, expected 1", (unsigned long)bytes_le32(p));
 }

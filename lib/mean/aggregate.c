@@ -85,10 +85,14 @@ aggregate_describe(struct aggregate *x, struct shard *out,
 		out->weight += s->weight * x->c.step.one[i].share;
 		if (out->samples + s->samples < s->samples ||
 		    out->contributors + s->contributors < s->contributors)
-			return gather_blame(x->g, i, err_set(e, ERR_DATA, "limit: '%s' has samples="
-			    "%llu, contributors=%lu: expected fewer than 2^64 samples and "
-			    "2^32 contributors in all shards of a step together", shard_device(s),
-			    (unsigned long long)s->samples, (unsigned long)s->contributors));
+			return gather_blame(x->g, i, err_set(e, ERR_DATA, "limit: '%s' "
+			    "has samples=%llu, contributors=%lu, the shards before it "
+			    "%llu and %lu: expected fewer than 2^64 samples and 2^32 "
+			    "contributors in all shards of a step together",
+			    shard_device(s), (unsigned long long)s->samples,
+			    (unsigned long)s->contributors,
+			    (unsigned long long)out->samples,
+			    (unsigned long)out->contributors));
 		out->samples += s->samples;
 		out->contributors += s->contributors;
 		if (s->base_version < out->base_version)
@@ -453,9 +457,10 @@ aggregate_parts(struct aggregate *x, struct err *e)
 	int r;
 
 	if (whole && bytes > memlimit_limit() / 2)
-		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs all shards in "
-		    "memory: %zu shards take %llu MiB, expected at most %llu MiB, half of "
-		    "the memory limit (ulimit -v and -d, memory.max, physical memory)",
+		return err_set(e, ERR_REFUSED, "limit: rule '%s' needs a group of each "
+		    "shard in memory: %zu groups take %llu MiB, expected at most %llu "
+		    "MiB, half of the memory limit (ulimit, memory.max, memory): "
+		    "import with smaller --group",
 		    x->o->who.rule_text, n, (unsigned long long)(bytes >> 20),
 		    (unsigned long long)(memlimit_limit() >> 21));
 	if ((r = alloc_grow(&x->part_of, &x->part_cap, want, sizeof(*x->part_of), e)) < 0)

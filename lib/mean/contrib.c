@@ -57,11 +57,11 @@ contrib_finite(struct contrib *c, size_t i, const struct schema_span *span,
 	}
 	at = kern_first_nonfinite(v, span->n);
 	return gather_blame(c->g, i, err_set(e, ERR_REFUSED, "non-finite value in tensor "
-	    "'%s' at index %llu from '%s': %g (to leave such shards out, use --rule "
-	    "mean,finite, or add ',finite' to another rule; sum takes no filter)",
-	    c->g->schema.t[span->tensor].name,
+	    "'%s' at index %llu from '%s': %g%s", c->g->schema.t[span->tensor].name,
 	    (unsigned long long)(span->offset + at), shard_device(&c->g->in[i].s->head),
-	    (double)v[at]));
+	    (double)v[at], c->g->in[i].s->head.kind == SHARD_SUM ? ": leave it out" :
+	    " (to leave such shards out, use --rule mean,finite, or add ',finite' to "
+	    "another rule; sum takes no filter)"));
 }
 
 /* ---- the first look ---- */

@@ -401,9 +401,10 @@ gather_collect(struct gather *g, struct err *e)
 		if ((k = gather_seek(g, in, e)) < 0)
 			return k;
 	} while (k > 0 && reader_shard(in->r)->step == g->step);
-	return g->expect == 0 ? 1 : err_set(e, ERR_REFUSED, "contributions to step %llu: found "
-	    "%zu, expected %llu (--devices)", (unsigned long long)g->step, g->nshard,
-	    (unsigned long long)g->expect);
+	return g->expect == 0 ? 1 : err_set(e, ERR_REFUSED, "contributions to step "
+	    "%llu: found %zu, expected %llu (--devices)%s", (unsigned long long)g->step,
+	    g->nshard, (unsigned long long)g->expect, k == 0 ? "" : ": if the input has "
+	    "one device's stream after another's, give each as a FILE of its own");
 }
 
 /* Read a shard of input i, if that is a pipe: a job of the pool. */
@@ -456,7 +457,7 @@ gather_advance(struct gather *g, struct err *e)
 			return gather_blame_input(g, i, k);
 	}
 	return ended == 0 ? 1 : ended == g->ninput ? 0 : err_set(e, ERR_REFUSED,
-	    "'%s' has no shard after number %llu, unlike %zu of the %zu inputs",
+	    "'%s' has fewer shards than others: found %llu, inputs with more: %zu of %zu",
 	    g->input[first].path, (unsigned long long)g->input[first].done,
 	    g->ninput - ended, g->ninput);
 }
@@ -500,11 +501,13 @@ gather_agree(const struct gather *g, const struct gather_shard *one, struct err 
 	if (!g->once && s->step != t->step)
 		return err_set(e, ERR_DATA, "mismatch: the shards are of different "
 		    "steps: %llu of '%s' and %llu of '%s', in '%.80s' and '%.80s': give "
-		    "shards of one step", step, shard_device(s),
+		    "inputs with the same steps", step, shard_device(s),
 		    (unsigned long long)t->step, shard_device(t), from, to);
 	if (s->step == t->step && memcmp(s->device, t->device, SHARD_ID) == 0)
 		return err_set(e, ERR_REFUSED, "found two shards of '%s' for step %llu, "
-		    "in '%.80s' and '%.80s': leave out one", shard_device(s), step, from, to);
+		    "in '%.80s' and '%.80s': leave out one or, if they are of two "
+		    "devices or averages, make each with a name of its own (--device)",
+		    shard_device(s), step, from, to);
 	return 0;
 }
 

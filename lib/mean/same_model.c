@@ -81,7 +81,8 @@ same_model_differ(struct gather *g, const struct same_model_run top[2], struct e
 
 	if (!same_model_more(&top[0], &top[1]))
 		return err_set(e, ERR_DATA, "mismatch: '%.24s' has model %.16s, '%.24s' "
-		    "has %.16s at version %llu, and neither model has a majority",
+		    "has %.16s at version %llu, and neither model has a majority: load "
+		    "one on all devices",
 		    same_model_device(g, most), most->digest, same_model_device(g, odd),
 		    odd->digest, version);
 	if (top[0].n == top[1].n)

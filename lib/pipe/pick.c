@@ -73,8 +73,9 @@ pick_tensor(const char *glob, const char *name)
 int
 pick_none(const struct pick *p, const char *glob, struct err *e)
 {
-	return glob != NULL ? err_set(e, ERR_NO, "no tensor of the input matches '%s': "
-	    "'ace-inspect list' shows them", glob) : err_set(e, ERR_NO, pick_given(p) ?
+	return glob != NULL ? err_set(e, ERR_NO, "no tensor of the %s matches '%s': "
+	    "'ace-inspect list' shows the tensors", pick_given(p) ? "chosen shards" :
+	    "input", glob) : err_set(e, ERR_NO, pick_given(p) ?
 	    "the input has no such shard (--step, --device, --kind): 'ace-inspect brief' lists "
 	    "its shards" :
 	    "the input has no shard");

@@ -120,7 +120,8 @@ sign_private(const char *path, struct err *e)
 
 	if (stat(path, &st) < 0)
 		return err_sys(e, "'%s'", path);
-	return (st.st_mode & 077) == 0 ? 0 : err_set(e, ERR_REFUSED,
+	return (st.st_mode & 077) == 0 || S_ISDIR(st.st_mode) || S_ISCHR(st.st_mode) ? 0 :
+	    err_set(e, ERR_REFUSED,
 	    "other users have access to secret key '%s': run chmod 600 on it", path);
 }
 
@@ -144,8 +145,10 @@ sign_key_read(const char *path, struct err *e)
 	from = strstr((const char *)b.p, first);
 	to = from != NULL ? strstr(from, last) : NULL;
 	if (to == NULL)
-		(void)err_set(e, ERR_DATA, "'%s' lacks the lines BEGIN PRIVATE KEY and END PRIVATE "
-		    "KEY of an openssl key without a passphrase: make one, see ace-sign(1)", path);
+		(void)err_set(e, ERR_DATA, from != NULL ? "'%s' ends before the line END "
+		    "PRIVATE KEY: copy the whole file" : "'%s' lacks the lines BEGIN "
+		    "PRIVATE KEY and END PRIVATE KEY of an openssl key without a "
+		    "passphrase: make one, see ace-sign(1)", path);
 	else if (sign_der(seed, sign_secret, sizeof(sign_secret),
 	    from + sizeof(first) - 1, (size_t)(to - from) - sizeof(first) + 1) < 0)
 		(void)err_set(e, ERR_DATA, "the key in '%s' is not an Ed25519 key, or is damaged: "

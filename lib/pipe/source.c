@@ -187,7 +187,8 @@ source_next_file(struct source *s, struct io **io, struct err *e)
 	}
 	if (s->given == 0)
 		return err_set(e, ERR_DATA, "mismatch: folder '%s' has no stream: "
-		    "expected a spool, a state or files of shards", s->path);
+		    "expected a spool or a state that has a shard, or files of shards",
+		    s->path);
 	return 0;
 }
 
@@ -277,7 +278,7 @@ source_next_entry(struct source *s, struct io **io, struct err *e)
 	}
 	if (k == 0 && s->given == 0)
 		return err_file(e, err_set(e, ERR_DATA, "corrupt: no entry of the archive is "
-		    "a gradient-shard stream"), s->path);
+		    "a gradient-shard stream (ace-import reads .npz)"), s->path);
 	return k;
 }
 

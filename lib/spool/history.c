@@ -127,7 +127,8 @@ history_open(struct dense *d, const char *path, const struct shard *sh,
 	s.dir = dir;
 	(void)snprintf(name, sizeof(name), DENSE_HISTORY,
 	    (unsigned long long)sh->step);
-	if ((k = dense_open(d, &s, name, SHARD_HISTORY, ": restore it from a backup", e)) < 0 ||
+	if ((k = dense_open(d, &s, name, SHARD_HISTORY, " (restore it from a backup)",
+	    e)) < 0 ||
 	    (k = dense_check(d, sh, sc, e)) < 0)
 		return k;
 	return d->r != NULL ? 0 : err_set(e, ERR_DATA, "mismatch: the shard is a "

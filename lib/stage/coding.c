@@ -559,13 +559,20 @@ static int
 coding_small(const struct coding *q, uint64_t budget, uint64_t least, struct err *e)
 {
 	const uint64_t n = q->schema->total, some = n != 0 ? n : 1;
+	uint64_t need = least + CODING_SOMETHING;
+	size_t i;
 
-	return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': a budget of %llu byte%s "
-	    "is too small: an empty shard takes %llu bytes, and this shard has %llu value%s "
-	    "(--bits %llu is enough)", shard_device(q->shard), (unsigned long long)
-	    q->shard->step, (unsigned long long)budget, budget == 1 ? "" : "s",
+	for (i = 0; i < q->n; i++)
+		if (schema_exact_group(q->schema, q->g[i].group))
+			need += size_cost(q->g[i].plan.codec, codec_bound(&q->g[i].plan,
+			    q->g[i].n), 1);
+	return err_set(e, ERR_REFUSED, "shard '%.100s/%llu': a budget of %s%llu byte%s "
+	    "is too small: an empty shard takes %llu bytes, and this shard has %llu "
+	    "value%s (--bits %llu is enough)", shard_device(q->shard),
+	    (unsigned long long)q->shard->step, budget == 1 ? "at most " : "",
+	    (unsigned long long)budget, budget == 1 ? "" : "s",
 	    (unsigned long long)least, (unsigned long long)n, n == 1 ? "" : "s",
-	    (unsigned long long)((8 * (least + CODING_SOMETHING) + some - 1) / some));
+	    (unsigned long long)((8 * need + some - 1) / some));
 }
 
 int
@@ -590,5 +597,5 @@ coding_fit(struct coding *q, uint64_t base, uint64_t budget, struct err *e)
 	    "shard '%.100s/%llu': a budget of %llu bytes is too small: with the tensors "
 	    "that are sent without loss, the shard takes %llu bytes", shard_device(q->shard),
 	    (unsigned long long)q->shard->step, (unsigned long long)budget,
-	    (unsigned long long)coding_size(q));
+	    (unsigned long long)(coding_size(q) + 7) / 8 * 8);
 }

@@ -482,8 +482,8 @@ static int
 stage_compress_lacks(struct stage_compress *x, const char *what, uint32_t g, struct err *e)
 {
 	if (!x->plan.any)
-		return err_set(e, ERR_USAGE, "%s has no plan: put ace-select before this program, "
-		    "or give -c CODEC", STAGE_NAME(&x->sh));
+		return err_set(e, ERR_USAGE, "%s has no plan: put ace-select directly "
+		    "before this program, or give -c CODEC", STAGE_NAME(&x->sh));
 	return err_set(e, ERR_DATA, "mismatch: %s has no %s for group %lu, in tensor '%.160s'",
 	    STAGE_NAME(&x->sh), what, (unsigned long)g, schema_name(x->sh.schema, g));
 }

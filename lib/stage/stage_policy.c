@@ -105,7 +105,8 @@ policy_set_ratio(void *arg, const struct opt *row, const char *val, struct err *
 	*f = (struct stage_policy_ratio){ .least = 2, .most = 300, .half = 10e6 };
 	n = opt_items(policy_ratios, arg, val, "--ratio", e);
 	return n < 0 ? n : f->least <= f->most ? 0 : err_set(e, ERR_USAGE,
-	    "--ratio: MIN %.9g is above MAX %.9g", f->least, f->most);
+	    "--ratio: MIN %.9g is above MAX %.9g%s", f->least, f->most,
+	    n < 2 ? ", the default: give both numbers" : "");
 }
 
 /* Set a time; "auto" means that it is measured. */

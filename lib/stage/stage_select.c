@@ -387,9 +387,10 @@ stage_select_say(const struct stage_select *x, const struct allot *a,
 	const char *const who = STAGE_NAME(&x->sh);
 
 	if (a->sent == 0 && a->energy > 0) {
-		cli_say(x->o->f->cli, 0, "%s: a budget of %llu bytes is too small "
+		cli_say(x->o->f->cli, 0, "%s: a budget of %llu byte%s is too small "
 		    "for any group%s", who, (unsigned long long)budget,
-		    exact != 0 ? " except those that are coded without loss" :
+		    budget == 1 ? "" : "s", exact != 0 ? " except those that are "
+		    "coded without loss, whose size is only estimated" :
 		    x->o->kept > 0 ? ": an empty shard is sent, and the residual keeps all" :
 		    x->o->kept < 0 ? ": an empty shard is sent, and without -S nothing is kept" :
 		    ": an empty shard is sent (ace-compress keeps the values only with -S)");

@@ -97,7 +97,8 @@ stage_sign_end(struct stage *s, const struct shard_sums *sums, struct err *e)
 		r = stage_make(s->next, FRAME_SIGN, p, sizeof(p), e);
 	} else if (!x->signed_by) {
 		r = err_set(e, ERR_REFUSED, "the shard of '%s', step %llu, is not "
-		    "signed: let its device sign it (ace-sign -k)", shard_device(x->sh.shard),
+		    "signed: let its device sign it, with ace-sign -k as the last "
+		    "program", shard_device(x->sh.shard),
 		    (unsigned long long)x->sh.shard->step);
 	}
 	return r < 0 ? r : stage_end(s->next, sums, e);

@@ -204,8 +204,8 @@ robust_fit(const struct robust_rule *q, struct robust_step *t, struct err *e)
 		return 0;
 	if (t->k <= 2 * q->f)
 		return err_set(e, ERR_REFUSED, "trim:%zu needs at least %zu contributions, found "
-		    "%zu: use trim:%zu%s", q->f, 2 * q->f + 1, t->k, (t->k - 1) / 2,
-		    t->k > 2 ? " or less" : "");
+		    "%zu: use trim:%zu%s%s", q->f, 2 * q->f + 1, t->k, (t->k - 1) / 2,
+		    q->senders ? ":senders" : "", t->k > 2 ? " or less" : "");
 	t->f = rest < most ? rest : most;
 	return 0;
 }

@@ -225,7 +225,7 @@ step speedup phi steps faster" ]
 	dynacomm --cuts 1s|no line of column names|
 	dynacomm --cuts 1s|add up to more than|pt fc\n1e9 1e9\n1e9 1e9\n
 	cluster|line 2: time '1e9': expected 1e-09 to 1e\+07 s|time\n1e9\n
-	cluster|limit: line 2: a round would take 20000000 s, expected at most 10000000 s: check its times and bandwidth|compute bandwidth rtt bytes\n1e7 1bit 1e7 0\n
+	cluster|limit: line 2: a round would take 20000000 s, expected at most 10000000 s: check its times, bandwidth and bytes|compute bandwidth rtt bytes\n1e7 1bit 1e7 0\n
 	deco|line 2: values '3.2e13': expected 1 to 3.125e\+13|compute bandwidth latency values\n1 1 1 3.2e13\n
 	deco|line 2: bandwidth '0': expected|compute bandwidth latency values\n1 0 1 9\n
 	deco|line 3: compute '-' is not a time|compute bandwidth latency values\n1 1 1 9\n- 1 1 9\n

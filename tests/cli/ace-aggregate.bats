@@ -180,7 +180,7 @@ ones() {
 	says "^ace-aggregate: mismatch: the shards are of different runs: '(test|other)' of '[ab]' and '(test|other)' of '[ab]'"
 	mkshards -d b -s 1 >b
 	exits 3 ace-aggregate a b
-	says "^ace-aggregate: mismatch: the shards are of different steps: [01] of '[ab]' and [01] of '[ab]', in '[ab]' and '[ab]': give shards of one step"
+	says "^ace-aggregate: mismatch: the shards are of different steps: [01] of '[ab]' and [01] of '[ab]', in '[ab]' and '[ab]': give inputs with the same steps"
 	mkshards -d b -t embed:24,8 -t layer.bias:16 -t layer.weight:8,16 >b
 	exits 3 ace-aggregate a b
 	says "^ace-aggregate: mismatch: shards '[ab]/0' and '[ab]/0' have different tensors: tensor 1 differs in name: 'layer"
@@ -216,8 +216,8 @@ ones() {
 @test "an input that ends early is refused" {
 	mkshards -d a -N 3 >a
 	mkshards -d b -N 2 >b
-	refuses 5 "'b' has no shard after number 2, unlike 1 of the 2 inputs" ace-aggregate b a
-	refuses 5 "'b' has no shard after number 2, unlike 1 of the 2 inputs" ace-aggregate a b
+	refuses 5 "'b' has fewer shards than others: found 2, inputs with more: 1 of 2" ace-aggregate b a
+	refuses 5 "'b' has fewer shards than others: found 2, inputs with more: 1 of 2" ace-aggregate a b
 	exits 3 ace-expand out
 }
 

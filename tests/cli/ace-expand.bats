@@ -128,7 +128,7 @@ load values
 	same out want
 	# the previous shard is no longer accepted
 	exits 5 ace-expand --cache after c1
-	says 'begins a history, but this receiver has history [0-9a-f]{8} of step 2: on the device, a new state or, .* ace-ack --restart begins a new history with step 3'
+	says 'begins a history, but this receiver has history [0-9a-f]{8} of step 2: for a new run, give another --cache; for the same run, on the device, a new state or, .* ace-ack --restart begins a new history with step 3'
 	# the sender keeps the same history
 	raw want >r.f32
 	raw st/history.2 >h.f32

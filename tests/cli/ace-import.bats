@@ -107,7 +107,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 		raw_of all.aceg --step $((40 + i)) >"got$i"
 		same "got$i" "$i.f32"
 	done
-	refuses 2 "'e/41' and 'e/42'" ace-export all.aceg
+	refuses 2 "'e/41' .gradient. and 'e/42'" ace-export all.aceg
 	[ "$(shrd all.aceg 'x88 Q<')" = "7 8 9" ]
 	# without --base-version the version is 0, unknown
 	exits 0 ace-import -d e -s 41 --shape 2,2 1.f32 2.f32

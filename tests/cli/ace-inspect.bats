@@ -284,7 +284,7 @@ receipt       edge1 step 7: accepted" ]
 	done <files
 	exits 0 ace-inspect state/receipts
 	truncate -s 300 state/residual
-	refuses 3 "no end \(ace-ack --restart .* empty residual\), at .*, file 'state/residual'" ace-inspect brief state
+	refuses 3 "no end \(ace-ack --restart N .* empty residual\), at .*, file 'state/residual'" ace-inspect brief state
 	: >state/residual
 	exits 3 ace-inspect brief state
 }

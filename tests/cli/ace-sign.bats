@@ -64,7 +64,7 @@ one() {
 	refuses 3 'unsupported: signature scheme 2 is unknown' ace-sign --check ring bad
 	tamper reserved a.signed >bad
 	exits 3 ace-sign --check ring bad
-	says 'corrupt: the signature has 104 bytes, expected 104 with zeros'
+	says 'corrupt: the signature has 104 bytes, of which bytes 4 to 7 are not zero, expected 104 with zeros'
 }
 
 @test "no replay: the signature depends on run, device, step and weight" {
@@ -181,7 +181,7 @@ one() {
 	says "line 1: the key of 'edge1' is not an Ed25519 key"
 	head -n 2 edge1.pem >cut.pem
 	chmod 600 cut.pem
-	refuses 3 'lacks the lines BEGIN PRIVATE KEY and END PRIVATE KEY' ace-sign -k cut.pem in
+	refuses 3 'ends before the line END PRIVATE KEY: copy' ace-sign -k cut.pem in
 	echo 'edge1 AAAA' >bad
 	exits 3 ace-sign --check bad in
 	says "line 1: the key of 'edge1' is not an Ed25519 key"

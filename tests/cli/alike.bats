@@ -48,7 +48,7 @@ spooled() {
 @test "two digests with equally many devices: nothing is averaged, and all devices are told" {
 	three 11 22 11
 	exits 3 ace-aggregate a b
-	says "mismatch: step 7: 'a' has model 11, 'b' has 22 at version 7, and neither model has a majority$"
+	says "mismatch: step 7: 'a' has model 11, 'b' has 22 at version 7, and neither model has a majority: load one on all devices$"
 	spooled a b
 	exits 0 ace-aggregate --spool spool --devices 2 --rounds 1
 	says "2 of 2 shards are excluded: mismatch: "

@@ -84,7 +84,7 @@ every() {
 	mkshards -t w:336 >other
 	every >programs
 	while read -r how; do
-		refuses 3 'mismatch: the stream has no schema: give one' $how bare
+		refuses 3 'mismatch: the stream has no schema: add one' $how bare
 		exits 0 $how --schema in bare
 		exits 0 $how --schema in in
 		refuses 3 '^ace-[a-z]*: mismatch: ' $how --schema other in

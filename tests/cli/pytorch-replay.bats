@@ -129,7 +129,7 @@ export WAY=Replay
 	        ahead()
 	    assert r.round == 0
 	    common(r, digest)
-	with fails("the optimiser's state has a method, but mode=\"replay\" can restore"):
+	with fails("the optimiser's state or param_groups has a method, but mode=\"replay\" can restore"):
 	    replay(Keeps, 1)[3]()
 	model, o, r, ahead = replay(torch.optim.LBFGS)
 	with fails("calls the optimiser's step() without arguments, and step() failed"):

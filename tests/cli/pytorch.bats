@@ -173,14 +173,14 @@ two() {
 
 	m = mlp()
 	m.new = nn.Parameter(torch.ones(3))
-	refused("parameter 'new' is [(3,), 'torch.float32'], but checkpoint 'edge1.pt' has absent", m)
+	refused("parameter 'new' is [(3,), 'torch.float32'], but checkpoint 'edge1.pt' has none", m)
 	m = mlp()
 	m[0] = nn.Linear(20, 30, bias=False)
-	refused("parameter '0.bias' is absent, but checkpoint 'edge1.pt' has [(30,)", m)
+	refused("parameter '0.bias' is absent or frozen, but checkpoint 'edge1.pt' has [(30,)", m)
 	m = mlp()
 	m[0] = nn.Linear(20, 40)
 	refused("parameter '0.weight' is [(40, 20), 'torch.float32'], but checkpoint", m)
-	refused("parameter 'new' is [(3,), 'torch.float32'], but the run's first model has absent", mlp(),
+	refused("parameter 'new' is [(3,), 'torch.float32'], but the run's first model has none", mlp(),
 	        lambda m: setattr(m, "new", nn.Parameter(torch.ones(3))))
 
 	model = mlp()

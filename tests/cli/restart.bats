@@ -106,7 +106,7 @@ noticed() {
 	head -c 300 state/receipts >short
 	mv short state/receipts
 	exits 3 ace-compress -S state --resend
-	says "\\(ace-ack --restart begins without the file\\), at byte [0-9]*, file 'state/receipts'\$"
+	says "\\(ace-ack --restart begins without the file and the residual\\), at byte [0-9]*, file 'state/receipts'\$"
 	head -c 300 state/residual >short
 	mv short state/residual
 	exits 3 ace-compress -S state --resend

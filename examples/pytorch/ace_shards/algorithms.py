@@ -199,11 +199,12 @@ class Run:
 
     @staticmethod
     def _look(pairs: Pairs) -> dict[str, list]:
-        return {f"parameter '{n}'": [tuple(p.shape), str(p.dtype)] for n, p in pairs}
+        return {f"{'parameter' if isinstance(p, torch.nn.Parameter) else 'buffer'} '{n}'":
+                [tuple(p.shape), str(p.dtype)] for n, p in pairs}
 
     def _settings(self) -> dict[str, Any]:
         """Return what must be equal in a checkpoint and in the script that continues."""
-        return {"run": self.call["run"].rpartition("-")[0], "mode": self.mode,
+        return {"mode": self.mode, "run": self.call["run"].rpartition("-")[0],
                 "outer_rate": self.outer[0], "outer_momentum": self.outer[1],
                 "state": sorted(self.state), **self.look,
                 **{f"parameter '{n}', which needs no gradient,": m
@@ -281,8 +282,9 @@ class Run:
                 if e.status in (2, 5) or e.final or lost or time.monotonic() > end:
                     raise
                 self.wait.behind = True
-                log.warning("round %d: trying again in %d s, after: %s",
-                            self.round + 1, pause, e)
+                log.warning("%s: round %d: trying again in %d s, after: %s",
+                            self.wait.device, self.round + 1, pause,
+                            str(e).rpartition(" (")[0] or e)    # without advice
             time.sleep(pause)
             pause = min(30, 2 * pause)
 
@@ -301,7 +303,8 @@ class Run:
                 f"mismatch: in round {at + 1} this device has model {self._says(at)}, "
                 f"but the others have {pipe.model}, so the average was not applied: "
                 f"weights, optimiser states, options or arithmetic differ{HOW}.  Copy "
-                f"the checkpoint that another device wrote after round {at + 1}; {SEE}", 5)
+                f"a checkpoint that another device wrote after round {at + 1} or later; "
+                f"{SEE}", 5)
 
     def _catch_up(self) -> None:
         """Apply the averages of the rounds that this device missed, or of all rounds if it
@@ -319,9 +322,10 @@ class Run:
         self.wait.behind = self.pipe is None and first > 0
         if self.round == first:
             return
-        log.info("%s: rounds %d to %d passed without this device: continuing at round "
-                 "%d with the model of the others", self.wait.device, first + 1,
-                 self.round, self.round + 1)
+        log.info("%s: rounds %d to %d passed without this device: %s with the model of "
+                 "the others", self.wait.device, first + 1, self.round,
+                 "the run is over, so it ends" if self.done else
+                 f"continuing at round {self.round + 1}")
         self._note(True)
 
     def _ask(self) -> None:
@@ -602,7 +606,7 @@ class Replay(Run):
     def __init__(self, model: torch.nn.Module, optimizer: Any, way: Way | str,
                  device: str, every: int, run: str = "train",
                  schedule: Callable[[int], Any] | None = None, **more: Any) -> None:
-        own = {id(p) for _, p in parameters(model)}
+        own = {id(p): f"'{n}'" for n, p in named(model)[0].items()}
         for p in (p for g in optimizer.param_groups for p in g["params"]):
             if p.requires_grad and id(p) not in own:
                 raise Error("the optimiser has a parameter of shape "
@@ -610,8 +614,8 @@ class Replay(Run):
                             "mode=\"replay\" give a model that contains all parameters "
                             "of the optimiser")
             if not p.requires_grad and p.grad is not None:
-                raise Error(f"a parameter of shape {tuple(p.shape)} requires no gradient "
-                            "but has a .grad, so each step of the optimiser would "
+                raise Error(f"parameter {own.get(id(p), f'of shape {tuple(p.shape)}')} "
+                            "requires no gradient but has a .grad, so each step would "
                             "change it: set its .grad to None")
         self.mode = f"replay of {type(optimizer).__name__}, every={every}"
         self.schedule = schedule
@@ -697,7 +701,8 @@ class Replay(Run):
             self.take()
         except TypeError as e:
             raise Error("mode=\"replay\" calls the optimiser's step() without arguments, "
-                        f"and step() failed: {e}: use mode=\"local\"") from e
+                        f"and step() failed: {e}: if it needs arguments, use "
+                        "mode=\"local\"") from e
 
     @torch.no_grad()
     def _step(self) -> None:
@@ -707,8 +712,8 @@ class Replay(Run):
                         torch.zeros(p.shape, dtype=torch.float32, device=p.device)
                         for t, (_, p) in zip(self.room, self.params)]
         if self._options() != self.options:
-            raise Error("the optimiser's options changed between two steps, and "
-                        "mode=\"replay\" cannot repeat such a change: set the options only "
+            raise Error("the optimiser's options were changed after ace.join or a step, "
+                        "and mode=\"replay\" cannot repeat that: set the options only "
                         "in f(step), given as schedule=f, and use no other scheduler")
         for s, (n, p) in zip(self.sum, self.params):
             if p.grad is not None:
@@ -754,7 +759,7 @@ class Replay(Run):
     def sync(self) -> None:
         """Undo the round's steps, send the mean of their gradients, and repeat the steps
         with the average."""
-        if self.count < self.every:
+        if self.count < self.every and not self.gone and not self.done:
             raise Error(f"sync() was called after step {self.count} of {self.every}: "
                         "leave sync() out, since mode=\"replay\" calls it in step()")
         super().sync()

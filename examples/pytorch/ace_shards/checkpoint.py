@@ -50,8 +50,8 @@ def load(path: str) -> Any:
     except FileNotFoundError:
         return None
     except Exception as e:
-        raise Error(f"checkpoint '{path}' cannot be read: {type(e).__name__}: {e} "
-                    f"({SEE})", 3) from e
+        raise Error(f"checkpoint '{path}' cannot be read ({e!r}): if it is damaged, copy "
+                    f"the checkpoint of another device; {SEE}", 3) from e
 
 
 def model(path: str) -> dict[str, torch.Tensor]:

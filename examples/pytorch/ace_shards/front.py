@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import logging
+import numbers
 import os
 import socket
 from typing import Any
@@ -33,7 +34,7 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
     if every is None:
         every = 1 if mode == "gradients" else 50
     for what, n in (("every", every), ("rounds", rounds), ("save_every", save_every)):
-        if n is not None and (not isinstance(n, int) or n < 1):
+        if n is not None and (not isinstance(n, numbers.Integral) or n < 1):
             raise Error(f"{what}={n!r}: expected a whole number, 1 or more")
     if mode == "gradients" and every > 1:
         raise Error(f"every={every}: with mode=\"gradients\" only every=1 is allowed")

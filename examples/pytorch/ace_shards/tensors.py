@@ -81,8 +81,8 @@ def parameters(model: torch.nn.Module) -> Pairs:
     for at, name, p in sorted((p.data_ptr(), n, p) for n, p in found
                               if p.numel() and p.data_ptr()):
         if at < end:
-            raise Error(f"parameters '{last}' and '{name}' share "
-                        "memory: to tie them, assign the same Parameter to both")
+            raise Error(f"parameters '{last}' and '{name}' share memory: to tie them, "
+                        "assign the same Parameter to both, else .clone() one of them")
         spread = 1 + sum(s * (n - 1) for s, n in zip(p.stride(), p.shape))
         last, end = name, at + spread * p.element_size()
     return found
@@ -150,8 +150,9 @@ def copied(x: Any, at: Callable = lambda t: t.detach().clone()) -> Any:
         return (list if isinstance(x, list) else tuple)(copied(v, at) for v in x)
     if x is None or isinstance(x, (numbers.Number, str)):
         return x
-    raise Error(f"the optimiser's state has a {type(x).__name__}, but mode=\"replay\" can "
-                "restore only tensors, numbers and strings: use mode=\"local\"")
+    raise Error(f"the optimiser's state or param_groups has a {type(x).__name__}, but "
+                "mode=\"replay\" can restore only tensors, numbers and strings: use "
+                "mode=\"local\"")
 
 
 def renewed(had: Any, now: Any) -> Any:
@@ -183,6 +184,6 @@ def compare(had: dict, now: dict, what: str) -> None:
     """Raise an Error that names the first value that differs, if one does."""
     for name in {**now, **had}:
         if had.get(name) != now.get(name):
-            raise Error(f"{name} is {now.get(name, 'absent')}, but {what} has "
-                        f"{had.get(name, 'absent')}: give the old value again, or begin "
+            raise Error(f"{name} is {now.get(name, 'absent or frozen')}, but {what} has "
+                        f"{had.get(name, 'none')}: give the old value again, or begin "
                         "another run in another folder, with empty states")

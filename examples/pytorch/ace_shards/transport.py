@@ -144,12 +144,13 @@ def header(tensors: Pairs, note: dict[str, str] | None = None) -> bytes:
 
 def stages_of(through: str) -> Words:
     """Return the argument lists of the programs of a pipeline, separated by '|'."""
+    line = " ".join(through.split())
     try:
         stages = [shlex.split(text) for text in through.split("|")]
     except ValueError as e:
-        raise Error(f"{e} in the pipeline (through=), cut at every |: {through}") from None
+        raise Error(f"{e} in the pipeline (through=), cut at every |: {line}") from None
     if not all(stages):
-        raise Error(f"the pipeline (through=) has an empty stage: {through}")
+        raise Error(f"the pipeline (through=) has an empty stage: {line}")
     return [[os.path.expanduser(word) for word in words] for words in stages]
 
 
@@ -238,6 +239,7 @@ def output(words: list[str], *given: bytes | bytearray) -> str:
     if p.returncode:
         said = [s for s in err.decode(errors="replace").splitlines()
                 if not s.startswith("Try '")]
+        said.sort(key=lambda s: not s.startswith("ace-"))       # the cause first
         raise Error("\n".join(said) or f"{words[0]} " + (
             f"was killed by signal {-p.returncode}" if p.returncode < 0 else
             f"ended with status {p.returncode}"), p.returncode)
@@ -300,7 +302,7 @@ class Wait:
             self.behind = True
             log.log(logging.DEBUG if self.quiet else logging.WARNING,
                     "%s: the average of round %d is without this device's shard: the "
-                    "update is kept for a later round", self.device, at)
+                    "update is kept for a later round, if any", self.device, at)
         return True
 
     def known(self, round: int) -> dict[str, int]:
@@ -313,7 +315,7 @@ class Wait:
 
     def says(self) -> str:
         if self.text:
-            return f"waiting since {self.since}: {self.text}"
+            return f"{self.text} (since {self.since})"
         return (f"no answer since {self.since} from '{self.command}': check that the "
                 "cloud runs and can be reached")
 

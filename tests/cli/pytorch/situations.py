@@ -236,7 +236,7 @@ row("a torch scheduler", lambda k: go(k, step=cosine))
 row("a torch scheduler with replay",
     lambda k: go(k, None, falling, mode="replay", step=lambda run, n: (
         run.optimizer.step(), run.optimizer.rate.step())),
-    "the optimiser's options changed between two steps")
+    "the optimiser's options were changed after ace.join or a step")
 row("a schedule by step number",
     lambda k: go(k, mode="replay", schedule=True))
 
