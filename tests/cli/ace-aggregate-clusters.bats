@@ -5,14 +5,12 @@ load values
 # device NAME DIRECTION SEED [WEIGHT]: write a shard of 2,000 values: a direction, plus
 # noise of half its size from SEED
 device() {
-	perl -e 'my ($d, $seed) = @ARGV; binmode STDOUT; my $n = 2000;
-	    my $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,8000]}});
-	    $h .= " " while length($h) % 8;
+	perl -e 'my ($d, $seed) = @ARGV; my $n = 2000;
 	    sub noise { my $s = 0; $s += rand for 1 .. 12; $s - 6 }
 	    srand($d); my @mean = map { noise } 1 .. $n;
 	    srand($seed + 100); my @x = map { $_ + noise() / 2 } @mean;
-	    print pack("Q<", length $h), $h, pack("f<*", @x)' "$2" "$3" |
-	    ace-import -f safetensors -d "$1" -s 7 -w "${4:-1}" >"$1"
+	    print pack("f<*", @x)' "$2" "$3" |
+	    ace-import -f raw -d "$1" -s 7 -w "${4:-1}" >"$1"
 }
 
 six() {
@@ -70,10 +68,7 @@ clusters() {
 
 @test "a device that a rule leaves out is in no cluster" {
 	six
-	perl -e 'binmode STDOUT; $h = qq({"w":{"dtype":"F32","shape":[2000],) .
-	    qq("data_offsets":[0,8000]}}); $h .= " " while length($h) % 8;
-	    print pack("Q<", length $h), $h, pack("f<*", (1e6) x 2000)' |
-	    ace-import -f safetensors -d z -s 7 >z
+	flat 1e6 2000 -d z -s 7 >z
 	exits 0 ace-aggregate --rule norm-ratio:99 --cluster 0.7:mean a b c d e f z
 	[ "$(field left-out out)" = z:norm-ratio ]
 	clusters out >got

@@ -2,10 +2,6 @@ load helper
 
 export PYTHONDONTWRITEBYTECODE=1
 
-# st TEXT [BYTES]: print a safetensors file with this header and BYTES bytes of data
-st() {
-	perl -e 'print pack("Q<", length $ARGV[0]), $ARGV[0], "\1" x ($ARGV[1] // 0)' "$@"
-}
 one() { st "{\"$1\":{\"dtype\":\"$2\",\"shape\":[$3],\"data_offsets\":[0,$4]}}" "$4"; }
 
 @test "the same tensors in other files are the same model" {

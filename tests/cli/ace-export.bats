@@ -162,10 +162,10 @@ load helper
 }
 
 @test "metadata of safetensors is kept" {
-	perl -e 'binmode STDOUT; $h = q({"__metadata__":{"format":"pt","run":"x"},)
-	    . q("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}});
-	    $h .= " " while length($h) % 8;
-	    print pack("Q<", length $h), $h, pack("f<", 5)' >in.safetensors
+	# the header has a multiple of 8 bytes, as if exported
+	local h='{"__metadata__":{"format":"pt","run":"x"},'
+	h+='"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}} '
+	st "$h" 4 >in.safetensors
 	ace-import -o in.aceg in.safetensors
 	exits 0 ace-export in.aceg
 	same out in.safetensors

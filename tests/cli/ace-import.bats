@@ -1,4 +1,5 @@
 load helper
+load values
 
 # npy DESCR SHAPE <DATA: print an .npy file, made without our programs
 npy() {
@@ -18,9 +19,6 @@ shrd() {
 		    print unpack($ARGV[0], <STDIN>), "\n"' "$2"
 	done | paste -sd ' '
 }
-# raw_of STREAM [OPTIONS...]: print its values as f32
-raw_of() { ace-export -f raw "${@:2}" "$1"; }
-
 @test "values, names, shapes and dtypes are the same after ace-import and ace-export" {
 	safetensors >in.safetensors
 	exits 1 ace-import --tensor typo -o s.aceg in.safetensors
@@ -33,8 +31,8 @@ raw_of() { ace-export -f raw "${@:2}" "$1"; }
 
 # noted FILE METADATA: write a safetensors file of one tensor with this metadata
 noted() {
-	perl -e '$h = qq({"__metadata__":$ARGV[0],"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}});
-	    print pack("Q<", length $h), $h, pack("f<", 1)' "$2" >"$1"
+	local w='"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
+	st "{\"__metadata__\":$2,$w}" 4 >"$1"
 }
 
 @test "a message says which metadata is lost" {
@@ -104,7 +102,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 0 ace-import -d e -r run -s 41 --shape 2,2 --base-version 7 \
 	    -o all.aceg 1.f32 2.f32 3.f32
 	for i in 1 2 3; do
-		raw_of all.aceg --step $((40 + i)) >"got$i"
+		raw all.aceg --step $((40 + i)) >"got$i"
 		same "got$i" "$i.f32"
 	done
 	refuses 2 "'e/41' .gradient. and 'e/42'" ace-export all.aceg
@@ -201,7 +199,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 	exits 3 ace-import --name w d.npy
 	says "unsupported: tensor 'w' at index 1 in 'd.npy': f64 0.10000000000000001 is not exact in f32 \(--f32 rounds it\)$"
 	notes "'d.npy': 1 of 3 values rounded to f32" ace-import -v --f32 -o d.aceg d.npy
-	raw_of d.aceg >got
+	raw d.aceg >got
 	pack 'f<3' 0.5 0.1 2 >want
 	same got want
 	pack 'l<2' 16777216 16777217 | npy "'<i4'" '(2,)' >i.npy
@@ -280,8 +278,7 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 # bats test_tags=long
 @test "memory: 64 MiB are enough for 256 MiB of values or 50,000 tensors" {
 	sanitized && skip "the sanitizer's own memory"
-	perl -e 'binmode STDOUT; $h = q({"w":{"dtype":"F32","shape":[67108864],) .
-	    q("data_offsets":[0,268435456]}}); print pack("Q<", length $h), $h' \
+	st '{"w":{"dtype":"F32","shape":[67108864],"data_offsets":[0,268435456]}}' \
 	    >large.safetensors
 	truncate -s $(($(wc -c <large.safetensors) + 268435456)) large.safetensors
 	peak rss ace-import large.safetensors | peak rss2 ace-export -f npz >/dev/null
@@ -361,12 +358,6 @@ with zipfile.ZipFile('c.npz', 'a') as z: z.comment = b'words'"
 		exits 3 ace-import bad.safetensors
 		says "unsupported: tensor 'w' in 'bad.safetensors' has dtype '$t', which only ace-diff and ace-patch read: convert it to F32"
 	done
-}
-
-# st HEADER BYTES: print a safetensors file with this header and BYTES bytes of values
-st() {
-	perl -e 'binmode STDOUT; print pack("Q<", length $ARGV[0]), $ARGV[0],
-	    pack "C*", map { $_ & 127 } 1 .. $ARGV[1]' "$1" "$2"
 }
 
 @test "a file whose name says raw is refused if it begins like another format" {

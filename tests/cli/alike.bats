@@ -163,8 +163,7 @@ spooled() {
 	for d in a b c; do
 		t=$text
 		[ $d != c ] || t=${text/1f/2f}
-		printf "\\x$(printf %02x ${#t})\\0\\0\\0\\0\\0\\0\\0%s\\0\\0\\0\\0" "$t" |
-		    ace-import -d $d - >$d
+		st "$t" 4 | ace-import -d $d - >$d
 	done
 	ace-inspect -v a >listing
 	grep -q '^key  *model.digest=1f$' listing

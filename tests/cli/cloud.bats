@@ -1,11 +1,11 @@
 # What a malicious cloud, or an attacker on the return path, can do to a device: to its
 # residual, its disk and its next step.
 load helper
+load values
 
 # grad STEP VALUE: print a gradient of 64 values
 grad() {
-	perl -e 'print pack("f<*", ($ARGV[0]) x 64)' -- "$2" >values
-	ace-import -f raw --name w --shape 64 -d edge1 -r test -s "$1" values
+	flat "$2" 64 --name w -d edge1 -r test -s "$1"
 }
 
 # step STEP VALUE: code the gradient of grad to `sent', with the state S

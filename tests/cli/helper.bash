@@ -313,6 +313,12 @@ safetensors() {
 	    "${1:-0}"
 }
 
+# st HEADER [BYTES]: print a safetensors file with this header and BYTES bytes of values
+st() {
+	perl -e 'binmode STDOUT; print pack("Q<", length $ARGV[0]), $ARGV[0],
+	    pack "C*", map { $_ & 127 } 1 .. ($ARGV[1] // 0)' "$@"
+}
+
 # preload [LIBRARY]: print the value of LD_PRELOAD for LIBRARY (default clip.so), by a link
 # whose path has no blanks
 # shellcheck disable=SC2120

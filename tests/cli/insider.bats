@@ -1,10 +1,10 @@
 # Attacks of a device that has a valid key, on the programs that a cloud runs.
 load helper
+load values
 
 # sends DEVICE STEP VALUE ARGS...: send a shard of 64 values through ace-recv
 sends() {
-	perl -e 'print pack("f<*", ($ARGV[0]) x 64)' -- "$3" >values
-	ace-import -f raw --name w --shape 64 -d "$1" -r test -s "$2" values >in
+	flat "$3" 64 --name w -d "$1" -r test -s "$2" >in
 	exits 0 ace-recv -v --spool spool --sync none --device "$1" "${@:4}" in
 }
 
@@ -47,14 +47,8 @@ coded() {
 
 @test "a weight within the limits counts; --tolerate bounds its effect" {
 	local d
-	for d in edge1 edge2; do
-		perl -e 'print pack("f<*", (1) x 64)' >values
-		ace-import -f raw --name w --shape 64 -d $d -r test \
-		    values >$d
-	done
-	perl -e 'print pack("f<*", (1000) x 64)' >values
-	ace-import -f raw --name w --shape 64 -d evil -r test \
-	    --weight 1000000000 values >evil
+	for d in edge1 edge2; do flat 1 64 -d $d -r test >$d; done
+	flat 1000 64 -d evil -r test --weight 1000000000 >evil
 	for d in edge1 edge2 evil; do
 		limited 'weight 1000000000' exits 0 ace-recv --spool spool --sync none $d
 	done

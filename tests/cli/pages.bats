@@ -177,9 +177,9 @@ example() {
 	[ "$(wc -l <said)" -eq 8 ]
 	echo "weight ln.weight" >>said
 	while read -r kind w; do
-		perl -e '$h = qq({"$ARGV[0]":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}});
-		    $h .= " " while length($h) % 8; print pack("Q<", length $h), $h, "\0" x 16' \
-		    "$([ "$w" = ln.weight ] || echo q.)$w" | ace-import -f safetensors >in
+		[ "$w" = ln.weight ] || w=q.$w
+		st '{"'$w'":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}' 16 |
+		    ace-import -f safetensors >in
 		ace-inspect --format json in | grep -q "\"kind\":\"$kind\",\"shape\"" ||
 		    { echo "$w is no $kind"; false; }
 	done <said

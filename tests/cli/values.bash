@@ -1,4 +1,10 @@
-# Functions that read values and fields of streams.
+# Functions that write and read values, and read fields, of streams.
+
+# flat VALUE N OPTION...: print a shard of N equal values, made by ace-import OPTION...
+flat() {
+	perl -e 'print pack("f<*", ($ARGV[0]) x $ARGV[1])' -- "$1" "$2" |
+	    ace-import -f raw "${@:3}"
+}
 
 # raw FILE [OPTION...]: print its values as f32
 raw() { ace-export -f raw "${@:2}" "$1"; }
