@@ -2,13 +2,10 @@
 load helper
 load values
 
-# device NAME VALUE...: write NAME, a shard of tensor w with these values, $WEIGHT and $NORM
+# device NAME VALUE...: write NAME, a shard with these values, $WEIGHT and $NORM
 device() {
-	perl -e 'binmode STDOUT; $n = @ARGV; $b = 4 * $n;
-	    $h = qq({"w":{"dtype":"F32","shape":[$n],"data_offsets":[0,$b]}});
-	    $h .= " " while length($h) % 8;
-	    print pack("Q<", length $h), $h, pack("f<*", @ARGV)' -- "${@:2}" |
-	    ace-import -f safetensors -d "$1" -s 1 ${WEIGHT:+-w "$WEIGHT"} \
+	perl -e 'print pack("f<*", @ARGV)' -- "${@:2}" |
+	    ace-import -f raw -d "$1" -s 1 ${WEIGHT:+-w "$WEIGHT"} \
 	    ${NORM:+--model-norm "$NORM"} >"$1"
 }
 
@@ -21,9 +18,9 @@ five() {
 	device z 1000 -2000 9000
 }
 
-# values: print the values of the last output
+# values [OPTION...]: print the values of the last output, or of those that options select
 values() {
-	raw out | perl -e 'local $/; print join(" ", map { sprintf "%.6g", $_ }
+	raw out "$@" | perl -e 'local $/; print join(" ", map { sprintf "%.6g", $_ }
 	    unpack "f<*", <STDIN>)'
 }
 
@@ -133,7 +130,7 @@ values() {
 	same got want
 	exits 5 ace-aggregate --rule median a b c
 	says "non-finite value in tensor .* from 'c'"
-	mkshards -t w:4 -D 8 -k nan -i 1 >c	# f8e4m3, which is not rounded
+	mkshards -D 8 -t w:4 -k nan -i 1 >c	# f8e4m3, which is not rounded
 	refuses 5 'no contribution is left' ace-aggregate --rule mean,finite c
 }
 
@@ -233,25 +230,20 @@ values() {
 	refuses 5 "'s' has kind sum, expected gradient, delta or mean for rule norm-ratio:10" ace-aggregate --rule norm-ratio:10 c s
 }
 
-# growing NAME VALUE...: write shards of steps 0, 1, ..., each of one value
+# growing NAME VALUES...: write shards of steps 0, 1, ...; the VALUES of one, separated by
+# commas, are a group each
 growing() {
 	local s=0 v
 	for v in "${@:2}"; do
-		perl -e 'binmode STDOUT;
-		    $h = q({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}});
-		    $h .= " " while length($h) % 8;
-		    print pack("Q<", length $h), $h, pack("f<", $ARGV[0])' -- "$v" |
-		    ace-import -f safetensors -d "$1" -s $s
+		perl -e 'print pack("f<*", split /,/, $ARGV[0])' -- "$v" |
+		    ace-import -f raw -g 1 -d "$1" -s $s
 		s=$((s + 1))
 	done >"$1"
 }
 
 # steps: print the value of each step of the last output
 steps() {
-	for s in 0 1 2; do
-		ace-export --step $s -f raw -o one out
-		perl -e 'local $/; printf "%.6g\n", unpack "f<", <STDIN>' <one
-	done | paste -sd' '
+	for s in 0 1 2; do echo "$(values --step $s)"; done | paste -sd' '
 }
 
 @test "center: a bad device moves the result no further than most devices do" {
@@ -274,6 +266,13 @@ steps() {
 	growing c -1e30 -1e30 -1e30
 	exits 0 ace-aggregate --rule center:1 a b c
 	[ "$(steps)" = "1 2.11111 2.60494" ]
+	# a group that nobody sends keeps the part of the center that is put in place of c
+	growing a 3,4 3,0
+	growing b 3,4 3,0
+	growing c 3,4 -30,0
+	for f in a b c; do ace-compress -c nonzero $f >$f.sent; done
+	exits 0 ace-aggregate --rule center:1 a.sent b.sent c.sent
+	[ "$(values --step 1)" = "2.55878 1.27985" ]
 }
 
 @test "--tolerate N: N of 2 N + 1 devices may be bad, and all have the same weight" {

@@ -9,14 +9,6 @@ edges() {
 	done
 }
 
-# ones VALUE: print, without our programs, a safetensors file whose tensor w is VALUE four times
-ones() {
-	perl -e 'binmode STDOUT;
-	    $h = q({"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}});
-	    $h .= " " while length($h) % 8;
-	    print pack("Q<", length $h), $h, pack("f<4", ($ARGV[0]) x 4)' "$1"
-}
-
 @test "weighted mean and sum" {
 	mkshards -d a -k ramp -w 1 >a
 	mkshards -d b -k ramp -w 2 -c f16 >b
@@ -47,8 +39,8 @@ ones() {
 }
 
 @test "the weights are those that the shards state" {
-	ones 1 | ace-import -f safetensors -d a -w 5 -s 1 >a
-	ones 5 | ace-import -f safetensors -d b -w 1 -s 1 >b
+	flat 1 4 -d a -w 5 -s 1 >a
+	flat 5 4 -d b -w 1 -s 1 >b
 	exits 0 ace-aggregate a b
 	[ "$(field step out)" -eq 1 ]
 	raw out >m
@@ -227,8 +219,8 @@ ones() {
 	exits 5 ace-aggregate e1 e2 e3
 	says "non-finite value in tensor 'layer.weight' at index 8 from 'edge3': inf "
 	exits 3 ace-expand out
-	ones 3e38 | ace-import -f safetensors -d a >a
-	ones 2e38 | ace-import -f safetensors -d b >b
+	flat 3e38 4 --name w -d a >a
+	flat 2e38 4 --name w -d b >b
 	exits 3 ace-aggregate --rule sum a b
 	says "^ace-aggregate: limit: step 0: the sum of tensor 'w' exceeds the range of f32"
 	exits 0 ace-aggregate a b
@@ -545,6 +537,11 @@ interval.edge3=900' >e2
 @test "too few shards for the rule: all wait for the next average" {
 	for i in 1 2 3; do mkshards -d "edge$i"; done |
 	    ace-recv --spool spool --sync none >receipts
+	# options that no shard of the run suits leave the step as it is
+	mkshards -t other:7 >other
+	for o in '--max-elements 335' '--schema other'; do
+		exits 3 ace-aggregate --spool spool --rounds 1 --sync none $o
+	done
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1 --sync none --rule trim:2
 	says "3 of 3 shards wait for the next average: trim:2 needs at least 5 contributions, found 3: use trim:1 or less"
 	says "^ace-aggregate: step [0-9]+ has no average: each of its shards is excluded or waits for the next average$"

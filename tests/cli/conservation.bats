@@ -1,6 +1,7 @@
 # ace-inspect audit: every input is delivered or kept.
 
 load helper
+load values
 
 # deliver STEP CODEC [ARGS...]: make an input, code it, send it, and record the receipt
 deliver() {
@@ -58,8 +59,7 @@ balance() { ace-inspect audit -S state --spool spool "$@"; }
 
 # sent DEVICE STEP VALUE: send four values, which are accepted
 sent() {
-	perl -e 'print pack("f<*", ($ARGV[0]) x 4)' -- "$3" |
-	    ace-import -f raw -d "$1" -r test -s "$2" >"in.$1.$2"
+	flat "$3" 4 -d "$1" -r test -s "$2" >"in.$1.$2"
 	ace-compress -S "state.$1" -c f32 --window 4 --allow-gap "in.$1.$2" >"sent.$1.$2"
 	ace-recv --spool spool --sync none -v "sent.$1.$2" 2>err |
 	    ace-ack -S "state.$1" >rest
@@ -128,31 +128,33 @@ counted() {
 
 @test "shards too few for the quorum or the rule are in the next average" {
 	local i
-	for i in 1 2 3; do sent edge$i 0 1; done
+	# a quorum counts the two shards of edge1 as one device
+	sent edge1 0 5
+	for i in 1 2 3; do sent edge$i 1 1; done
 	# an invalid shard replaces one that was accepted
-	mkshards -t data:4 -d edge3 -r test -s 0 -H flags=16 >spool/0/edge3.aceg
+	mkshards -t data:4 -d edge3 -r test -s 1 -H flags=16 >spool/1/edge3.aceg
 	exits 0 timeout "$HANG" ace-aggregate --rule sum --spool spool --rounds 1 \
 	    --sync none --quorum 3 --keep 1
-	says "1 of 3 shards is excluded: mismatch"
+	says "1 of 4 shards is excluded: mismatch"
 	says "step [0-9]+ has no average"
-	sent edge1 1 10
+	sent edge1 2 10
 	exits 0 timeout "$HANG" ace-aggregate --spool spool --rounds 1 \
 	    --sync none --tolerate 1 --keep 1
-	says "3 of 3 shards wait for the next average: center:1 .from --rule or --tolerate. needs 3"
-	sent edge1 2 100
-	sent edge2 2 100
-	summed 212 2
+	says "4 of 4 shards wait for the next average: center:1 .from --rule or --tolerate. needs 3"
+	sent edge1 3 100
+	sent edge2 3 100
+	summed 217 2
 	# a closed step without an average, as after a kill, gives the same sum
-	rm spool/done/2
-	summed 212 2 --keep 1
-	# edge2 has missed step 1, although a shard of it waited then
-	shows '^edge2 \+2 .* 2 \+1 \+0$' ace-status spool
-	for i in edge1.0 edge1.1 edge1.2 edge2.0 edge2.2; do
+	rm spool/done/3
+	summed 217 2 --keep 1
+	# edge2 has missed step 2, although a shard of it waited then
+	shows '^edge2 \+3 .* 2 \+1 \+0$' ace-status spool
+	for i in edge1.0 edge1.1 edge1.2 edge1.3 edge2.1 edge2.3; do
 		exits 0 ace-recv --spool spool -v "sent.$i"
-		says "step [0-2]: (accepted|duplicate)$"
+		says "step [0-3]: (accepted|duplicate)$"
 	done
 	# the audit reports edge3's shard, which is in no sum
-	exits 3 ace-inspect audit -S state.edge3 --spool spool in.edge3.0
+	exits 3 ace-inspect audit -S state.edge3 --spool spool in.edge3.1
 	says "0 is delivered .shards: 0. or kept"
 }
 
@@ -183,12 +185,10 @@ counted() {
 }
 
 @test "the balance is exact for sums that f64 cannot hold" {
-	local s v
+	local s
 	set -- 1e17 1e-30 -1e17 1e-42
 	for s in 0 1 2 3; do
-		v=${*:s+1:1}
-		perl -e 'print pack("f<*", ($ARGV[0]) x 8)' -- "$v" >raw
-		ace-import -f raw --shape 8 -d edge1 -r test -s $s raw >"in$s"
+		flat "${*:s+1:1}" 8 -d edge1 -r test -s $s >"in$s"
 		ace-compress -S state -c f32 --window 4 "in$s" |
 		    ace-recv --spool spool | ace-ack -S state >rest
 	done
@@ -235,17 +235,12 @@ counted() {
 }
 
 @test "a difference of a last bit is within the bound, one of a millionth is not" {
-	# ones VALUE FILE: write an input of eight equal values
-	ones() {
-		perl -e 'print pack("f<*", ($ARGV[0]) x 8)' -- "$1" >raw
-		ace-import -f raw --shape 8 -d edge1 -r test -s 0 raw >"$2"
-	}
-	ones 1 in0
+	flat 1 8 -d edge1 -r test >in0
 	ace-compress -S state -c f32 --window 4 in0 | ace-recv --spool spool |
 	    ace-ack -S state >rest
-	ones 1.00000012 near
+	flat 1.00000012 8 -d edge1 -r test >near
 	shows "within the bound, .* off by at most 1.19e-07" balance near
-	ones 1.000001 far
+	flat 1.000001 8 -d edge1 -r test >far
 	refuses 3 "mismatch: tensor" balance far
 }
 
