@@ -27,8 +27,8 @@
  *   -H   a field of the head: kind, flags, samples, contributors, incarnation or base
  *        (the model version) = a number; a field of the shard's end: dropped
  *   -M   names of contributors, separated by commas, before the data; one frame per -M
- *   -T   the times that the tensors took, in one frame
- *   -D   the number of the tensors' type, as in the schema
+ *   -T   the times that the tensors took, in one frame; +SECONDS,...: after the values
+ *   -D   the number of the type of the tensors after it, as in the schema
  */
 #include <getopt.h>
 #include <math.h>
@@ -326,7 +326,7 @@ shard(const struct opts *o, struct writer *w, uint64_t step, uint64_t like,
 		if ((r = writer_note(w, FRAME_TYPE('x', 'y', 'Z', 'z' - k), "hello", 5, e)) < 0)
 			goto out;
 	if ((r = policy(o, w, e)) < 0 || (r = members(o, w, e)) < 0 ||
-	    (o->times != NULL && (r = times(o, w, e)) < 0) ||
+	    (o->times != NULL && *o->times != '+' && (r = times(o, w, e)) < 0) ||
 	    (o->plan_first && (r = plan(o, w, e)) < 0))
 		goto out;
 	for (g = 0; g < o->sc.ngroups && o->plan.codec != CODEC_NONE; g++) {
@@ -350,6 +350,8 @@ shard(const struct opts *o, struct writer *w, uint64_t step, uint64_t like,
 	for (k = 0; k < o->nhead; k++)
 		if (strncmp(o->head[k], "dropped=", 8) == 0)
 			writer_dropped(w, number(o->head[k] + 8));
+	if (o->times != NULL && *o->times == '+' && (r = times(o, w, e)) < 0)
+		goto out;
 	if (o->nturn == 0 || o->plan_first || (r = plan(o, w, e)) == 0)
 		r = writer_send(w, NULL, e);
 out:
@@ -432,7 +434,7 @@ one(struct opts *o, int key, const char *arg, struct err *e)
 			o->key[o->nkey++] = arg;
 		break;
 	case 'T': o->times = arg; break;
-	case 'D': break;
+	case 'D': dtype = (uint8_t)number(arg); break;
 	case 'H':
 		if (o->nhead < sizeof(o->head) / sizeof(*o->head))
 			o->head[o->nhead++] = arg;
@@ -507,8 +509,6 @@ main(int argc, char **argv)
 	for (k = 1; k + 1 < argc; k++)
 		if (strcmp(argv[k], "-g") == 0)
 			o.sc.group_size = (uint32_t)number(argv[k + 1]);
-		else if (strcmp(argv[k], "-D") == 0)
-			dtype = (uint8_t)number(argv[k + 1]);
 	while ((k = getopt(argc, argv, "t:n:g:k:c:d:r:s:N:w:x:i:l:L:P:K:M:T:D:H:F:apA")) != -1)
 		one(&o, k, optarg, &e);
 	if (o.sc.n == 0) {

@@ -49,6 +49,7 @@ load values
 	mkshards -s 2 >g2
 	exits 0 ace-expand -S st g2
 	field residual out | grep -qxE '[0-9a-f]{32}'
+	refuses 5 "shard 'edge1/2' has the residual already" ace-expand -S st out
 	# without a state the shard has neither the key `residual' nor a flag
 	exits 0 ace-expand g2
 	[ -z "$(field residual out)" ]

@@ -113,8 +113,9 @@ link='--cuts 2s --bandwidth 32bit --ratio 1,1'
 	five >in
 	notes 'cuts: bandwidth not known yet' ace-policy -v --cuts 1ms in
 	notes 'cuts: bandwidth not known yet' ace-policy -v --cuts 1ms --bandwidth 0bit in
-	# without times the option has no effect: the first shard says so, also without -v
-	mkshards -N 2 >without
+	# without times before the values the option has no effect, nor on the next shard:
+	# the first shard says so, also without -v
+	mkshards -N 2 -T +1,1,1 >without
 	exits 0 ace-policy --cuts 1ms --bandwidth 1Mbit without
 	says 'edge1/0.*cuts: none are chosen: the shard has no times of its layers .annotation tIMe'
 	[ "$(wc -l <err)" -eq 1 ]

@@ -1,3 +1,4 @@
+#include <time.h>
 
 #include "../tap.h"
 #include "base/err.h"
@@ -118,6 +119,13 @@ TEST(test_together)
 		    "%d bytes: %s", 65536 + i, ERR_MSG(&e));
 		b[65536 - N + i - 1] = 'v';
 	}
+	text_release(&kv);
+	/* with many keys, a frame takes no more time than its own keys need */
+	for (i = 0; i < 9000; i++)
+		r |= keys_read(&kv, a, (size_t)sprintf((char *)a, "%04d=\n", i), &e);
+	for (i = 0; i < 1000000; i++)
+		r |= keys_read(&kv, (const unsigned char *)"0000=\n", 6, &e);
+	ok(r == 0 && kv.n == 9000 && clock() < 10 * CLOCKS_PER_SEC, "a million frames");
 	text_release(&kv);
 }
 

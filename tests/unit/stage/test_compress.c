@@ -223,6 +223,8 @@ main(void)
 	static const char *const same[] = { "p012345", "012p345", "012345qr",
 	    "q0123r45", "012345rq" };
 	static unsigned char first[sizeof(out)];
+	struct note_wait wait = NOTE_WAIT_INIT;
+	struct buf note = BUF_INIT;
 	struct err e;
 	size_t len, was, i;
 	int r;
@@ -261,6 +263,10 @@ main(void)
 	refused("012345", ERR_USAGE, "has no plan: put");
 	refused("01245p", ERR_DATA, "no values despite a plan for group 3");
 	refused("P", ERR_DATA, "first group 0 plus number of groups 7 in the plan exceeds 6, ");
+	r = note_put_plan(&note, 0, NULL, 0, NULL, &e);
+	ok(r == 0 && note_wait_add(&wait, note.p, note.n, N, &e) == 0 && wait.any &&
+	    wait.n == 0, "an empty plan leaves nothing to search");
+	buf_release(&note);
 	schema_release(&schema);
 	return done_testing();
 }
