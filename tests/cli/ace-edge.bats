@@ -36,10 +36,10 @@ load front
 	says '^ace-edge: .false. ended with status 1'
 	# a line of the cloud's programs is the cause, although the trainer failed first
 	sed -i '2c [ "$2" != sync ] || { exec >&-; until [ -e pid ] && ! kill -0 "$(cat pid)"; '\
-'do sleep 0.1; done 2>&-; echo "ace-recv: corrupt: all of it" >&2; exit 3; }' through
+'do sleep 0.1; done 2>&-; echo "ace-recv: corrupt'$'\u009b'': all" >&2; exit 3; }' through
 	begin ace edge far:away --name edge1 --through ./through -- bash -c \
 	    'echo $$ >pid; "$train" 5 3; exit 1' 2>far.err
-	wait_for grep -q 'round 3 failed: ace-recv: corrupt: all of it' far.err
+	wait_for grep -q 'round 3 failed: ace-recv: corrupt??: all' far.err
 	mv ace-edge1 gone
 	wait_for grep -q "^ace-edge: '$PWD/ace-edge1' was moved or removed while it was in use" far.err
 }
