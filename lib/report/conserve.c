@@ -549,7 +549,7 @@ conserve_check(struct conserve *c, const struct conserve_in *in, struct err *e)
 	return err_set(e, ERR_DATA, "mismatch: tensor '%.80s' at index %llu: the %llu "
 	    "inputs of '%.80s' up to step %llu add up to %.9g, but %.9g is delivered "
 	    "(shards: %llu) or kept; elements that differ: %llu: give all inputs and "
-	    "the run's spool; gamma must be 1", c->tensor,
+	    "the run's spool", c->tensor,
 	    (unsigned long long)c->index, (unsigned long long)c->steps, c->device,
 	    (unsigned long long)c->step, c->given, c->given - c->missing,
 	    (unsigned long long)c->accepted, (unsigned long long)c->violated);
