@@ -94,9 +94,9 @@ for line in sys.stdin:
 	[ ! -e spool/devices ]
 	leaves edge1
 	[ "$(cat spool/devices)" = edge2 ]
-	# a name that is longer than that of its file
+	# a name that is longer than that of its file, and one that no line can have
 	rm -r spool
-	closes 0 "$(printf 'edge.%.0s' {1..26})" edge2
+	closes 0 "$(printf 'edge.%.0s' {1..26})" edge2 ' edge3 '
 	leaves edge2
 	[ "$(wc -c <spool/devices)" -eq 131 ]
 }

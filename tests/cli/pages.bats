@@ -237,7 +237,7 @@ example() {
 
 @test "ace-export: names that would be unpacked outside of the npz's folder" {
 	page ace-export.1 '(If unpacking an npz would write a tensor outside the folder, the tensor is refused)' >/dev/null
-	for name in ../x /x a/../../x ..; do
+	for name in ../x /x a/../../x .. ._x a/._x; do
 		mkshards -t "$name:4" >in
 		exits 3 ace-export -f npz in
 		says "^ace-export: unsupported: the name of tensor '$name' begins with a slash, has '..'"

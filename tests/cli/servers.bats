@@ -147,7 +147,7 @@ read_more() { curl -fsS "$url/model" >is && [ "$(passes)" -gt "$1" ]; }
 	exits 4 receive.sh "$PWD/model" sglang http://127.0.0.1:1 <patch.aceg
 	diff -r model new
 	serve "$PWD/model"
-	exits 0 receive.sh "$PWD/model" sglang "$url" <patch.aceg
+	exits 0 receive.sh "$PWD/model//" sglang "$url" <patch.aceg
 	has new
 	ln -s model link
 	exits 4 receive.sh "$PWD/link" sglang "$url" <patch.aceg	# another name than the server's
@@ -221,6 +221,9 @@ sent() {
 	same h m5
 	exits 0 catch-up.sh h sent far
 	same h m5
+	# the marker has a later step than all patches
+	ace-diff -s 9 m5 m5 | ace-patch h
+	exits 0 catch-up.sh h sent far
 	# a model that no patch fits stays, and gets the newest whole model
 	for i in 1 2; do
 		cp other h
@@ -249,8 +252,14 @@ sent() {
 	ace-diff -s 6 other >sent/000006.whole
 	exits 0 catch-up.sh h sent
 	same h other
-	# it is sent again only if the host's model has changed
+	mkdir hs
+	cp h3 hs/model.safetensors
+	exits 0 catch-up.sh hs sent
+	# it is sent again only if the host's model has changed, and only once
+	echo {} >hs/config.json
+	exits 0 catch-up.sh hs sent
 	: >sent/000006.whole
+	exits 0 catch-up.sh hs sent
 	exits 0 catch-up.sh h sent far
 	cp h3 h
 	exits 3 catch-up.sh h sent far
@@ -259,4 +268,9 @@ sent() {
 	refuses 4 "'.' of the trainer has no patch for step 6: expected files such as" catch-up.sh h . far
 	exits 4 catch-up.sh h sent false
 	exits 2 catch-up.sh h
+	# more names than a command line may have
+	seq -f 'sent/%0230.f.aceg' 6 700 | xargs touch
+	ace-diff -s 999 m3 m5 >sent/000999.aceg
+	exits 0 catch-up.sh h sent far
+	same h m5
 }
