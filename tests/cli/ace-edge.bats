@@ -194,25 +194,27 @@ on_small() {
 	unshare --mount true || skip 'no name spaces here'
 	mkdir -m 700 small
 	{ echo "mount -t tmpfs -o size=$1,mode=700 none small"; cat; } >within
-	timeout "$HANG" unshare --mount bash within
+	timeout "$HANG" unshare --mount --uts bash within
 }
 
-@test "a full disk of the device: status 4; with room the same command continues" {
+@test "a full disk of the device, with a name of 64 letters; with room it continues" {
+	export name=$(printf 'h%.0s' {1..64})
 	on_small 200k <<-'END'
+		hostname "$name"
 		ace cloud run --devices 1 --bits 8 2>cloud.err &
 		until [ -e run/run ]; do sleep 0.1; done
 		head -c 184k /dev/zero >small/ballast
-		ace edge run --name edge1 --state small -- "$train" 2 3 2>full.err
+		ace edge run --state small -- "$train" 2 3 2>full.err
 		echo $? >status
 		rm small/ballast
 		mount -o remount,size=20m small
-		ace edge run --name edge1 --state small -- "$train" 2 3 2>again.err
+		ace edge run --state small -- "$train" 2 3 2>again.err
 		echo $? >>status
 		kill $!
 	END
 	[ "$(paste -sd ' ' status)" = '4 0' ]
 	tail -n 1 full.err | grep -q '^ace-edge: .*No space left on device'
-	averaged edge1 3 2
+	averaged "$name" 3 2
 }
 
 @test "a full disk of the cloud: a message again and again; with room the run continues" {

@@ -13,10 +13,10 @@ teardown() {
 	wait
 }
 
-# cloud_up [ROUNDS]: start a cloud for two devices
+# cloud_up [ROUNDS]: start a cloud for two devices in a folder whose name has blanks
 cloud_up() {
-	begin on ace cloud run --devices 2 --rounds "${1:-3}" --bits 8 2>cloud.err
-	wait_for test -e run/run
+	begin on ace cloud 'the  run' --devices 2 --rounds "${1:-3}" --bits 8 2>cloud.err
+	wait_for test -e 'the  run/run'
 }
 # device K WHERE OPTION...: start device K, whose values are 2 K - 1
 device() {
@@ -40,7 +40,7 @@ all() {
 	apart
 	need socat nc ss spiped
 	cloud_up 1000
-	begin on listen.sh run 2>listen.err
+	begin on listen.sh 'the  run' 2>listen.err
 	wait_for listens 7000
 	over 127.0.0.1:run --through nc.sh
 	! on ss -Hltn 'sport = :7000' | grep -v 127.0.0.1 | grep -q . || false
@@ -72,10 +72,10 @@ all() {
 	mkdir keys others
 	(cd keys && on tls-keys.sh 127.0.0.1 edge1 edge2) 2>log
 	(cd others && on tls-keys.sh edge1) 2>log
-	exits 2 on tls-keys.sh 'edge9/CN=edge1'
+	for name in 'edge9/CN=edge1' ca; do exits 2 on tls-keys.sh "$name"; done
 	cloud_up
 	export ACE_KEYS=$PWD/keys
-	begin on tls-cloud.sh run 127.0.0.1 2>tls.err
+	begin on tls-cloud.sh 'the  run' 127.0.0.1 2>tls.err
 	wait_for listens 8443
 	over 127.0.0.1:run --through tls.sh
 	# edge1's certificate in the place of edge3's
@@ -83,11 +83,11 @@ all() {
 	cp keys/edge1.key keys/edge3.key
 	exits 3 on ace edge 127.0.0.1:run --name edge3 --through tls.sh -- true
 	wait_for grep -q "the name 'edge1' is in use" tls.err
-	# a certificate without a common name
+	# a certificate without a common name, and the state of a device
 	sed 's|"/CN=$name"|/O=x|' "$ROOT/examples/hosts/tls-keys.sh" >no-cn.sh
-	(cd keys && on sh ../no-cn.sh edge4) 2>log
-	exits 3 on ace edge 127.0.0.1:run --name edge4 --through tls.sh -- true
-	[ "$(ls run/devices | paste -sd ' ')" = 'edge1 edge2' ]
+	(cd keys && on sh ../no-cn.sh edge1) 2>log
+	refuses 3 "answers ''" on ace edge 127.0.0.1:run --name edge1 --through tls.sh -- :
+	[ "$(ls 'the  run/devices' | paste -sd ' ')" = 'edge1 edge2' ]
 	# a certificate of another authority
 	cp others/edge1.* keys/
 	# the cloud closes the connection, with or without an answer
@@ -108,7 +108,7 @@ all() {
 	script tls-cloud.sh <changed
 	export ACE_KEYS=$PWD/keys
 	cloud_up
-	begin on tls-cloud.sh run 127.0.0.1 2>tls.err
+	begin on tls-cloud.sh 'the  run' 127.0.0.1 2>tls.err
 	wait_for listens 8443
 	for i in 1 2; do
 		begin on bash -c 'exec 5<>/dev/tcp/127.0.0.1/8443; : >"silent/$1"
@@ -154,14 +154,14 @@ start_broker() {
 @test "MQTT: a run continues after the broker was killed; a device cannot write for others" {
 	apart
 	need mosquitto mosquitto_pub mosquitto_sub mosquitto_passwd ss
-	export WAIT=4 rounds=12
+	export WAIT=4 rounds=12 ACE_HOST=127.0.0.1
 	broker_up
 	cloud_up 12
 	for u in cloud edge1 edge2; do
 		script as-$u <<<"export XDG_CONFIG_HOME='$PWD/home/$u'; exec \"\$@\""
 		script mqtt-$u <<<"exec as-$u '$ROOT/examples/hosts/mqtt.sh' \"\$@\""
 	done
-	ACE_HOST=127.0.0.1 begin on mqtt-cloud --cloud run edge1 edge2 2>mqtt.err
+	begin on mqtt-cloud --cloud 'the  run' edge1 edge2 2>mqtt.err
 	device 1 127.0.0.1:run --through mqtt-edge1
 	device 2 127.0.0.1:run --through mqtt-edge2
 	wait_for has edge1.got 3
@@ -172,6 +172,12 @@ start_broker() {
 	on as-edge1 mosquitto_pub -h 127.0.0.1 -r -q 1 -t ace/edge2/session -m mine
 	on as-cloud mosquitto_sub -h 127.0.0.1 -t ace/edge2/session -C 1 -W 1 >got || :
 	[ ! -s got ]
+	# TERM ends the loops of all devices, which wait for long
+	runs() { on pgrep -f '[m]qtt.sh --cloud the  run edge3'; }
+	WAIT=999999 begin on mqtt-cloud --cloud 'the  run' edge3 edge4 2>>mqtt.err
+	wait_for eval '[ "$(on pgrep -fc "[m]osquitto_sub.*999999")" -eq 2 ]'
+	on kill "$(runs | head -n 1)"
+	wait_for eval '! runs'
 }
 
 @test "rclone: a run over a server of objects" {
@@ -183,7 +189,7 @@ start_broker() {
 	begin on rclone serve webdav served --addr 127.0.0.1:8080 >server.log 2>&1
 	wait_for listens 8080
 	cloud_up 2
-	begin on store.sh --cloud cloud:bucket/run run edge1 edge2 2>store.err
+	begin on store.sh --cloud cloud:bucket/run 'the  run' edge1 edge2 2>store.err
 	rounds=2 over cloud:bucket/run --through store.sh
 	# objects are removed after they were read
 	wait_for eval '[ "$(find served -type f | wc -l)" -le 2 ]'
@@ -192,6 +198,7 @@ start_broker() {
 @test "Slurm: each task is a device, and the same job again continues the run" {
 	apart
 	need slurmctld slurmd srun salloc sinfo munged nc ss
+	SLURM_NTASKS=3 exits 4 on slurm.sh /dev/null 3 true
 	slurm_ready
 	for r in 2 3; do
 		exits 0 on salloc --ntasks=3 --nodes=3 slurm.sh run 3 "$train" 2 $r
