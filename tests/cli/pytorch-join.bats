@@ -250,6 +250,20 @@ gone_by() {
 	local.wait.quiet = True         # as under ace-edge, which prints its own lines
 	now[0] += 10
 	local.wait.look(True)
+
+	# before each operation of Wait.begin, another thread notes an event of a round
+	wait, came = transport.Wait("edge1"), []
+
+	def other(frame, event, _):
+	    frame.f_trace_opcodes = True
+	    came.append(1)
+	    assert wait.heard('{"event":"ends","round":%d}' % (1 + len(came)))
+	    return other
+	sys.settrace(other)
+	wait.begin(1)
+	sys.settrace(None)
+	assert len(wait.facts) == len(came) > 9, (wait.facts, len(came))
+	assert not wait.heard('{"event":"sent","rou')   # a connection broke
 	E
 	for what in 'steps so far: [0-9]+' "no answer since 12:00:00 from 'ssh'.*" 'receiving the average'; do
 		[ "$(grep -cE "^ace: edge1: round 1: $what\$" err)" -eq 6 ]
