@@ -114,7 +114,8 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	if (p->own_voice)
 		return err_set(e, ERR_NO, "'%s' ended with status %d%s in round %llu: see its "
 		    "messages above, if any; run the same command again to continue", p->word[0],
-		    status, status > 128 ? " (128 + the signal's number)" : "",
+		    status, status > 128 && status < 255 ?
+		    " (128 + the signal's number)" : "",
 		    (unsigned long long)x->tell.round);
 	limit = strstr(cause, "(limits: ") != NULL;
 	if (strncmp(cause, "ace-recv: mismatch", 18) == 0)

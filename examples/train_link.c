@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fail.h"
@@ -366,13 +367,16 @@ save(int fd, const struct model *m, struct ace_shard *s, const float *const *x,
 	return r;
 }
 
-int
-link_save(const char *file, const struct model *m, struct ace_shard s,
+static int
+replace(const char *file, const struct model *m, struct ace_shard s,
     const float *const *x, size_t nx, struct ace_error *e)
 {
 	char temp[4096];
+	struct stat st;
 	int r, fd;
 
+	if (stat(file, &st) == 0 && !S_ISREG(st.st_mode))
+		return fail(e, 2, "expected the name of a regular file, found", file);
 	if ((size_t)snprintf(temp, sizeof temp, "%s.new", file) >= sizeof temp)
 		return fail(e, 2, "the path is too long:", file);
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -388,6 +392,17 @@ link_save(const char *file, const struct model *m, struct ace_shard s,
 	if (r < 0)
 		(void)unlink(temp);
 	return r < 0 ? r : 0;
+}
+
+int
+link_save(const char *file, const struct model *m, struct ace_shard s,
+    const float *const *x, size_t nx, struct ace_error *e)
+{
+	char *target = realpath(file, NULL);	/* of a link, which stays */
+	int r = replace(target != NULL ? target : file, m, s, x, nx, e);
+
+	free(target);
+	return r;
 }
 
 int

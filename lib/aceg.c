@@ -245,8 +245,8 @@ ace_writer_new(int fd, const char *program, struct ace_error *out)
 		    "shard stream is binary");
 	else if (program != NULL && (strlen(program) > 1024 ||
 	    !text_clean(program, strlen(program))))
-		r = err_set(&e, ERR_USAGE, "the provenance line has %zu bytes: expected at most "
-		    "1024 bytes of UTF-8 without control characters", strlen(program));
+		r = err_set(&e, ERR_USAGE, "provenance line '%.80s': expected at most "
+		    "1024 bytes of UTF-8 without control characters", program);
 	else if (a != NULL && (r = io_create_fd(&io, fd, "<output>", &e)) == 0)
 		r = writer_open(&a->w, io, &o, &e);
 	if (r < 0) {

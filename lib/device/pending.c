@@ -116,7 +116,8 @@ pending_answers(const struct statedir *s, const struct receipts *heard,
 		k = q.d.r != NULL ? pending_compare(&q, &p, heard, sh, sc, e) :
 		    !shard_is_average(sh) ? 0 : err_set(e, ERR_DATA, "mismatch: the "
 		    "average is of step %llu of run '%.80s', but state '%s' has sent "
-		    "nothing since it was made or restarted",
+		    "nothing since it was made or restarted: give the state with which "
+		    "ace-compress or ace-step sent that step",
 		    (unsigned long long)sh->step, shard_run(sh), s->dir);
 	residual_close(&q);
 	return k;

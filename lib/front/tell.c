@@ -532,7 +532,8 @@ tell_cause(struct tell *t, const struct children *c, char out[ERR_LINE])
 	t->nheld = 0;
 	if (p->own_voice || cause == NULL)
 		(void)snprintf(out, ERR_LINE, "'%s' ended with status %d%s%s", prog,
-		    child_status(p), child_status(p) > 128 ? " (128 + the signal's number)" : "",
+		    child_status(p), child_status(p) > 128 && child_status(p) < 255 ?
+		    " (128 + the signal's number)" : "",
 		    p->own_voice ? "; its own messages, if any, are above" : "");
 	else
 		(void)snprintf(out, ERR_LINE, "%s", cause);

@@ -88,11 +88,11 @@ same_model_differ(struct gather *g, const struct same_model_run top[2], struct e
 	if (top[0].n == top[1].n)
 		return gather_blame(g, odd->at, err_set(e, ERR_DATA, "mismatch: '%.24s' "
 		    "has model %.16s: load model %.16s, which '%.24s' sent before, and "
-		    "begin again at step %llu", same_model_device(g, odd), odd->digest,
+		    "go on from version %llu", same_model_device(g, odd), odd->digest,
 		    most->digest, same_model_device(g, most), version));
 	return gather_blame(g, odd->at, err_set(e, ERR_DATA, "mismatch: '%.24s' has "
-	    "model %.16s: load model %.16s, which %zu devices have, and begin "
-	    "again at step %llu", same_model_device(g, odd), odd->digest, most->digest,
+	    "model %.16s: load model %.16s, which %zu devices have, and go on "
+	    "from version %llu", same_model_device(g, odd), odd->digest, most->digest,
 	    top[0].n, version));
 }
 

@@ -23,7 +23,7 @@ clients_place(int fd, off_t at, uint64_t n, struct err *e)
 		if (fcntl(fd, F_OFD_SETLK, &l) == 0)
 			return 1;
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-			return err_sys(e, "cannot lock file .clients");
+			return err_sys(e, "cannot lock file .clients of the spool");
 	}
 	return 0;
 }

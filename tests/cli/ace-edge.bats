@@ -129,6 +129,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	done <<-'END'
 	3|echo hello|.bash. wrote no valid shard: expected one per round on its standard output
 	1|exit 7|.bash. ended with status 7 in round .*run the same command again to continue
+	1|exit 255|.bash. ended with status 255 in round
 	1|kill -9 $$|.bash. ended with status 137 .128 . the signal.s number. in round
 	1|variant s/into.stdin.write.*/into.stdin.write(shard(step)[:9000]); sys.exit(3)/|.*variant. ended with status 3
 	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model than the shard: tensor 'w' differs in shape: [0-9]+ and [0-9]+ in dimension 0 .give a new model a new state directory

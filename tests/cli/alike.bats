@@ -22,7 +22,7 @@ spooled() {
 @test "the digest of most devices counts; a device with another is named" {
 	three 11 22 11
 	exits 3 ace-aggregate a b c
-	says "mismatch: step 7: 'b' has model 22: load model 11, which [0-9]* devices have, and begin again at step 7$"
+	says "mismatch: step 7: 'b' has model 22: load model 11, which [0-9]* devices have, and go on from version 7$"
 	exits 3 ace-aggregate <(cat a b c)
 	says "mismatch: step 7: 'b' has model 22"
 	spooled a b c
@@ -34,7 +34,7 @@ spooled() {
 	ace-inspect diff want mean
 	makes receipt ace-recv --spool spool b
 	exits 5 ace-ack -S state receipt
-	says "step 7: invalid: mismatch: 'b' has model 22: load model 11, which [0-9]* devices have, and begin again at step 7$"
+	says "step 7: invalid: mismatch: 'b' has model 22: load model 11, which [0-9]* devices have, and go on from version 7$"
 	# two wrong devices with different digests
 	said d 33 >d
 	said e 44 >e
@@ -65,7 +65,7 @@ spooled() {
 	exits 0 ace-aggregate --spool spool --devices 3 --rounds 1
 	ace-recv --spool spool long3 >receipt
 	exits 5 ace-ack -S state2 receipt
-	says "load model .*, which [0-9]* devices have, and begin again at step 7$"
+	says "load model .*, which [0-9]* devices have, and go on from version 7$"
 }
 
 @test "with --quorum, the first of two digests counts, and the device with the other is told" {
@@ -73,7 +73,7 @@ spooled() {
 	spooled a
 	ace-recv --spool spool b >/dev/null
 	exits 0 ace-aggregate --spool spool --devices 2 --quorum 1 --rounds 1
-	says "1 of 2 shards is excluded: mismatch: 'b' has model 11: load model 22, which 'a' sent before, and begin again at step 7$"
+	says "1 of 2 shards is excluded: mismatch: 'b' has model 11: load model 22, which 'a' sent before, and go on from version 7$"
 	ace-inspect diff out a
 	ace-recv --spool spool b >receipt
 	refuses 5 "load model 22, which 'a' sent before" ace-ack -S state receipt
@@ -143,7 +143,7 @@ spooled() {
 	exits 0 ace-aggregate a b c
 	one c --beta2 0.9
 	exits 3 ace-aggregate a b c
-	says "mismatch: step 1: 'c' has model [0-9a-f]{16}: load model [0-9a-f]{16}, which [0-9]* devices have, and begin again at step 1$"
+	says "mismatch: step 1: 'c' has model [0-9a-f]{16}: load model [0-9a-f]{16}, which [0-9]* devices have, and go on from version 1$"
 	# without --replay each device has its own moments
 	for d in 7 8 9; do
 		train --device $d -H 2 --rate 0 --steps 6 --layers 1 --width 32 \
@@ -155,7 +155,7 @@ spooled() {
 	one b
 	one c -H 3
 	exits 3 ace-aggregate a b c
-	says "mismatch: step 0: 'c' has model .*: load model .*, which [0-9]* devices have, and begin again at step 0$"
+	says "mismatch: step 0: 'c' has model .*: load model .*, which [0-9]* devices have, and go on from version 0$"
 }
 
 @test "ace-import takes the digest from a file's metadata" {
@@ -169,7 +169,7 @@ spooled() {
 	grep -q '^key  *model.digest=1f$' listing
 	grep -q '^key  *safetensors.other=x$' listing
 	exits 3 ace-aggregate a b c
-	says "mismatch: step 0: 'c' has model 2f: load model 1f, which [0-9]* devices have, and begin again at step 0"
+	says "mismatch: step 0: 'c' has model 2f: load model 1f, which [0-9]* devices have, and go on from version 0"
 	# an exported model keeps its metadata, but not the digest
 	exits 0 ace-export -o back.safetensors a
 	grep -q '"other":"x"' back.safetensors

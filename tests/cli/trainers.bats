@@ -87,7 +87,7 @@ trains() {
 	same was now
 	grep -q '"ace_round": "12"' model1/*.safetensors
 	sed -i 's/F32/I32/' model1/*-00002-*
-	ACE_NAME=edge1 ACE_ROUNDS=13 refuses 1 f32 "$PYTHON" train.py model1
+	ACE_NAME=edge1 ACE_ROUNDS=13 refuses 1 F32 "$PYTHON" train.py model1
 }
 
 @test "ace example refuses an unknown name" {
