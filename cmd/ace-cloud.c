@@ -18,6 +18,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/io.h"
 #include "base/scan.h"
 #include "front/cloud.h"
 #include "front/tell.h"
@@ -534,6 +535,23 @@ run_add(void *own, char **path, size_t n, struct err *e)
 	return r;
 }
 
+/* Return 1 if the spool's list of devices has this name, 0 if not, or < 0. */
+static int
+listed(const struct opts *x, const char *name, struct err *e)
+{
+	char *path = place_path(&x->folder, "spool/devices", e), line[PLACE_NAME + 4];
+	struct buf b = BUF_INIT;
+	int r = path == NULL ? -ERR_SYS : io_named_text(&b, path, (size_t)1 << 26, e);
+
+	(void)snprintf(line, sizeof(line), "\n%s\n", name);
+	if (r == 0)
+		r = strncmp((const char *)b.p, &line[1], strlen(&line[1])) == 0 ||
+		    strstr((const char *)b.p, line) != NULL;
+	buf_release(&b);
+	alloc_free(path);
+	return r;
+}
+
 static int
 run_remove(void *own, char **path, size_t n, struct err *e)
 {
@@ -553,9 +571,13 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 		r = err_set(e, ERR_NO, "'%s' is not a device of the run in %s: check the "
 		    "name, and that this is the cloud's folder", path[1],
 		    x->folder.where);
-	/* if there is no list and the device has sent a shard, --leave writes the list */
+	/* if there is no list and the device has sent a shard, --leave writes the list; a
+	 * command that was interrupted has taken the device from the list already */
 	(void)snprintf(in, sizeof(in), "spool/device/%s.open", path[1]);
-	if (r == 0 && (place_has(&x->folder, "spool/devices") || place_has(&x->folder, in)))
+	if (r == 0)
+		r = place_has(&x->folder, "spool/devices") ? listed(x, path[1], e) :
+		    place_has(&x->folder, in);
+	if (r > 0)
 		r = operate(x, path[1], "--leave", e);
 	if (r == 0)
 		r = allow(x, path[1], 1, e);

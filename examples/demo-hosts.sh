@@ -296,7 +296,7 @@ done
 
 say 'training'
 began=$SECONDS
-rounds=$((steps / 10))
+rounds=$(((steps + 9) / 10))
 for h in cloud relay; do
 	start $h
 	for ((n = 600; n > 0; n--)); do

@@ -19,6 +19,7 @@ name=demo
 . "$(dirname "$0")/pipes.sh"
 
 EDGES=4
+[[ ${STEPS:-1} =~ ^[1-9][0-9]*$ ]] || die "STEPS is '$STEPS', expected a whole number from 1"
 steps=${STEPS:-$([ -n "${SHORT:-}" ] && echo 120 || echo 800)}
 RATE=${RATE:-0.007}		# FullSync's best, for C headers: make sweep
 MUON=${MUON:-0.02}		# FullSync's best rate of Muon, found in the same way

@@ -23,7 +23,7 @@ arg_number(const char *s, float lo, float hi, float *v, struct err *e)
 int
 arg_fraction(const char *s, float *v, struct err *e)
 {
-	char t[32];
+	char t[256];
 	size_t n = s != NULL ? strlen(s) : 0;
 	int r;
 

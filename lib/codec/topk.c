@@ -166,20 +166,23 @@ parse_rest(const char *s, struct codec_plan *plan, struct err *e)
 	return 0;
 }
 
-/* Copy the text before the first colon, cut to 31 bytes, to t. Return the rest, with the colon. */
+enum { FIRST = 256 };
+
+/* Copy the text before the first colon, cut to 255 bytes, to t. Return the rest, with the
+ * colon. */
 static const char *
-first(const char *arg, char t[32])
+first(const char *arg, char t[FIRST])
 {
 	size_t len = strcspn(arg, ":");
 
-	(void)snprintf(t, 32, "%.*s", (int)(len < 31 ? len : 31), arg);
+	(void)snprintf(t, FIRST, "%.*s", (int)(len < FIRST ? len : FIRST), arg);
 	return arg + len;
 }
 
 static int
 parse(const char *arg, struct codec_plan *plan, struct err *e)
 {
-	char t[32] = "";
+	char t[FIRST] = "";
 	const char *rest = arg != NULL ? first(arg, t) : "";
 	int r = arg_fraction(arg != NULL ? t : NULL, &plan->arg, e);
 
@@ -189,7 +192,7 @@ parse(const char *arg, struct codec_plan *plan, struct err *e)
 static int
 parse_chunk(const char *arg, struct codec_plan *plan, struct err *e)
 {
-	char t[32] = "", *slash;
+	char t[FIRST] = "", *slash;
 	const char *rest = arg != NULL ? first(arg, t) : "";
 	float k, c = 0;
 	unsigned log;

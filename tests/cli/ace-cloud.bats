@@ -126,12 +126,12 @@ load front
 	[ ! -e edge1.got ]
 	# a file that is being written is not a device
 	touch run/devices/edge1.new-abcdef
-	for d in edge3 edge4; do
-		exits 0 ace add run $d
-	done
+	for d in edge3 edge4; do exits 0 ace add run $d; done
 	[ "$(sort run/spool/devices | xargs)" = 'edge1 edge2 edge3 edge4' ]
 	edge edge3 5 2
 	wait_for grep -q 'waiting for edge4' edge3.err
+	exits 0 ace remove run edge4
+	touch run/devices/edge4	# as an interrupted command leaves it
 	exits 0 ace remove run edge4
 	ends cloud edge1 edge2 edge3
 	averaged edge1 2 3

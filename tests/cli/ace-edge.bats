@@ -199,7 +199,7 @@ on_small() {
 }
 
 @test "a full disk of the device, with a name of 64 letters; with room it continues" {
-	export name=$(printf 'h%.0s' {1..64})
+	name=$(printf 'h%.0s' {1..64}); export name
 	on_small 200k <<-'END'
 		hostname "$name"
 		ace cloud run --devices 1 --bits 8 2>cloud.err &

@@ -184,6 +184,7 @@ tree() {
 
 @test "a model that learns nothing is a failure" {
 	prepare
+	STEPS=0 demo 1
 	RATE=0 MUON=0 STEPS=5 demo 1
 	says '^demo: full: too little was learnt: the loss is [0-9.]*, expected less than [0-9.]* .at the start. and [0-9.]* '
 }

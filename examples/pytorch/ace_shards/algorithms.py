@@ -540,7 +540,8 @@ class Local(Run):
 
     def _squares(self) -> list[Tensor | None]:
         """Return each parameter's mean squared gradient from Adam's state, None if absent."""
-        found = [self.optimizer.state.get(p, {}).get("exp_avg_sq") for _, p in self.params]
+        had = getattr(self.optimizer, "state", {})
+        found = [had.get(p, {}).get("exp_avg_sq") for _, p in self.params]
         if all(s is None for s in found):
             raise Error("moment=True needs an optimiser with mean squared gradients "
                         "(exp_avg_sq), as Adam has after its first step, but "
