@@ -93,7 +93,7 @@ static int
 broken(struct edge *x, const struct children *c, struct err *e)
 {
 	const struct child *p;
-	char cause[ERR_LINE];
+	char cause[ERR_LINE], *advice;
 	const char *kind;
 	int status, limit;
 
@@ -120,12 +120,15 @@ broken(struct edge *x, const struct children *c, struct err *e)
 	limit = strstr(cause, "(limits: ") != NULL;
 	if (strncmp(cause, "ace-recv: mismatch", 18) == 0)
 		kind = "invalid";	/* with the cloud's spool, not this device's state */
-	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0)
+	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0) {
+		if ((advice = strstr(cause, ": give ")) != NULL)
+			*advice = '\0';	/* for users of that program */
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: correct the "
 		    "training program or, if it is right, %s; then run the command again",
 		    cause, limit ? "raise that limit on the cloud" : strcmp(kind, "invalid") == 0 ?
 		    "begin a new run and give its folder" :
 		    "remove 'state' in this device's folder");
+	}
 	if (strstr(cause, "(--bits ") != NULL)	/* so small a model needs more bits per value */
 		return err_set(e, ERR_REFUSED, "%.500s: give this --bits to ace-cloud, for a new "
 		    "run in another folder", cause);
