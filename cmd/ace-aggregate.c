@@ -139,7 +139,7 @@ check(const struct aggregate_opts *o, size_t n, char **paths, struct err *e)
 		    "tolerates fewer than half of the devices, here at most %llu%s",
 		    (unsigned long long)o->expect, q->f,
 		    (unsigned long long)(o->expect - 1) / 2, o->expect > 2 ? "" :
-		    ": leave out --tolerate, or give 3 devices or more");
+		    ": leave out --rule or --tolerate, or give more devices");
 	if (o->expect != 0 && o->quorum > o->expect)
 		return err_set(e, ERR_USAGE, "--quorum %llu is larger than --devices %llu",
 		    (unsigned long long)o->quorum, (unsigned long long)o->expect);

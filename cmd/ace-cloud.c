@@ -22,6 +22,7 @@
 #include "base/scan.h"
 #include "front/cloud.h"
 #include "front/tell.h"
+#include "spool/spool.h"
 #include "kern/kern.h"
 #include "pipe/event.h"
 
@@ -270,7 +271,7 @@ keep_running(struct opts *x, struct err *e)
 				    cause, strstr(cause, "limits: weight)") == NULL &&
 				    strstr(cause, "limits: contributors)") == NULL ? "" :
 				    ": on the cloud, run 'ace add DIR NAME --devices N' "
-				    "for this relay");
+				    "for this relay and remove 'spool/STEP/NAME.no'");
 		}
 		child_release(&c);
 		if (r <= 0)
@@ -301,7 +302,8 @@ begin(struct opts *x, const char *who, const char *above, struct err *e)
 	if (x->name != NULL)
 		tell_say(&x->tell, "relay '%s' of the run in %s", x->name, above);
 	tell_say(&x->tell, "run in %s: %s", x->folder.where, place_agreed(a, text));
-	const char *quote = strpbrk(x->folder.where, " $&;()*?") != NULL ? "'" : "";
+	const char *quote = strchr(x->folder.where, '\'') != NULL ? "\"" :
+	    strpbrk(x->folder.where, " $&;()*?") != NULL ? "'" : "";
 	tell_say(&x->tell, "on each device: ace edge %s%s%s --name NAME -- COMMAND",
 	    quote, x->folder.where, quote);
 	if ((r = keep_running(x, e)) == 0)
@@ -539,14 +541,17 @@ run_add(void *own, char **path, size_t n, struct err *e)
 static int
 listed(const struct opts *x, const char *name, struct err *e)
 {
-	char *path = place_path(&x->folder, "spool/devices", e), line[PLACE_NAME + 4];
+	char *path = place_path(&x->folder, "spool/devices", e), *line, *rest;
+	const size_t n = strlen(name);
 	struct buf b = BUF_INIT;
 	int r = path == NULL ? -ERR_SYS : io_named_text(&b, path, (size_t)1 << 26, e);
 
-	(void)snprintf(line, sizeof(line), "\n%s\n", name);
-	if (r == 0)
-		r = strncmp((const char *)b.p, &line[1], strlen(&line[1])) == 0 ||
-		    strstr((const char *)b.p, line) != NULL;
+	rest = (char *)b.p;
+	while (r == 0 && (line = strsep(&rest, "\n")) != NULL) {
+		line += strspn(line, " \t\r");	/* as ace-recv reads the list */
+		r = strncmp(line, name, n) == 0 &&
+		    line[n + strspn(line + n, " \t\r")] == '\0';
+	}
 	buf_release(&b);
 	alloc_free(path);
 	return r;
@@ -556,7 +561,7 @@ static int
 run_remove(void *own, char **path, size_t n, struct err *e)
 {
 	struct opts *x = own;
-	char in[PLACE_NAME + 32], *file = NULL;
+	char in[SPOOL_FILE + 32], name[SPOOL_FILE], *file = NULL;
 	int fd, r;
 
 	if (n != 2)
@@ -573,7 +578,8 @@ run_remove(void *own, char **path, size_t n, struct err *e)
 		    x->folder.where);
 	/* if there is no list and the device has sent a shard, --leave writes the list; a
 	 * command that was interrupted has taken the device from the list already */
-	(void)snprintf(in, sizeof(in), "spool/device/%s.open", path[1]);
+	spool_file(path[1], "open", name);
+	(void)snprintf(in, sizeof(in), "spool/device/%s", name);
 	if (r == 0)
 		r = place_has(&x->folder, "spool/devices") ? listed(x, path[1], e) :
 		    place_has(&x->folder, in);

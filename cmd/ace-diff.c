@@ -308,7 +308,8 @@ main(int argc, char **argv)
 			.examples = "ace-diff old.safetensors new.safetensors "
 			    ">step7.aceg\n"
 			    "ace-diff old new | ace-patch model\n",
-			.opt = options
+			.opt = options,
+			.models = 1
 		},
 		.run = run
 	};

@@ -125,7 +125,8 @@ broken(struct edge *x, const struct children *c, struct err *e)
 			*advice = '\0';	/* for users of that program */
 		return err_set(e, status == ERR_REFUSED ? status : ERR_DATA, "%.500s: correct the "
 		    "training program or, if it is right, %s; then run the command again",
-		    cause, limit ? "raise that limit on the cloud" : strcmp(kind, "invalid") == 0 ?
+		    cause, limit ? "raise that limit on the cloud and remove the file "
+		    "'spool/STEP/NAME.no' there" : strcmp(kind, "invalid") == 0 ?
 		    "begin a new run and give its folder" :
 		    "remove 'state' in this device's folder");
 	}

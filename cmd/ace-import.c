@@ -285,7 +285,6 @@ set_norm(void *arg, const struct opt *row, const char *val, struct err *e)
 	double norm;
 	int r = num_f64(&norm, val, 0, 1e300, "--model-norm", e);
 
-
 	return r < 0 ? r : text_set(&o->sh.kv, SHARD_KEY_NORM, val, e);
 }
 

@@ -431,7 +431,8 @@ main(int argc, char **argv)
 			    "ace-patch --stage model <step7.aceg && "
 			    "ace-patch --commit model\n",
 			.opt = options,
-			.replaces = 1
+			.replaces = 1,
+			.models = 1
 		},
 		.run = run
 	};

@@ -311,7 +311,8 @@ cli_confine(struct cli_line *l, char **operand, int n, struct err *e)
 		if ((r = cli_replaced(box, operand[i], e)) < 0)
 			return r;
 	for (i = 0; i < (size_t)n; i++)
-		if ((r = sandbox_allow(box, operand[i], SANDBOX_READ, e)) < 0)
+		if ((r = sandbox_allow(box, operand[i], c->models ?
+		    SANDBOX_LINKS : SANDBOX_READ, e)) < 0)
 			return r;
 	if ((r = sandbox_enter(box, (enum sandbox_want)c->sandbox,
 	    says, sizeof(says), e)) < 0)
@@ -529,7 +530,8 @@ cli_command(struct cli *c, int argc, char **argv, struct err *e)
 			break;
 	if (argc < 2 || argv[1][0] == '-' || (c->bare && k->name == NULL)) {
 		r = cli_parse(c, argc, argv, e);
-		if (r == -ERR_USAGE && strstr(e->text, "' is unknown") != NULL)
+		if (r == -ERR_USAGE && !c->bare &&
+		    strstr(e->text, "' is unknown") != NULL)
 			(void)err_after(e, r, " here: options of a command follow it");
 		return r != 0 || c->bare ? r : err_set(e, ERR_USAGE, "expected a command "
 		    "as the first word: --help lists the commands");

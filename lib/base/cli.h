@@ -54,6 +54,7 @@ struct cli {
 	int one;		/* 1: takes at most one FILE */
 	int mixed;		/* 1: options may follow operands, up to "--" */
 	int replaces;		/* 1: the program renames new files to its operands' names */
+	int models;		/* 1: operands may be folders with links to files */
 	int open;		/* 1: no sandbox, for programs that start others */
 	/* 1: a program that serves a network: report an incomplete sandbox.  Such a
 	 * program may fork once; both processes then call sandbox_narrow */

@@ -92,8 +92,12 @@ sandbox_rule(struct sandbox *s, const char *path, uint64_t rights, struct err *e
 	if (fd < 0)	/* an absent file needs no rule */
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ?
 		    err_sys(e, "'%s'", path) : 0;
-	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
+	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode)) {
 		rights &= LL_OF_FILE;
+	} else if (rights == LL_READ) {	/* sandbox_link's link was changed */
+		(void)close(fd);
+		return 0;
+	}
 	rule.rights = rights & s->handled;
 	rule.fd = fd;
 	/* pipes and other objects outside file systems are always allowed; the kernel
@@ -189,7 +193,7 @@ sandbox_allow(struct sandbox *s, const char *path, enum sandbox_how how,
 	if (how == SANDBOX_DIR)
 		return sandbox_dir(s, path, e);
 	r = sandbox_rule(s, path, how == SANDBOX_TEMP ? SANDBOX_MAKE : SANDBOX_LOOK, e);
-	return r == 0 && how == SANDBOX_READ && stat(path, &st) == 0 && S_ISDIR(st.st_mode) ?
+	return r == 0 && how == SANDBOX_LINKS && stat(path, &st) == 0 && S_ISDIR(st.st_mode) ?
 	    scan(path, 1, sandbox_link, s, e) : r;
 }
 

@@ -18,8 +18,8 @@ struct err;
 enum sandbox_want { SANDBOX_AUTO, SANDBOX_REQUIRE, SANDBOX_OFF };
 
 enum sandbox_how {
-	SANDBOX_READ,		/* a file, or a directory, all in it, and the files to
-				 * which its links point */
+	SANDBOX_READ,		/* a file, or a directory and all in it */
+	SANDBOX_LINKS,		/* the same, and files to which the directory's links point */
 	SANDBOX_WRITE,		/* a file, and files in the directory of its target */
 	SANDBOX_TEMP,		/* a directory for temporary files */
 	/* the program's own directory; its parent if the directory is to be created */

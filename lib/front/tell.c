@@ -493,7 +493,7 @@ tell_weight(const struct tell *t, const struct children *c, const struct child *
 
 	return 2 * tell_wrote(c, p, line) +
 	    ((strcmp(kind, "truncated") != 0 && strcmp(kind, "upstream") != 0) ||
-	    strstr(line, ", file '/") != NULL);
+	    strstr(line, ", file '/") != NULL || strstr(line, ", file '...") != NULL);
 }
 
 /* Find the program to blame: that of child_cause. If that is the trainer, prefer a failed

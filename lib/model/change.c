@@ -42,7 +42,7 @@ change_part(struct change *c, const struct schema *s, const struct record *rec, 
 
 	if (rec->codec != CODEC_EXACT)
 		return err_set(e, ERR_DATA, "mismatch: tensor '%.160s' of the patch is "
-		    "coded %s, expected codec exact: give ace-diff's output unchanged",
+		    "coded %s, expected codec exact (give ace-diff's output unchanged)",
 		    schema_name(s, rec->group), codec_name(rec->codec));
 	if (!codec_takes(CODEC_EXACT, rec->param))
 		return err_set(e, ERR_DATA, "unsupported: parameter %u of codec "
@@ -89,8 +89,8 @@ change_end(const struct change *c, struct err *e)
 	if (!one || c->note.n != c->n)
 		return err_set(e, ERR_DATA, one ? "corrupt: the number of groups in the "
 		    "patch's frame mODL is %zu, expected %zu" : "mismatch: the number of "
-		    "frames mODL in the patch is %zu, expected %zu: give ace-diff's "
-		    "output unchanged",
+		    "frames mODL in the patch is %zu, expected %zu (give ace-diff's "
+		    "output unchanged)",
 		    one ? c->note.n : (size_t)c->notes, one ? c->n : 1);
 	if (c->whole != (memcmp(c->note.before, none, MODEL_HASH) == 0))
 		return err_set(e, ERR_DATA, c->whole ? "corrupt: the patch holds a "

@@ -202,8 +202,7 @@ limits_names(const struct limits *a, const struct reader *in, struct receipt *r,
 	    (k = array_get_names(&l, f->raw, f->raw_len, e)) == 0 &&
 	    (l.n != 1 || strcmp(l.p[0], device) != 0))
 		limits_refuse(r, "limit: the list of contributors has %zu name%s (first: "
-		    "'%.40s'), "
-		    "expected only the sender's (limits: contributors)", l.n,
+		    "'%.40s'), expected only the sender's (limits: contributors)", l.n,
 		    l.n == 1 ? "" : "s", l.n != 0 ? l.p[0] : "");
 	array_release(&l);
 	return k;

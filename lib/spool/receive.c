@@ -434,7 +434,8 @@ receive_published(const struct shard *sh, const char *path,
 	int r = spool_shard(path, &had, e);
 
 	if (r <= 0 || memcmp(had.digest, digest, SHARD_DIGEST) == 0)
-		return r != -ERR_DATA ? r : err_file(e, err_after(e, r, ": remove the file"), path);
+		return r != -ERR_DATA ? r :
+		    err_file(e, err_after(e, r, " (remove the file)"), path);
 	return err_set(e, ERR_REFUSED, "step %llu already has a different average, '%s', "
 	    "which stays: let only one ace-aggregate publish to a spool",
 	    (unsigned long long)sh->step, path);

@@ -44,31 +44,17 @@ verdict_link(const struct verdict *x, struct err *e)
 	return err_sys(e, "'%s'", x->path);
 }
 
-/* Return the index of the receipt for the same bytes as r's, or l->n. */
-static size_t
-verdict_at(const struct receipt_list *l, const struct receipt *r)
-{
-	size_t i;
-
-	for (i = 0; i < l->n && memcmp(l->line[i].r.digest, r->digest, SHARD_DIGEST) != 0; i++)
-		continue;
-	return i;
-}
-
 /* Add the refusal to the file of receipts, beside those for other bytes sent under this
  * name, so that the same bytes get the same answer later. */
 static int
 verdict_refuse(const struct verdict *x, struct err *e)
 {
 	struct receipt_list l = { .n = 0 };
-	int k = receipt_list_read(&l, x->no, e);
-	const size_t i = verdict_at(&l, x->r);
+	int k;
 
-	if (k >= 0 && i < l.n)
-		l.line[i].r = *x->r;	/* judged again */
-	else if (k >= 0 && (k = receipt_list_add(&l, x->r, "", e)) == 0)
-		k = limits_took(x->s, x->sh, &x->d, e);
-	if (k >= 0)
+	if ((k = receipt_list_read(&l, x->no, e)) >= 0 &&
+	    (k = receipt_list_add(&l, x->r, "", e)) == 0 &&
+	    (k = limits_took(x->s, x->sh, &x->d, e)) == 0)
 		k = receipt_list_write(&l, x->no, x->s->sync, e);
 	receipt_list_release(&l);
 	return k;
@@ -76,9 +62,8 @@ verdict_refuse(const struct verdict *x, struct err *e)
 
 /* Look for the shard's bytes among those rejected before.  Return 1 with their receipt in
  * r; 1 with the verdict invalid in r if VERDICT_TRIES other shards were rejected before;
- * or 0: other bytes may follow, since a device may have been repaired, and a limit may have
- * been raised.  closed 1: the step is closed; return 0 for other bytes, which are late, however
- * many were rejected. */
+ * or 0: other bytes may follow, since a device may have been repaired.  closed 1: the step is
+ * closed; return 0 for other bytes, which are late, however many were rejected. */
 static int
 verdict_before(const struct verdict *x, int closed, struct err *e)
 {
@@ -89,10 +74,9 @@ verdict_before(const struct verdict *x, int closed, struct err *e)
 	if (k == -ERR_DATA)
 		(void)err_after(e, k, ": remove the file: the bytes that were refused are then "
 		    "judged again");
-	i = verdict_at(&l, x->r);
-	if (k > 0 && i < l.n && !closed && strncmp(l.line[i].r.reason, "limit: ", 7) == 0) {
-		k = 0;
-	} else if (k > 0 && i < l.n) {
+	for (i = 0; i < l.n && memcmp(l.line[i].r.digest, x->r->digest, SHARD_DIGEST) != 0; i++)
+		continue;
+	if (k > 0 && i < l.n) {
 		*x->r = l.line[i].r;
 	} else if (k > 0) {
 		k = !closed && l.n >= VERDICT_TRIES;

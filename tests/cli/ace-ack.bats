@@ -183,25 +183,22 @@ average() { mkshards -d aggregate -H kind=3 -p "$@"; }
 }
 
 @test "the receipt 'invalid': a message, status 5, once; the other receipts count, too" {
-	mkshards -t other:4 >other
 	step 0
 	cp sent first
-	ace-recv --spool spool --create
-	ace-recv --spool spool --schema other first >receipts
+	limited 'shard 100' ace-recv --spool spool first >receipts
 	step 1
 	ace-recv --spool spool sent >>receipts
 	exits 5 ace-ack -S state receipts
-	says '^ace-ack: step 0: invalid: mismatch: the shard is for another model'
-	why=$(<err)
+	says '^ace-ack: step 0: invalid: limit: the shard is larger than 100 bytes \(limits: shard\)$'
 	[ "$(wc -l <err)" -eq 1 ]
 	exits 0 ace-ack -S state receipts
-	[ "$(sort -u err)" = "$why" ]
+	[ "$(sort -u err)" = "ace-ack: step 0: invalid: limit: the shard is larger than 100 bytes (limits: shard)" ]
 	# a second receipt 'invalid' for the same bytes does not change the status
-	ace-recv --spool spool --schema other first >later
+	limited 'shard 100' ace-recv --spool spool first >later
 	exits 0 ace-ack -S state later
-	[ "$(cat err)" = "$why" ]
+	[ "$(cat err)" = "ace-ack: step 0: invalid: limit: the shard is larger than 100 bytes (limits: shard)" ]
 	ace-inspect state/receipts >list
-	[ "$(sed 's/.* step/step/' list)" = "${why#ace-ack: }
+	[ "$(sed 's/.* step/step/' list)" = "step 0: invalid: limit: the shard is larger than 100 bytes (limits: shard)
 step 1: accepted" ]
 	step 2
 	[ "$(pending)" = 2 ]

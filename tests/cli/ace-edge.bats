@@ -135,8 +135,8 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	3|variant s/4096/8192/g;s/16384/32768/g|ace-step: mismatch: '.*/ace-edge1/state/residual' is of another model than the shard: tensor 'w' differs in shape: [0-9]+ and [0-9]+ in dimension 0 .give a new model a new state directory
 	3|variant s/"w"/"v"/|another model
 	3|variant s/"delta"/"model"/|ace-step: mismatch: step [0-9]+ of 'edge1' has kind model, expected gradient, delta, sum or mean
-	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, expected at most 1 .*: correct the training program or, if it is right, raise that limit on the cloud;
-	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, expected at most 1 .*: correct the training program or, if it is right, raise that limit on the cloud;
+	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, expected at most 1 .*: correct the training program or, if it is right, raise that limit on the cloud and remove the file 'spool/STEP/NAME.no' there;
+	5|variant s/"delta"/"delta","-w","5"/|ace-ack: step [0-9]+: invalid: limit: the weight is 5, expected at most 1 .*: correct the training program or, if it is right, raise that limit on the cloud and remove the file 'spool/STEP/NAME.no' there;
 	5|variant s/str(begun)/str(begun+3)/|ace-step: steps are missing between [0-9]+ and [0-9]+ of 'edge1': send step
 	END
 	# a model with other tensors from the beginning

@@ -78,7 +78,7 @@ limited() {
 	ace-inspect verify out
 	exits 0 limited 90000 timeout "$HANG" ace-aggregate --spool spool \
 	    --rounds 1 --sync none --rule median
-	says "limit: rule 'median' needs all shards in memory: 150 shards take [0-9]+ MiB, expected at most 43 MiB, half of"
+	says "limit: rule 'median' needs a group of each shard in memory: 150 groups take [0-9]+ MiB, expected at most 43 MiB, half of"
 }
 
 @test "ace-recv(1), ace-security(7) and ace-cloud name the limits of the file" {

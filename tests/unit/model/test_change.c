@@ -81,7 +81,7 @@ TEST(lies)
 {
 	static const struct lie lie[] = {
 		{ "the truth", "", 1, 1, CODEC_EXACT, 0 },
-		{ "no models", "the number of frames mODL in the patch is 0, expected 1: give ace-diff's output unchanged, in the patch to step", 0, 1, CODEC_EXACT, 0 },
+		{ "no models", "the number of frames mODL in the patch is 0, expected 1 (give ace-diff's output unchanged), in the patch to step", 0, 1, CODEC_EXACT, 0 },
 		{ "its models twice", "the number of frames mODL in the patch is 2, expected 1", 2, 1, CODEC_EXACT, 0 },
 		{ "no old model", "changes an old model, but does not name it", 1, 0,
 		    CODEC_EXACT, 0 },
