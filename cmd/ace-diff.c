@@ -257,8 +257,8 @@ tell(const struct diff *d)
 	if (!d->whole)
 		shard_hex(d->note.before, before);
 	shard_hex(d->note.after, after);
-	cli_say(d->o->f->cli, 1, "from %s to %s: %zu of %lu groups, %llu of %llu "
-	    "values, %llu bytes instead of %llu", before, after, d->note.n,
+	cli_say(d->o->f->cli, 1, "from %s to %s: changed: %zu of %lu groups, %llu of "
+	    "%llu values, %llu bytes instead of %llu (no headers)", before, after, d->note.n,
 	    (unsigned long)d->new.schema.ngroups, (unsigned long long)d->changed,
 	    (unsigned long long)d->new.schema.total,
 	    (unsigned long long)writer_sent(d->w)->wire,

@@ -118,8 +118,9 @@ broken(struct edge *x, const struct children *c, struct err *e)
 		    " (128 + the signal's number)" : "",
 		    (unsigned long long)x->tell.round);
 	limit = strstr(cause, "(limits: ") != NULL;
-	if (strncmp(cause, "ace-recv: mismatch", 18) == 0)
-		kind = "invalid";	/* with the cloud's spool, not this device's state */
+	if (strncmp(cause, "ace-recv: mismatch", 18) == 0 ||
+	    strstr(cause, " of another model than this state: ") != NULL)
+		kind = "invalid";	/* with the cloud's run, not this device's */
 	if (strcmp(kind, "mismatch") == 0 || strcmp(kind, "invalid") == 0) {
 		if ((advice = strstr(cause, ": give ")) != NULL)
 			*advice = '\0';	/* for users of that program */

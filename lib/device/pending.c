@@ -98,7 +98,8 @@ pending_compare(const struct residual *q, const struct pending *p,
 		    (unsigned long long)sh->step, (unsigned long long)q->step);
 	if (schema_diff(sc, reader_schema(q->d.r), why) != 0)
 		return err_set(e, ERR_DATA, "mismatch: the shard of '%.80s' is of another "
-		    "model than this state: %s (give the state of that model)", shard_device(sh), why);
+		    "model than this state: %s: give the state of that model",
+		    shard_device(sh), why);
 	return 0;
 }
 

@@ -152,7 +152,7 @@ variant() { sed "$1" "$train" >"$BATS_TEST_TMPDIR/variant"; chmod 755 variant; }
 	# a new device with another model: the first average that it receives is refused
 	ace remove run edge1
 	exits 3 timeout "$HANG" ace edge run --name late -- ./variant 2 99
-	says "^ace-edge: ace-ack: mismatch: the shard of 'aggregate' is of another model .* remove 'state' in this device's folder"
+	says "^ace-edge: ace-ack: mismatch: the shard of 'aggregate' is of another model .* begin a new run and give its folder; then"
 	rm -r ace-late/state
 	exits 0 timeout "$HANG" ace edge run --name late -- "$train" 2 $((r + 2))
 }

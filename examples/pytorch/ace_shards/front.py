@@ -41,7 +41,7 @@ def join(model: torch.nn.Module, optimizer: Any, cloud: str | None = None, *,
     inside = transport.INHERITED and not through
     if not (inside or cloud or through) or cloud and through:
         raise Error("expected one of cloud=\"[[USER@]HOST:]DIR\" and through=\"PIPELINE\", "
-                    f"found {'both' if cloud else 'neither'}")
+                    f"found {'both' if cloud else 'neither: give one, or use ace edge'}")
     name = os.environ["ACE_NAME"] if inside else \
         name or socket.gethostname().split(".")[0]
     dir = os.path.abspath(os.environ["ACE_DIR"] if inside else dir or f"ace-{name}")
