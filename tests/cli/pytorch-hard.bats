@@ -200,7 +200,7 @@ load pytorch
 			says 'different models, types of parameters, modes or numbers of steps'
 		done
 		exits 1 train edge2 4 wrong=2
-		says 'ace_shards.Error: mismatch: in round 3 this device has model [0-9a-f]{8}, but the others have [0-9a-f]{8}, so the average was not applied: .* Copy the checkpoint that another device wrote after round 3; see ace-pytorch'
+		says 'ace_shards.Error: mismatch: in round 3 this device has model [0-9a-f]{8}, but the others have [0-9a-f]{8}, so the average was not applied: .* Copy a checkpoint that another device wrote after round 3 or later; see ace-pytorch'
 		# edge1 and edge3 have sent their shards of round 4 and wait for edge2
 		wait_for eval 'test -e spool/3/edge1.aceg'
 		cp edge1.pt edge2.pt
@@ -214,7 +214,7 @@ load pytorch
 		cd ..
 	done <<-'END'
 	Local|outer_rate=1 momentum=0.4|outer_(rate|momentum) is (1\.0|0\.4), but checkpoint 'edge2.pt' has 0\.[57]
-	Replay|steps=2|run is train-replay2, but checkpoint 'edge2.pt' has train-replay3
+	Replay|steps=2|mode is replay of AdamW, every=2, but checkpoint 'edge2.pt' has replay of AdamW, every=3
 	END
 }
 

@@ -638,7 +638,7 @@ def odd(k, **more):
         assert re.search("(?m)^last +f32 +2x3x4x5", shown), shown
     sent = [n for n, _ in checkpoint.load(f"ace-{NAME}/model.pt")["names"]]
     assert "b.weight" not in sent and "frozen" not in sent, sent
-    kept = "replay of Momenta, every=3" if more else "train"
+    kept = "replay of Momenta, every=3" if more else "local"
     with fails(f"but checkpoint '{os.getcwd()}/ace-{NAME}/model.pt' has {kept}: give the old value"):
         go(k, m, sgd, every=3, mode="replay")
     return said
