@@ -129,8 +129,8 @@ limits_numbers(const struct limits *a, const struct shard *sh, struct receipt *r
 		limits_refuse(r, "limit: the step is 2^64 - 1, expected at most 2^64 - 2");
 	if (sh->contributors == 0 || sh->contributors > a->contributors)
 		limits_refuse(r, "limit: the shard has %lu contributors, expected at "
-		    "least 1 and at most %llu (limits: contributors)", (unsigned
-		    long)sh->contributors, (unsigned long long)a->contributors);
+		    "least 1 and at most %llu (limits: contributors)",
+		    (unsigned long)sh->contributors, (unsigned long long)a->contributors);
 	if (sh->incarnation > SHARD_INCARNATIONS)
 		limits_refuse(r, "limit: the incarnation is %lu, expected at most 2^31 - 1",
 		    (unsigned long)sh->incarnation);

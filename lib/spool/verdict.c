@@ -211,14 +211,13 @@ verdict_head(const struct spool *s, const struct shard *sh,
     const struct schema *sc, struct receipt *r, struct err *e)
 {
 	char why[256];
-	int k = verdict_run(s, sh, sc, why, e);
-
+	const int k = verdict_run(s, sh, sc, why, e);
 	const size_t n = k == VERDICT_OTHER ? strlen(why) : 0;
 
 	if (n != 0)	/* the end of a long text has the values */
 		limits_refuse(r, "mismatch: the shard is of another model than run "
-		    "'%.24s': %s%.72s", spool_run_of(sh), n > 72 ? "..." : "", why + (n >
-		    72 ? n - 69 : 0));
+		    "'%.24s': %s%.72s", spool_run_of(sh), n > 72 ? "..." : "",
+		    &why[n > 72 ? n - 69 : 0]);
 	return k < 0 ? k : k == VERDICT_SAME;
 }
 
