@@ -32,7 +32,7 @@ enum {
 	OPT_APPLY = 256, OPT_AVERAGE, OPT_BATCH, OPT_BETA2, OPT_BLAS, OPT_CATCH,
 	OPT_CHECK, OPT_CLIP, OPT_CLOCK, OPT_CONTEXT, OPT_CUTS,
 	OPT_DCT, OPT_DECAY, OPT_DELAY, OPT_DEVICE, OPT_EVAL, OPT_EVERY,
-	OPT_FLIP, OPT_GOSSIP, OPT_GRADIENT,
+	OPT_FACTORED, OPT_FLIP, OPT_GOSSIP, OPT_GRADIENT,
 	OPT_GROUP, OPT_HEADS, OPT_INDEX, OPT_INTERLEAVED, OPT_LAYERS, OPT_LOAD,
 	OPT_LOCAL, OPT_LOG, OPT_MOMENTUM, OPT_MUON, OPT_ONE_BIT,
 	OPT_OF, OPT_OUTER_MOMENTUM, OPT_OUTER_RATE, OPT_POLICY,
@@ -60,6 +60,7 @@ static const struct option options[] = {
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "eval", no_argument, NULL, OPT_EVAL },
 	{ "every", required_argument, NULL, OPT_EVERY },
+	{ "factored", no_argument, NULL, OPT_FACTORED },
 	{ "flip-labels", no_argument, NULL, OPT_FLIP },
 	{ "realign", required_argument, NULL, OPT_REALIGN },
 	{ "gradient", no_argument, NULL, OPT_GRADIENT },
@@ -149,6 +150,8 @@ static const char usage[] =
 "                          that all devices have the same moments\n"
 "      --realign X         with --muon and --interval: after each round, turn\n"
 "                          each momentum by the share X towards the average (0)\n"
+"      --factored          with --interval: code rows and columns of matrices more\n"
+"                          finely where gradients are larger\n"
 "      --prox X            pull local steps towards the first model of the round\n"
 "                          with this strength (FedProx; 0)\n"
 "      --outer-rate X      rate of the step with the averaged differences (1)\n"
@@ -268,6 +271,7 @@ set_flag(struct opts *o, int key)
 	case OPT_CLOCK: o->run.clock = 1; return 0;
 	case OPT_DCT: o->run.rule.sign = 1; return 0;
 	case OPT_EVAL: o->run.eval = 1; return 0;
+	case OPT_FACTORED: o->run.shape.factored = 1; return 0;
 	case OPT_FLIP: o->run.flip = 1; return 0;
 	case OPT_GOSSIP: o->run.gossip = 1; return 0;
 	case OPT_GRADIENT: o->run.local = 0; return 0;
@@ -391,6 +395,10 @@ settle(struct opts *o, char *device, size_t room, const char **why)
 	    r->replay || r->gossip || r->delay > 0 || r->obey))
 		*why = "--realign needs --muon and --interval, and excludes --replay, "
 		    "--gossip, --delay and --policy";
+	else if (r->shape.factored && (r->local == 0 || r->alone || r->replay || r->gossip ||
+	    r->delay > 0 || r->obey))
+		*why = "--factored needs --interval, and excludes --local, --replay, --gossip, "
+		    "--delay and --policy";
 	else if (r->prox > 0 && r->local == 0)
 		*why = "--prox needs --interval";
 	else if (r->gossip && (r->local == 0 || r->alone || r->delay > 0))

@@ -25,13 +25,13 @@ static int
 tensors_put(struct ace_writer *w, const struct model *m, const size_t *order,
     uint32_t group, struct ace_error *e)
 {
-	struct ace_tensor *t = calloc(m->ntensors, sizeof *t);
+	struct ace_tensor *t = calloc(m->nsent, sizeof *t);
 	size_t i;
 	int r;
 
 	if (t == NULL)
 		return fail(e, 4, "out of memory for array", "tensors");
-	for (i = 0; i < m->ntensors; i++) {
+	for (i = 0; i < m->nsent; i++) {
 		const struct tensor *s = tensor_at(m, order, i);
 
 		t[i].name = s->name;
@@ -41,7 +41,7 @@ tensors_put(struct ace_writer *w, const struct model *m, const size_t *order,
 		t[i].dim[1] = t[i].ndim == 2 ? s->dim[1] : 0;
 		t[i].numel = s->n;
 	}
-	r = ace_write_tensors(w, t, m->ntensors, group, e);
+	r = ace_write_tensors(w, t, m->nsent, group, e);
 	free(t);
 	return r;
 }
@@ -55,11 +55,11 @@ tensors_match(const struct ace_reader *r, const char *file, const struct model *
 	size_t n, i;
 	const struct ace_tensor *t = ace_tensors(r, &n);
 
-	if (n != m->ntensors) {
+	if (n != m->nsent) {
 		e->code = 3;
 		(void)snprintf(e->message, sizeof e->message, "mismatch: '%s' has %zu tensors, but "
 		    "the trainer's model has %zu: give the --layers of that model", file, n,
-		    m->ntensors);
+		    m->nsent);
 		return -3;
 	}
 	for (i = 0; i < n; i++) {
@@ -203,7 +203,7 @@ link_send(struct link *l, enum ace_kind kind, uint64_t round,
 	if ((r = link_record(l, kind, round, version, samples, x, e)) < 0 ||
 	    (r = link_begin(l, kind, round, version, samples, e)) < 0)
 		return r;
-	for (i = 0; i < l->m->ntensors && r == 0; i++)
+	for (i = 0; i < l->m->nsent && r == 0; i++)
 		r = link_tensor(l, i, x, 0, e);
 	return r < 0 ? r : link_end(l, e);
 }

@@ -196,6 +196,19 @@ tensor_add(struct model *m, size_t i, const char *name, size_t rows,
 	m->n += t->n;
 }
 
+/* Add a tensor of scales, one for each row and column of each matrix: one tensor, since each
+ * takes some bytes of a shard. */
+static void
+scales_set(struct model *m)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < m->ntensors; i++)
+		if (m->tensor[i].ndim == 2)
+			n += m->tensor[i].dim[0] + m->tensor[i].dim[1];
+	tensor_add(m, m->nsent++, "scales", 0, n);
+}
+
 static void
 tensors_set(struct model *m)
 {
@@ -222,6 +235,9 @@ tensors_set(struct model *m)
 			m->tensor[2 + l * PARTS + p].hidden = part[p].rows > 0;
 		}
 	tensor_add(m, m->ntensors - 1, "norm", 0, c);
+	m->params = m->n;
+	if (m->s.factored)
+		scales_set(m);
 }
 
 /* Return n values at base + *used; advance *used by n, rounded up to 16 values.  base NULL:
@@ -279,8 +295,8 @@ model_new(const struct shape *s, size_t batch)
 		return NULL;
 	m->s = *s;
 	m->batch = batch;
-	m->ntensors = 3 + s->layers * PARTS;
-	m->tensor = calloc(m->ntensors, sizeof *m->tensor);
+	m->ntensors = m->nsent = 3 + s->layers * PARTS;
+	m->tensor = calloc(m->ntensors + 1, sizeof *m->tensor);
 	m->layer = calloc(s->layers, sizeof *m->layer);
 	if (m->tensor == NULL || m->layer == NULL)
 		goto fail;

@@ -28,6 +28,7 @@ enum { MODEL_VOCAB = 256, MODEL_FAN = 4 };
 
 struct shape {
 	size_t layers, width, heads, context;
+	int factored;		/* 1: the scales of train_factor.h follow the parameters */
 };
 
 struct tensor {
@@ -52,7 +53,8 @@ struct layer {
 struct model {
 	struct shape s;
 	struct tensor *tensor;
-	size_t ntensors, n;	/* n: parameters in all */
+	size_t ntensors, nsent;	/* tensors of the model; these and the scales after them */
+	size_t params, n;	/* values of the model; these and the scales */
 	real *theta, *grad;	/* [n] */
 	size_t batch;		/* most sequences in one call */
 	struct layer *layer;

@@ -16,7 +16,7 @@ optim_new(const struct model *m)
 		return NULL;
 	for (i = 0; i < m->ntensors; i++)
 		most = m->tensor[i].n > most ? m->tensor[i].n : most;
-	o->n = n;
+	o->n = m->params;
 	o->scratch = calloc(MUON_SCRATCH(most), sizeof *o->scratch);
 	o->m = calloc(n, sizeof *o->m);
 	o->v = calloc(n, sizeof *o->v);

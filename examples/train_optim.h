@@ -25,9 +25,9 @@ struct optim_rule {
 
 struct optim {
 	float *m, *v;		/* moments of the gradient; with Muon m is its momentum */
-	float *outer;		/* the outer step's momentum */
+	float *outer;		/* the outer step's momentum; after it, scales (train_factor.h) */
 	float *scratch;		/* scratch for Muon */
-	size_t n;
+	size_t n;		/* parameters, without scales */
 	size_t t;		/* steps taken */
 };
 

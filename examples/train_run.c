@@ -11,6 +11,7 @@
 #include "train_check.h"
 #include "train_dct.h"
 #include "train_emit.h"
+#include "train_factor.h"
 #include "train_queue.h"
 #include "train_run.h"
 
@@ -295,6 +296,9 @@ contribution(struct run *r, size_t i, size_t h, float *out)
 	origin(r);
 	for (j = 0; j < n; j++)
 		out[j] = r->start[j] - r->m->theta[j];
+	if (r->o->shape.factored && factor_due(r->round + 1))
+		factor_measure(r->m, r->sense.square, opt->outer, out);
+	factor_apply(r->m, out, 0);
 }
 
 /* Add n words of 32 bits to the digest h, as FNV-1a (Fowler, Noll and Vo) adds bytes. */
@@ -395,9 +399,10 @@ together_streams(struct run *r, size_t h, struct ace_error *e)
 	return 0;
 }
 
-/* Apply one average to the model, and obey the policy's decisions that came with it. */
+/* Apply one average x to the model, and obey the policy's decisions that came with it.  x is
+ * changed. */
 static int
-apply(struct run *r, const float *x, const struct link_word *word, struct ace_error *e)
+apply(struct run *r, float *x, const struct link_word *word, struct ace_error *e)
 {
 	const struct run_options *o = r->o;
 	size_t n = r->m->n, i;
@@ -412,12 +417,14 @@ apply(struct run *r, const float *x, const struct link_word *word, struct ace_er
 		}
 	} else {
 		memcpy(r->start, r->m->theta, n * sizeof *r->start);
+		factor_apply(r->m, x, 1);
 		origin(r);
 		for (i = 0; o->realign > 0 && i < r->noptim; i++)
 			optim_realign(r->optim[i], &o->rule, r->m,
 			    r->steps - r->taken, r->taken, r->start, x,
 			    o->realign);
 		optim_outer(r->optim[0], &o->rule, r->m->theta, r->start, x);
+		factor_update(r->m, r->optim[0]->outer, x, factor_due(r->applied));
 	}
 	r->applied++;
 	if (o->obey && o->local > 0 && word->interval > 0)
@@ -640,7 +647,7 @@ prepare(struct run *r, char *const *file, size_t nfiles, struct ace_error *e)
 			goto memory;
 	if (o->replay && (r->before = optim_new(r->m)) == NULL)
 		goto memory;
-	if (sense_init(&r->sense, r->m, o->moment, e) < 0)
+	if (sense_init(&r->sense, r->m, o->moment, o->shape.factored, e) < 0)
 		return -4;
 	model_init(r->m, o->seed);
 	if (keep_still(r->m, o->still, e) < 0)
@@ -656,9 +663,10 @@ memory:
 static int
 load(struct run *r, struct ace_error *e)
 {
+	const struct model m = factor_without(r->m);
 	struct ace_shard s;
 
-	return r->o->load == NULL ? 0 : link_load(r->o->load, r->m, &s,
+	return r->o->load == NULL ? 0 : link_load(r->o->load, &m, &s,
 	    (float *const[]){ r->m->theta }, 1, 1, e);
 }
 
@@ -708,6 +716,7 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
 	struct run r = { .o = o, .link = { .fd = -1, .compute = -1 },
 	    .progress = -1 };
 	struct ace_shard s = ACE_SHARD_INIT;
+	struct model m;
 	int c;
 
 	if ((c = prepare(&r, file, nfiles, e)) < 0 || (c = load(&r, e)) < 0 ||
@@ -736,8 +745,9 @@ run_train(const struct run_options *o, char *const *file, size_t nfiles,
 		(void)strcpy(s.device, "train");
 		s.kind = ACE_MODEL;
 		s.step = r.round;
-		if ((c = link_save(o->save, r.m, s,
-		    (const float *const[]){ r.m->theta }, 1, e)) < 0)
+		m = factor_without(r.m);
+		if ((c = link_save(o->save, &m, s,
+		    (const float *const[]){ m.theta }, 1, e)) < 0)
 			goto out;
 	}
 	if (o->profile != NULL && o->cuts != NULL &&

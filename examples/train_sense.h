@@ -12,15 +12,16 @@ enum { SENSE_FILES = 2 };
 struct sense {
 	const struct model *m;
 	const char *const *file;	/* [SENSE_FILES]; if the first is NULL,
-					 * nothing is measured */
-	float *square;		/* f32[n] moving average of the squared gradient */
+					 * nothing is written */
+	float *square;		/* f32[n] moving average of the squared gradient; NULL: it
+				 * is not measured */
 	int any;		/* 1: square has an average; 0: it is 0 */
 };
 
-/* Begin with averages of 0.  s is zeros on entry; it borrows m and file.  Return 0, or -4
- * without memory. */
+/* Begin with averages of 0; measure only if there are files, or `always'.  s is zeros on entry;
+ * it borrows m and file.  Return 0, or -4 without memory. */
 int sense_init(struct sense *s, const struct model *m,
-    const char *const *file, struct ace_error *e);
+    const char *const *file, int always, struct ace_error *e);
 void sense_release(struct sense *s);
 
 /* Update the average by m->grad, the gradient of one more batch. */

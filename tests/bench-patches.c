@@ -118,7 +118,7 @@ train(uint64_t seed, const char *dir, char *text)
 	static const struct { double rate; size_t steps; } later[] = {
 		{ 1e-6, 1 }, { 1e-5, 1 }, { 3e-6, 4 }, { 1e-5, 8 }
 	};
-	const struct shape shape = { 4, 128, 4, CONTEXT };
+	const struct shape shape = { 4, 128, 4, CONTEXT, 0 };
 	struct training t = { .seed = seed, .rule = { .beta1 = .9, .beta2 = .95,
 	    .decay = .1, .clip = 1, .last = 1, .steps = 100000 } };
 	float *kept[3], *live[3];

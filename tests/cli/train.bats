@@ -228,7 +228,7 @@ delays() {
 
 @test "a run that is killed and resumed gives the same model" {
 	local n bytes how
-	for how in --gradient '-H 3 --outer-momentum 0.9' \
+	for how in --gradient '-H 3 --outer-momentum 0.9 --factored' \
 	    '-H 3 --muon 0.01 --replay' --dct '--one-bit 6' '-H 2 --muon 0.01 --realign 0.5 --moment told'; do
 		set -- --steps 14 $how --eval $small
 		rm -f kept log*
@@ -545,6 +545,30 @@ by_name() {
 		refuses 2 '^train: --re' train $k --realign 0.5 $small text
 	done
 	refuses 2 "--realign '1.5' is not valid: expected a number from 0 to 1$" train --realign 1.5 text
+}
+
+@test "--factored: coded streams and late devices give one model, whose file has no scales" {
+	rm -f up? down?
+	mkfifo up1 up2 down1 down2
+	for k in 1 2; do
+		train --index $k --of 2 -H 3 --steps 12 --muon 0.02 --outer-rate 1.5 --factored \
+		    --apply down$k --save m$k $small text >up$k &
+	done
+	ace-aggregate --devices 2 up1 up2 | ace-compress -c q8 | ace-expand |
+	    tee averages down1 >down2
+	wait
+	same m1 m2
+	train --index 2 --of 2 -H 3 --steps 12 --muon 0.02 --outer-rate 1.5 --factored \
+	    --catch-up averages --save late $small text >rest
+	same m1 late
+	# the first round sends scales; the trained model is one without them
+	ace-export -f raw --step 0 --tensor scales averages >scales
+	run ! each '$v[0] == 0' scales
+	train --steps 0 --load m1 --save plain $small text >none
+	same m1 plain
+	for k in --gradient '-H 3 --local' '-H 3 --delay 1' '-H 3 --replay' '-H 3 --policy'; do
+		refuses 2 '^train: --factored needs --interval' train $k --factored $small text
+	done
 }
 
 @test "--still: tensors that are not trained stay unchanged and are sent as zeros" {
