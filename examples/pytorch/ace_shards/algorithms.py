@@ -580,17 +580,17 @@ class Local(Run):
                 "its first step after an exchange restored the weights from before the "
                 "exchange, as if from a copy: use mode=\"replay\" or mode=\"gradients\"", 2, True)
 
-    def _factors(self) -> Iterator[tuple[int, list[Tensor]]]:
-        """Yield the places of parameters, and the common scales of their rows and columns."""
-        return scales.scales(self.params, self.start[len(self.params + self.means):])
+    def _factors(self) -> dict[int, list[Tensor]]:
+        """Return the common scales of rows and columns, by the place of their parameter."""
+        return scales.factors(self.params, self.start[-1]) if self.scales else {}
 
     def _part(self) -> None:
-        if self.moment and self.round & self.round + 1 == 0:    # _finish writes the file
-            scales.estimate(self.params, self._squares(), self.scales)
+        if self.scales and self.round & self.round + 1 == 0:    # _finish writes the file
+            scales.estimate(self.params, self._squares(), self.scales[0][1])
         d = list(self.room)
         for t, v, s in zip(d, fetch(t for _, t in self.pairs), self.start):
             torch.sub(v, s.to(t.dtype), out=t)
-        for i, factors in self._factors():
+        for i, factors in self._factors().items():
             for f in factors:
                 d[i].mul_(f)
 
@@ -598,7 +598,7 @@ class Local(Run):
         if self.watch == [] and self.optimizer is not None:
             self.watch = [self._weights()]
         n, m, d = len(self.params), len(self.params + self.means), list(self.room)
-        factors = dict(self._factors())      # before the average changes them
+        factors = self._factors()       # before the average changes them
         for i, (s, t) in enumerate(zip(self.start[:n], d)):
             t = t.float()
             for f in factors.get(i, []):

@@ -28,31 +28,40 @@ def wide(params: Pairs) -> list[int]:
 
 
 def added(params: Pairs) -> Pairs:
-    """Return the tensors that the common model has more: two for each wide parameter.  torch
-    does not give a parameter and a module the same name, so no other tensor has theirs."""
-    return [(f"{n}.{what}", torch.zeros(size, dtype=torch.float32, device="cpu"))
-            for n, p in (params[i] for i in wide(params))
-            for what, size in (("rows", p.shape[:1]), ("columns", p.shape[1:]))]
+    """Return what the common model has more: one tensor with the values of all scales, since each
+    tensor costs bytes in a shard.  No parameter's name begins with a dot."""
+    n = sum(p.shape[0] + p[0].numel() for p in (params[i][1] for i in wide(params)))
+    return [(".scales", torch.zeros(n, dtype=torch.float32, device="cpu"))] if n else []
 
 
-def estimate(params: Pairs, squares: list[Tensor | None], into: Pairs) -> None:
-    """Set the tensors of `added` to what this device's mean squared gradients suggest: scales of
+def parts(params: Pairs, values: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Yield the place of each wide parameter, and its rows' and columns' parts of the tensor of
+    `added`, in the shapes to multiply by."""
+    at = 0
+    for i in wide(params):
+        p = params[i][1]
+        end = at + p.shape[0]
+        rows = values[at:end].view(-1, *[1] * (p.dim() - 1))
+        at = end + p[0].numel()
+        yield i, rows, values[end:at].view(p.shape[1:])
+
+
+def estimate(params: Pairs, squares: list[Tensor | None], into: Tensor) -> None:
+    """Set the tensor of `added` to what this device's mean squared gradients suggest: scales of
     (mean of the row / mean of all) ^ (1/8), and so for columns."""
-    for i, rows, columns in zip(wide(params), into[::2], into[1::2]):
-        v = squares[i]
-        if v is None:
+    for i, rows, columns in parts(params, into):
+        s = squares[i]
+        if s is None:
             continue
-        v = v.float()
-        for (_, t), m in (rows, v.mean([*range(1, v.dim())])), (columns, v.mean(0)):
+        v = s.float()
+        for t, m in ((rows, v.mean([*range(1, v.dim())], keepdim=True)), (columns, v.mean(0))):
             # without a gradient yet, this is 0 / 0
             m = (m / m.mean()).nan_to_num(1, LIMIT).clamp(1 / LIMIT, LIMIT)
             store([t], [m.log2().div(8 * UNIT)])
 
 
-def scales(params: Pairs, values: list[Tensor]) -> Iterator[tuple[int, list[Tensor]]]:
-    """Yield the place of each wide parameter, and its scales in the shapes to multiply by, from
-    the values of the tensors of `added`."""
-    for i, *both in zip(wide(params), values[::2], values[1::2]):
-        rows, columns = (TABLE[x.mul(8 * UNIT).round().clamp(-MOST, MOST).long() + MOST]
-                         for x in both)
-        yield i, [rows.view(-1, *[1] * columns.dim()), columns]
+def factors(params: Pairs, values: Tensor) -> dict[int, list[Tensor]]:
+    """Return the scales of the rows and columns of each wide parameter, by its place, from the
+    tensor of `added`."""
+    return {i: [TABLE[x.mul(8 * UNIT).round().clamp(-MOST, MOST).long() + MOST] for x in both]
+            for i, *both in parts(params, values)}
