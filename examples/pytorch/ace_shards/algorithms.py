@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterable, Iterator
 import torch
 from torch import Tensor
 
-from . import transport
+from . import scales, transport
 from .checkpoint import kept, load, save
 from .tensors import (averaged, checksum, compare, copied, marks, named, opaque, parameters,
                       refuse, renewed, some)
@@ -44,6 +44,7 @@ class Run:
     gone = ""                           # the reason why the run cannot continue
     ready = False                       # mode gradients: True: .grad is the average
     outer = (1.0, 0.0)                  # rate and momentum of the outer step
+    moment: str | None = None           # mode local: see Local
 
     def __init__(self, model: torch.nn.Module, optimizer: Any, way: Way | str,
                  device: str, run: str = "train", checkpoint: str | None = None,
@@ -62,8 +63,9 @@ class Run:
             raise Error(f"buffers={buffers!r}: expected 'own' or 'mean'")
         self.params = parameters(model)
         self.means = averaged(model) if buffers == "mean" else []
-        self.pairs = self.params + self.means
-        self.look = self._look(self.pairs)
+        self.scales = scales.added(self.params) if self.moment else []
+        self.pairs = self.params + self.means + self.scales
+        self.look = self._look(self.params + self.means)
         # parameters without a gradient are not sent, and must be equal on all devices
         still = self._still()
         self.frozen, self.seen = dict(zip(still, marks(still.values()))), self._glance()
@@ -206,6 +208,7 @@ class Run:
         """Return what must be equal in a checkpoint and in the script that continues."""
         return {"mode": self.mode, "run": self.call["run"].rpartition("-")[0],
                 "outer_rate": self.outer[0], "outer_momentum": self.outer[1],
+                "moment": bool(self.moment) or None,    # earlier checkpoints have none
                 "state": sorted(self.state), **self.look,
                 **{f"parameter '{n}', which needs no gradient,": m
                    for n, m in self.frozen.items()}}
@@ -254,7 +257,8 @@ class Run:
         cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
         save(self.checkpoint, {
             "round": self.round, "run": self.call["run"], "settings": self._settings(),
-            "names": [[n, str(t.dtype)] for n, t in self.pairs], **self._holds(),
+            "names": [[n, str(t.dtype)] for n, t in self.params + self.means],
+            **self._holds(),
             "digest": self.digest(), "buffers": named(self.model)[1],
             "moved": {n: p.detach() for n, p in moved.items()
                       if marked[n] != self.frozen[n]},
@@ -477,7 +481,9 @@ class Local(Run):
     """Mode local: each device takes steps of any optimiser; then the changes are averaged.
 
     moment      file for ace-score(1) with the root mean squared gradient of each value,
-    written after rounds 1, 2, 4, 8 and so on"""
+    written after rounds 1, 2, 4, 8 and so on.  These rounds also send scales of rows and
+    columns, which become a part of the common model: in later rounds, differences are
+    multiplied by the common scales, and averages divided."""
 
     def __init__(self, *args: Any, outer_rate: float = 1.0, outer_momentum: float = 0.0,
                  moment: str | None = None, **more: Any) -> None:
@@ -555,11 +561,12 @@ class Local(Run):
             found = self._squares()
             most = max((float(s.max().sqrt()) for s in found
                         if s is not None and s.numel()), default=0) or 1
-            # as shares of the largest root, for the range of f16; buffers get the share 1
+            # as shares of the largest root, for the range of f16; buffers and scales get
+            # the share 1
             store(self.room, itertools.chain(
                 (torch.zeros_like(p) if s is None else s.sqrt().div_(most)
                  for s, (_, p) in zip(found, self.params)),
-                (torch.ones_like(b) for _, b in self.means)))
+                (torch.ones_like(b) for _, b in self.means + self.scales)))
             output(["ace-import", "-o", self.moment], header(self.room.pairs),
                    *self.room.bytes)
 
@@ -573,17 +580,33 @@ class Local(Run):
                 "its first step after an exchange restored the weights from before the "
                 "exchange, as if from a copy: use mode=\"replay\" or mode=\"gradients\"", 2, True)
 
+    def _factors(self) -> dict[int, list[Tensor]]:
+        """Return the common scales of rows and columns, by the place of their parameter."""
+        return scales.factors(self.params, self.start[-1]) if self.scales else {}
+
     def _part(self) -> None:
-        for t, v, s in zip(self.room, fetch(t for _, t in self.pairs), self.start):
+        if self.scales and self.round & self.round + 1 == 0:    # _finish writes the file
+            scales.estimate(self.params, self._squares(), self.scales[0][1])
+        d = list(self.room)
+        for t, v, s in zip(d, fetch(t for _, t in self.pairs), self.start):
             torch.sub(v, s.to(t.dtype), out=t)
+        for i, factors in self._factors().items():
+            for f in factors:
+                d[i].mul_(f)
 
     def _apply(self) -> None:
         if self.watch == [] and self.optimizer is not None:
             self.watch = [self._weights()]
-        n, d = len(self.params), list(self.room)
+        n, m, d = len(self.params), len(self.params + self.means), list(self.room)
+        factors = self._factors()       # before the average changes them
         for i, (s, t) in enumerate(zip(self.start[:n], d)):
-            self._outer(s, t.float(), self.memory[i] if self.memory else None)
-        self._average(self.start[n:], d[n:])
+            t = t.float()
+            for f in factors.get(i, []):
+                t.div_(f)
+            self._outer(s, t, self.memory[i] if self.memory else None)
+        self._average(self.start[n:m], d[n:m])
+        for s, t in zip(self.start[m:], d[m:]):
+            s.add_(t)
         self._reset()
         if self.watch and len(self.watch) == 1:
             self.watch.append(self._weights())
