@@ -565,7 +565,7 @@ by_name() {
 	ace-export -f raw --step 0 --tensor scales averages >scales
 	run ! each '$v[0] == 0' scales
 	train --steps 0 --load m1 --save plain $small text >none
-	same m1 plain
+	same <(ace-export -f raw m1) <(ace-export -f raw plain)
 	for k in --gradient '-H 3 --local' '-H 3 --delay 1' '-H 3 --replay' '-H 3 --policy'; do
 		refuses 2 '^train: --factored needs --interval' train $k --factored $small text
 	done

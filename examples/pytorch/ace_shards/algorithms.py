@@ -481,7 +481,7 @@ class Local(Run):
     """Mode local: each device takes steps of any optimiser; then the changes are averaged.
 
     moment      file for ace-score(1) with the root mean squared gradient of each value,
-    written after rounds 1, 2, 4, 8 and so on.  These rounds also send scales of rows and
+    written after rounds 1, 2, 4, 8 and so on.  Some rounds also send scales of rows and
     columns, which become a part of the common model: in later rounds, differences are
     multiplied by the common scales, and averages divided."""
 
@@ -496,23 +496,25 @@ class Local(Run):
         super().__init__(*args, **more)
 
     def _common(self) -> Any:
-        return self.start, self.outer
+        return self.start, self.outer, *([self.used] if self.scales else [])
 
     def _keep(self) -> None:
         # in f32, so that small changes of a bf16 model are not lost
         self.start = [t.to(torch.float32, copy=True)
                       for t in fetch(t for _, t in self.pairs)]
         self.memory = [torch.zeros_like(s) for s in self.start if self.outer[1]]
+        self.used = self.start[-1].clone()      # the scales in use, if there are any
 
     def _reset(self) -> None:
         store((t for _, t in self.pairs), self.start)
 
     def _holds(self) -> dict[str, Any]:
-        return {"start": self.start, "memory": self.memory,
+        return {"start": self.start, "memory": self.memory, "used": self.used,
                 "optimizer": self.optimizer and self.optimizer.state_dict()}
 
     def _take_up(self, had: dict[str, Any]) -> None:
         self.start, self.memory = had["start"], had.pop("memory")
+        self.used = had.get("used")     # earlier checkpoints have none
         super()._take_up(had)
 
     def _weights(self) -> list[Tensor]:
@@ -582,10 +584,10 @@ class Local(Run):
 
     def _factors(self) -> dict[int, list[Tensor]]:
         """Return the common scales of rows and columns, by the place of their parameter."""
-        return scales.factors(self.params, self.start[-1]) if self.scales else {}
+        return scales.factors(self.params, self.used) if self.scales else {}
 
     def _part(self) -> None:
-        if self.scales and self.round & self.round + 1 == 0:    # _finish writes the file
+        if self.scales and scales.due(self.round + 1):
             scales.estimate(self.params, self._squares(), self.scales[0][1])
         d = list(self.room)
         for t, v, s in zip(d, fetch(t for _, t in self.pairs), self.start):
@@ -598,7 +600,7 @@ class Local(Run):
         if self.watch == [] and self.optimizer is not None:
             self.watch = [self._weights()]
         n, m, d = len(self.params), len(self.params + self.means), list(self.room)
-        factors = self._factors()       # before the average changes them
+        factors = self._factors()
         for i, (s, t) in enumerate(zip(self.start[:n], d)):
             t = t.float()
             for f in factors.get(i, []):
@@ -607,6 +609,8 @@ class Local(Run):
         self._average(self.start[n:m], d[n:m])
         for s, t in zip(self.start[m:], d[m:]):
             s.add_(t)
+            if scales.due(self.round):
+                self.used = s.clone()
         self._reset()
         if self.watch and len(self.watch) == 1:
             self.watch.append(self._weights())

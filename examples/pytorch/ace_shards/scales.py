@@ -10,14 +10,20 @@ from torch import Tensor
 
 from .transport import Pairs, store
 
-# 2^(i/8), and exact powers of two times these: no function of torch, whose last bit may
-# differ between machines
-EIGHTHS = (1.0, 1.0905077, 1.1892071, 1.2968396, 1.4142136, 1.5422108, 1.6817928, 1.8340081)
-MOST = 32       # the largest scale is 2^(MOST / 8), the smallest 2^(-MOST / 8)
-UNIT = 64       # a value is log2(scale) / UNIT, about as large as a difference of weights
-LIMIT = 1e6     # of a row's or column's mean square, in means of the matrix
-TABLE = torch.tensor([math.ldexp(EIGHTHS[k % 8], k // 8) for k in range(-MOST, MOST + 1)],
+# A scale is 2^(k/2) for a whole number k from -MOST to MOST; no function of torch, whose last
+# bit may differ between machines, computes it.  The tensor has log2(scale) / 4, which is large
+# beside differences of weights, so that the first rounds send it in spite of few bits.
+MOST = 8
+LIMIT = 1e3     # of a row's or column's mean square, in means of the matrix
+TABLE = torch.tensor([math.ldexp((1, 1.4142135)[k % 2], k // 2) for k in range(-MOST, MOST + 1)],
                      dtype=torch.float32, device="cpu")
+
+
+def due(n: int) -> bool:
+    """Return whether n is a power of 4: estimates are sent in these rounds, counted from 1.  A
+    lossy code needs more than one round for them, but while the scales in use change, the
+    residuals of error feedback are wrong.  So scales change only after the round after these."""
+    return n > 0 and n & n - 1 == 0 and n % 3 == 1
 
 
 def wide(params: Pairs) -> list[int]:
@@ -48,7 +54,7 @@ def parts(params: Pairs, values: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]
 
 def estimate(params: Pairs, squares: list[Tensor | None], into: Tensor) -> None:
     """Set the tensor of `added` to what this device's mean squared gradients suggest: scales of
-    (mean of the row / mean of all) ^ (1/8), and so for columns."""
+    (mean of the row / mean of all) ^ (1/4), and so for columns."""
     for i, rows, columns in parts(params, into):
         s = squares[i]
         if s is None:
@@ -57,11 +63,11 @@ def estimate(params: Pairs, squares: list[Tensor | None], into: Tensor) -> None:
         for t, m in ((rows, v.mean([*range(1, v.dim())], keepdim=True)), (columns, v.mean(0))):
             # without a gradient yet, this is 0 / 0
             m = (m / m.mean()).nan_to_num(1, LIMIT).clamp(1 / LIMIT, LIMIT)
-            store([t], [m.log2().div(8 * UNIT)])
+            store([t], [m.log2().div(16)])
 
 
 def factors(params: Pairs, values: Tensor) -> dict[int, list[Tensor]]:
     """Return the scales of the rows and columns of each wide parameter, by its place, from the
     tensor of `added`."""
-    return {i: [TABLE[x.mul(8 * UNIT).round().clamp(-MOST, MOST).long() + MOST] for x in both]
+    return {i: [TABLE[x.mul(8).round().clamp(-MOST, MOST).long() + MOST] for x in both]
             for i, *both in parts(params, values)}
