@@ -58,7 +58,8 @@ tensors_match(const struct ace_reader *r, const char *file, const struct model *
 	if (n != m->nsent) {
 		e->code = 3;
 		(void)snprintf(e->message, sizeof e->message, "mismatch: '%s' has %zu tensors, but "
-		    "the trainer's model has %zu: give the --layers of that model", file, n,
+		    "the trainer's model has %zu: give the --layers of that model, and --factored "
+		    "only if it has a tensor 'scales'", file, n,
 		    m->nsent);
 		return -3;
 	}

@@ -11,8 +11,8 @@
 # code to all edges; or onebit:SHARE, dense for that share of the steps, then signs.
 # All ways read the same text: with twice the batch, half the steps.  The ACE ways are
 # as they were measured: --form sensitivity is moment:1 of ace-score, and even is
-# moment:0.  For your own runs, --form moment is better at few bits, and so is --realign
-# 0.5 with Muon (examples/results/README.md).
+# moment:0.  For your own runs, --form moment is better at few bits, and so are --realign
+# 0.5 with Muon and, below half a bit, --factored (examples/results/README.md).
 all_ways() {
 	cat <<-'END'
 	FullSync        1 16 dense     --gradient --rate 0.02 --muon 0.03
