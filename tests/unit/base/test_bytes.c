@@ -1,5 +1,5 @@
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/bytes.h"
 
 /* Decode n bytes as a number; *bad: 1 if they do not hold a valid one. */
@@ -21,8 +21,7 @@ refused(const char *p, size_t n)
 	return number(p, n, &bad) == 0 && bad;
 }
 
-int
-main(void)
+TEST(test_varints)
 {
 	int bad;
 
@@ -37,5 +36,4 @@ main(void)
 	    "an eleventh byte");
 	ok(refused("\x80\x00", 2), "a number longer than needed");
 	ok(refused("\x80", 1), "a number that is cut");
-	return done_testing();
 }

@@ -1,11 +1,10 @@
 /* XXH3 of the bytes i * i / 8 mod 256, as xxhash 0.8.1 returns it, in one call and in pieces. */
-#include "../tap.h"
+#include "../test.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/hash.h"
 
-int
-main(void)
+TEST(test_hash)
 {
 	enum { MOST = 100000 };
 	static const struct {
@@ -46,5 +45,4 @@ main(void)
 	}
 	ok(at == 601, "both at once are the two, of 0 to 600 bytes: %zu", at);
 	hash_sum_free(s);
-	return done_testing();
 }

@@ -1,9 +1,8 @@
 /* A packed block unpacks to exactly the bytes packed; other sizes are refused. */
-#include "../tap.h"
+#include "../test.h"
 #include "base/lz4_block.h"
 
-int
-main(void)
+TEST(test_lz4)
 {
 	enum { N = 1000 };
 	unsigned char text[N], packed[2 * N], out[N + 1];
@@ -19,5 +18,4 @@ main(void)
 	ok(lz4_block_unpack(out, N, packed, n - 1) == -1, "a block that was cut is refused");
 	ok(lz4_block_pack(packed, n - 1, text, N) == 0, "too small a buffer for packing");
 	ok(lz4_block_pack(packed, n, text, N) == n, "a buffer of exactly the packed size");
-	return done_testing();
 }

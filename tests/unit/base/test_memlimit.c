@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "../inside.h"
-#include "../tap.h"
+#include "../test.h"
 #include "base/memlimit.h"
 
 static void
@@ -22,8 +22,7 @@ found(const char *self)
 	return memlimit_cgroup("self", ".");
 }
 
-static void
-cgroups(void)
+TEST(cgroups)
 {
 	ok(found("") == UINT64_MAX, "no cgroup");
 	ok(found("4:memory:/a/b\n0::/\n") == UINT64_MAX,
@@ -45,12 +44,10 @@ cgroups(void)
 	ok(found("0::/a/b\n") == 3000000, "an empty limit file");
 }
 
-int
-main(void)
+TEST(test_limits)
 {
 	struct rlimit before, l;
 
-	cgroups();
 	ok(memlimit_of(1 << 20) == 1 << 20, "no limit before the first look");
 	memlimit_look();
 	ok(memlimit_limit() < UINT64_MAX, "the machine's memory is a limit");
@@ -71,5 +68,4 @@ main(void)
 	ok(memlimit_limit() <= 1 << 29, "is seen, too");
 	ok(memlimit_of(1 << 16) == 1 << 16, "a little is there");
 	ok(memlimit_of(UINT64_MAX) == memlimit_limit() / 4, "a quarter at most");
-	return done_testing();
 }

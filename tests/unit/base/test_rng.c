@@ -2,7 +2,7 @@
  * Philox 4x32-10: the known answers of Random123 1.09 (examples/kat_vectors); rng_fill
  * returns the same numbers as rng_block.
  */
-#include "../tap.h"
+#include "../test.h"
 #include "base/rng.h"
 
 static int
@@ -11,8 +11,7 @@ is(const uint32_t r[4], uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 	return r[0] == a && r[1] == b && r[2] == c && r[3] == d;
 }
 
-int
-main(void)
+TEST(test_rng)
 {
 	uint32_t r[4], many[4 * 23];
 	int good = 1;
@@ -35,5 +34,4 @@ main(void)
 	}
 	ok(good, "rng_fill is rng_block, up to 23 times");
 	ok(rng_unit(0) == 0 && rng_unit(UINT32_MAX) < 1, "[0, 1)");
-	return done_testing();
 }

@@ -164,11 +164,3 @@ TEST(test_again)
 	ok(failed == 0 && wrong == 0, "%u codes: what they say is known without "
 	    "decoding (%u failed, %u differ)", all, failed, wrong);
 }
-
-int
-main(void)
-{
-	run_tests();
-	buf_release(&t.body);
-	return done_testing();
-}

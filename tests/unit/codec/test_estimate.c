@@ -1,5 +1,5 @@
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "estimated.h"
@@ -200,8 +200,7 @@ TEST(limits)
 	    "largest: error %.3f of what it is", of);
 }
 
-int
-main(void)
+TEST(codecs)
 {
 	static const char *const steps[] = { "ecq:0.008", "ecq:0.004",
 	    "ecq:0.002", "ecq:0.001", "ecq:0.0005", "ecq:0.0001",
@@ -220,6 +219,4 @@ main(void)
 	for (s = 0; s < SHAPES; s++)
 		for (i = 0; i < sizeof(steps) / sizeof(*steps); i++)
 			one((enum shape)s, steps[i], 0.12);
-	run_tests();
-	return done_testing();
 }

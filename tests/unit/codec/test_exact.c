@@ -2,7 +2,6 @@
  * Codec exact: words of every form come back, with old words and without; small changes
  * take few bytes; invalid bodies are refused.
  */
-#include "../tap.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -451,12 +450,4 @@ TEST(marks)
 		}
 		ok(good, "%s: which bytes are some value", (*k)->name);
 	}
-}
-
-int
-main(void)
-{
-	run_tests();
-	buf_release(&body);
-	return done_testing();
 }

@@ -338,11 +338,3 @@ TEST(test_escapes)
 	escapes_of(CODEC_ECQ, "ecq:1", 1, 32769);
 	escapes_of(CODEC_TCQ, "tcq:1", 2, 65537);
 }
-
-int
-main(void)
-{
-	run_tests();
-	buf_release(&t.body);
-	return done_testing();
-}

@@ -41,8 +41,7 @@ exact(const char *spec, size_t n, uint32_t cols, uint64_t offset,
 
 /* On a falling spectrum with noise, compare the error with that of forty power iterations in
  * f64, to which PowerSGD's warm start converges. */
-static void
-test_near_best(void)
+TEST(test_near_best)
 {
 	enum { ROWS = 256, COLS = 256, RANK = 4 };
 	static double p[RANK][ROWS], q[RANK][COLS], d;
@@ -205,17 +204,12 @@ TEST(test_edges)
 	ok(trip_nmse(&t, 10000) < 0.01, "subnormal values");
 }
 
-int
-main(void)
+TEST(test_exact)
 {
 	exact("lowrank:1", 65536, 256, 0, 1, 2e-5, 2 + 2 * 512);
 	exact("lowrank:3", 65536, 256, 65536, 3, 2e-5, 2 + 6 * 512);
 	/* with its incomplete first row the matrix has rank 3 */
 	exact("lowrank:2", 5000, 300, 1000, 2, 1e-2, 2 + 4 * (300 + 17));
 	exact("lowrank:5", 1000, 3, 7, 3, 2e-5, 2 + 6 * (334 + 3));
-	test_near_best();
 	test_warm("lowrank:4");
-	run_tests();
-	buf_release(&t.body);
-	return done_testing();
 }

@@ -19,8 +19,7 @@ fill(size_t n, size_t m)
 		t.x[i] = i % m == m - 1 ? odd[i / m % 7] : 0;
 }
 
-static void
-test_exact(void)
+TEST(test_exact)
 {
 	static const size_t m[] = { 1, 2, 3, 7, 100, 5000 };
 	size_t n, i, good = 1;
@@ -74,15 +73,13 @@ test_list(const char *spec, float sigma)
 	codec_list_release(&l);
 }
 
-int
-main(void)
+TEST(test_lists)
 {
 	static const char *const spec[] = { "topk:0.01",
 	    "topk:0.3:q2", "topk:1:mag", "chunk:4/16",
 	    "nonzero" };
 	size_t i;
 
-	test_exact();
 	for (i = 0; i < 5; i++) {
 		test_list(spec[i], 1);
 		test_list(spec[i], 1e-38f);	/* some of them become 0 as f16 */
@@ -91,6 +88,4 @@ main(void)
 	    !codec_lists(15) && !codec_lists(9999) && !codec_known(15) &&
 	    codec_known(CODEC_NONZERO) && !codec_known(CODEC_MAX),
 	    "no other codec lists values, nor does the unused number 15");
-	buf_release(&t.body);
-	return done_testing();
 }

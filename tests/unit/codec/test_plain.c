@@ -22,8 +22,7 @@ largest(int place)
 	return best;
 }
 
-int
-main(void)
+TEST(test_f16)
 {
 	double rest;
 	int i, place, near = 0, exact = 0;
@@ -51,6 +50,4 @@ main(void)
 	t.x[1] = -65520;
 	(void)trip(&t, "f16", 2);
 	ok(t.y[0] == 65504 && t.y[1] == -65504, "the next one does not become infinite");
-	buf_release(&t.body);
-	return done_testing();
 }

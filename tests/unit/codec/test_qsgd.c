@@ -30,8 +30,7 @@ test_figures(const char *spec, double s, double bits)
 }
 
 /* Compare the length of a body with the entropy of its symbols. */
-static void
-test_entropy(void)
+TEST(test_entropy)
 {
 	size_t count[64] = { 0 }, i, len;
 	double h = 0, u = 0;
@@ -79,6 +78,17 @@ test_each(const char *spec, unsigned s)
 	ok(bad == 0, "%s: each of %d values decodes as its code says", spec, EACH);
 }
 
+TEST(test_all)
+{
+	test_figures("qsgd:16", 16, 0.5);
+	test_figures("qsgd:127", 127, 1.5);
+	test_each("qsgd:1", 1);
+	test_each("qsgd:7", 7);
+	test_each("qsgd:127", 127);
+	trip_gauss(&t, 2, 300, 1);
+	trip_unbiased(&t, "qsgd:7", 300, 400);
+}
+
 /* Each of the 4096 values is half a unit: 32 levels of a norm of 64. */
 TEST(test_noise)
 {
@@ -99,20 +109,4 @@ TEST(test_feedback)
 	(void)trip_feedback(&t, CODEC_QSGD, 4, TRIP_N);
 	ok(trip_nmse(&t, TRIP_N) < 1 && unbiased > 1,
 	    "qsgd:4 under feedback: NMSE %.4f, else %.4f", trip_nmse(&t, TRIP_N), unbiased);
-}
-
-int
-main(void)
-{
-	test_figures("qsgd:16", 16, 0.5);
-	test_figures("qsgd:127", 127, 1.5);
-	test_entropy();
-	test_each("qsgd:1", 1);
-	test_each("qsgd:7", 7);
-	test_each("qsgd:127", 127);
-	trip_gauss(&t, 2, 300, 1);
-	trip_unbiased(&t, "qsgd:7", 300, 400);
-	run_tests();
-	buf_release(&t.body);
-	return done_testing();
 }

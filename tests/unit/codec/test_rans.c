@@ -1,5 +1,5 @@
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "codec/rans.h"
@@ -62,8 +62,7 @@ single(const char *table, size_t len, int off)
 	return rans_get(&b, back, 9);
 }
 
-static void
-test_lies(void)
+TEST(test_lies)
 {
 	/* good, as counts of 256 symbols: a zero and six more, 4096, a zero and 247 more */
 	static const char good[] = "\0\6\x80\x20\0\xf7\1";
@@ -88,8 +87,7 @@ test_lies(void)
 	ok(rans_get(&b, back, 9) < 0, "half a word");
 }
 
-int
-main(void)
+TEST(test_codes)
 {
 	unsigned shape;
 	double over, entropy;
@@ -124,6 +122,4 @@ main(void)
 		good &= rans_get(&b, back, 1000) < 0;
 	}
 	ok(good, "a stream that is cut");
-	test_lies();
-	return done_testing();
 }

@@ -1,10 +1,9 @@
 #include <float.h>
 
-#include "../tap.h"
+#include "../test.h"
 #include "codec/stat.h"
 
-int
-main(void)
+TEST(test_stat)
 {
 	/* the largest value is in bin 0, [4,8); bin 1 is [2,4), and so on */
 	static const float x[] = {
@@ -42,5 +41,4 @@ main(void)
 	    "a sum above all f32 values becomes the largest one");
 	ok(stat_group_of(NULL, 0, &s) == 0 && s.n == 0 && s.max_abs == 0,
 	    "an empty group");
-	return done_testing();
 }

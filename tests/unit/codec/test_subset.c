@@ -1,7 +1,7 @@
 /* subset: codes decode, and take about the bits of their entropy; bad bytes are refused. */
 #include <math.h>
 
-#include "../tap.h"
+#include "../test.h"
 #include "codec/subset.h"
 #include "../../rnd.h"
 
@@ -111,11 +111,4 @@ TEST(a_bit_flipped)
 		begin[i / 8] ^= (unsigned char)(1 << i % 8);
 	}
 	ok(states == 4 && bad == 0 && good < bits_of, "changed bodies: another subset or an error");
-}
-
-int
-main(void)
-{
-	run_tests();
-	return done_testing();
 }

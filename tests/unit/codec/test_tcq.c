@@ -80,11 +80,3 @@ TEST(test_sizes)
 	ok(bad == 0 && far == 0, "%u codes of 1 to 40 values: %u fail, %u "
 	    "values are far off", all, bad, far);
 }
-
-int
-main(void)
-{
-	run_tests();
-	buf_release(&t.body);
-	return done_testing();
-}

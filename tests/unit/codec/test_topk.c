@@ -210,15 +210,11 @@ TEST(test_chunks)
 	ok(largest_chunks(kern, t.x, 1, 3, 256, at) == 1, "one of a single value");
 }
 
-int
-main(void)
+TEST(test_entropy)
 {
 	test_positions("topk:0.001:mag", 66.0 / (double)TRIP_N);
 	test_positions("topk:0.01:mag", 655.0 / (double)TRIP_N);
 	test_positions("topk:0.1:mag", 6554.0 / (double)TRIP_N);
 	test_positions("topk:0.5:mag", 0.5);
 	test_positions("topk:0.9:mag", 58982.0 / (double)TRIP_N);
-	run_tests();
-	buf_release(&t.body);
-	return done_testing();
 }

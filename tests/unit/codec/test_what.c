@@ -24,7 +24,7 @@ static const struct {
 };
 enum { LIST = sizeof(list) / sizeof(*list) };
 
-static struct trip t;
+static struct trip t = { .ctx = { .cols = 100 } };
 
 static int
 is(const char *what, char c)
@@ -258,14 +258,12 @@ test_feedback(const char *spec)
 	    "is left at most, %.3g kept at least", spec, sqrt(most), kept);
 }
 
-int
-main(void)
+TEST(test_all)
 {
 	struct codec_plan p;
 	size_t i;
 	unsigned c, all = 0;
 
-	t.ctx.cols = 100;
 	for (i = 0; i < LIST; i++) {
 		test_is(list[i].spec, list[i].is);
 		test_turn(list[i].spec);
@@ -278,11 +276,8 @@ main(void)
 	    (codec_name(c) != NULL); c++)
 		;
 	ok(c == CODEC_MAX, "all codecs were tested");
-	run_tests();
 	p = (struct codec_plan){ 77, 0, 0 };
 	ok(!codec_dense(&p) && !codec_sparse(&p) && !codec_fixed(&p) &&
 	    !codec_rate(&p) && !codec_after(&p) && codec_param(&p) == -1 &&
 	    codec_turn(&p, 2).arg == 0, "an unknown codec number has no description");
-	buf_release(&t.body);
-	return done_testing();
 }

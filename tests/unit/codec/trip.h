@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../../normal.h"
-#include "../tap.h"
+#include "../test.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "codec/codec.h"
@@ -19,7 +19,7 @@ enum { TRIP_N = 65536 };
 struct trip {
 	struct codec_ctx ctx;
 	float x[TRIP_N], y[TRIP_N];
-	struct buf body;
+	struct buf body;	/* struct trip is static: its last body is not released */
 	uint32_t codec;
 	uint8_t param;
 };

@@ -1,6 +1,6 @@
 /* Compare the contraction that the state stores with values computed by hand. */
 #include "../inside.h"
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "device/contraction.h"
 
@@ -26,8 +26,7 @@ saved(struct contraction *c, double alpha, double share)
 	    said(CONTRACTION_ALPHA) == alpha && said(CONTRACTION_SHARE) == share;
 }
 
-int
-main(void)
+TEST(test_contraction)
 {
 	struct contraction c = CONTRACTION_INIT;
 
@@ -61,5 +60,4 @@ main(void)
 	ok(saved(&c, 0, 0) && c.growing == 0, "no sent groups: not counted");
 	ok(e.code == ERR_OK, "no error: %s", ERR_MSG(&e));
 	statedir_close(&state);
-	return done_testing();
 }

@@ -4,11 +4,10 @@
 #include "files/dtype.h"
 #include "format/schema.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 /* Known values of IEEE 754-2008 binary16. */
-static void
-test_known(void)
+TEST(test_known)
 {
 	static const struct {
 		uint16_t h;
@@ -254,10 +253,8 @@ test_exact(unsigned dtype, const char *name)
 	ok(dtype_from_f32(dtype, &x, back, 1) == 0, "%s: 1e6 is none", name);
 }
 
-int
-main(void)
+TEST(test_each)
 {
-	test_known();
 	test_exact(SCHEMA_U8, "u8");
 	test_exact(SCHEMA_BOOL, "bool");
 	test_exact(SCHEMA_I8, "i8");
@@ -268,6 +265,4 @@ main(void)
 	test_halves(SCHEMA_BF16, "bf16");
 	test_nearest(SCHEMA_F16, 0x7bff, "f16");
 	test_nearest(SCHEMA_BF16, 0x7f7f, "bf16");
-	run_tests();
-	return done_testing();
 }

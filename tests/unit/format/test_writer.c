@@ -1,5 +1,5 @@
 /* The frames, provenance and sums that a writer writes, as a reader finds them. */
-#include "../tap.h"
+#include "../test.h"
 #include "../../memory.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -284,13 +284,10 @@ aborts(int shards, int inside, const char *want)
 	schema_release(&sc);
 }
 
-int
-main(void)
+TEST(test_aborts)
 {
-	run_tests();
 	aborts(0, 0, "");
 	aborts(1, 0, "(SSDST");
 	aborts(1, 1, "(SSDSSST");
 	aborts(0, 1, "(SSST");
-	return done_testing();
 }

@@ -3,7 +3,7 @@
 #include "kern/kern.h"
 #include "report/stats.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 enum { N = 10000 };
 
@@ -48,8 +48,7 @@ test_pieces(float shift, const char *what)
 	    what, got, want);
 }
 
-static void
-test_special(void)
+TEST(test_special)
 {
 	static const float v[] = { 3, NAN, -7, INFINITY, 0, -INFINITY, -0.0f };
 	const struct kern *k = kern_list()[0];
@@ -74,12 +73,9 @@ test_special(void)
 	    "one value");
 }
 
-int
-main(void)
+TEST(test_around)
 {
 	test_pieces(0, "around a half");
 	test_pieces(1024, "around a thousand");
 	test_pieces(-65536, "around minus 2^16");
-	test_special();
-	return done_testing();
 }

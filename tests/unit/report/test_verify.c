@@ -7,7 +7,7 @@
 #include "report/verify.h"
 #include "format/writer.h"
 
-#include "../tap.h"
+#include "../test.h"
 #include "../model.h"
 #include "../../memory.h"
 
@@ -64,8 +64,7 @@ no(const struct shard_sums *s, const char *what)
 	free(text);
 }
 
-int
-main(void)
+TEST(test_verify)
 {
 	struct shard_sums good = { 3, 0, 3, 21, 4 }, s;
 	char *text;
@@ -96,5 +95,4 @@ main(void)
 	s = good;
 	s.sum = (double)__builtin_nanf("");
 	no(&s, "the sum of the values is");
-	return done_testing();
 }

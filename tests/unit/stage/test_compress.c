@@ -1,5 +1,5 @@
 /* Code by plans with a budget: complete or in parts, before or after the values, or wrong. */
-#include "../tap.h"
+#include "../test.h"
 #include "../model.h"
 #include "../../memory.h"
 #include "base/err.h"
@@ -217,8 +217,7 @@ refused(const char *what, int status, const char *why)
 	    ERR_MSG(&e));
 }
 
-int
-main(void)
+TEST(test_plans)
 {
 	static const char *const same[] = { "p012345", "012p345", "012345qr",
 	    "q0123r45", "012345rq" };
@@ -268,5 +267,4 @@ main(void)
 	    wait.n == 0, "an empty plan leaves nothing to search");
 	buf_release(&note);
 	schema_release(&schema);
-	return done_testing();
 }

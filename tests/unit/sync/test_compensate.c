@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "sync/compensate.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 enum { N = 5 };
 
@@ -37,11 +37,4 @@ TEST(absent)
 
 	compensate_absent(0.5f, h, r, 2);
 	ok(r[0] == 4 && r[1] == -2, "cache: what was not sent is rho h");
-}
-
-int
-main(void)
-{
-	run_tests();
-	return done_testing();
 }

@@ -1,5 +1,5 @@
 
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "sync/robust.h"
 
@@ -108,8 +108,7 @@ taken(const char *s, unsigned zeros, uint64_t nonzero)
 }
 
 /* A majority of the devices decides whether a step counts as sparse. */
-static void
-sparse(void)
+TEST(sparse)
 {
 	ok(taken("median", 0, 60) && taken("median", 3, 60) &&
 	    taken("trim:3", 3, 60),
@@ -306,16 +305,12 @@ even(struct robust_step *t)
 	    t->one[0].share == 1 && t->one[1].share == 10, "equal shares for all weights");
 }
 
-int
-main(void)
+TEST(test_limits)
 {
 	struct robust_step t = { .k = 0 };
 
-	run_tests();
 	limits(&t);
 	least(&t);
-	sparse();
 	even(&t);
 	robust_release(&t);
-	return done_testing();
 }

@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "sync/robust.h"
 
-#include "../tap.h"
+#include "../test.h"
 
 enum { N = 1000 };
 
@@ -38,8 +38,7 @@ test_some(struct robust_sum *c)
 	    "a sum of some values equals the bits of a sum of all");
 }
 
-int
-main(void)
+TEST(test_sums)
 {
 	static float a[N], b[N];
 	struct err e = ERR_INIT;
@@ -74,5 +73,4 @@ main(void)
 	ok(robust_sum_round(&c, 2) != NULL, "a mean that does not");
 	test_some(&c);
 	robust_sum_release(&c);
-	return done_testing();
 }

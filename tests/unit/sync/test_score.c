@@ -1,4 +1,4 @@
-#include "../tap.h"
+#include "../test.h"
 #include "base/err.h"
 #include "base/detmath.h"
 #include "sync/score.h"
@@ -434,11 +434,4 @@ TEST(signs)
 		}
 	ok(refused == 4 && right == 4, "negative values are refused in four columns");
 	score_free(s);
-}
-
-int
-main(void)
-{
-	run_tests();
-	return done_testing();
 }
