@@ -45,7 +45,7 @@ trainer() {
 	m = nn.Sequential(nn.Linear(20, 30), nn.BatchNorm1d(30), nn.ReLU(), nn.Linear(30, 5))
 	o = torch.optim.AdamW(m.parameters(), lr=1e-2)
 	print("what the script prints goes elsewhere")
-	with ace.join(m, o, "run", name=name, every=3, moment=True) as run:
+	with ace.join(m, o, "run", name=name, every=3) as run:
 	    n = 3 * run.round
 	    while not run.done:
 	        while "LATE" in os.environ and not os.path.exists("run/spool/3"):
@@ -86,43 +86,24 @@ trainer() {
 	grep -q 'rounds 2 to [3-6] passed without this device' err2
 }
 
-@test "moment=True: layers, rows and columns with large gradients get more bits after a round" {
+@test "moment=True gives a layer with large gradients more bits, from the second round on" {
 	cat >moment.py <<-'E'
 	from common import *
 
 	ace = ace_shards
-	# the layers' gradients differ by a factor of 100, as do those of rows and columns of
-	# one layer, but Adam's steps do not
+	# the layers' gradients differ by a factor of 100, but Adam's steps do not
 	m = nn.ParameterDict({n: nn.Parameter(torch.randn(64, 64)) for n in ("large", "small")})
-	m["uneven"] = nn.Parameter(torch.randn(64, 8, 8))
-	factor = torch.ones(64, 8, 1)
-	factor[16:] /= 100
-	factor[:, 4:] /= 100
 	o = torch.optim.AdamW(m.parameters(), 1e-2)
-	scaled = sys.argv[1] == "moment"
-	with ace.join(m, o, sys.argv[1], dir=f"ace-{sys.argv[1]}", name="edge1", every=9,
-	              moment=scaled) as run:
+	with ace.join(m, o, sys.argv[1], dir=f"ace-{sys.argv[1]}", name="edge1", every=4,
+	              moment=sys.argv[1] == "moment") as run:
 	    while not run.done:
-	        was = run.start[2].clone()
-	        for _ in range(4):
-	            o.zero_grad()
-	            x, y = torch.randn(2, 32, 64)
-	            (x @ (m["large"] + m["small"] / 100 + (factor * m["uneven"]).view(64, 64)) -
-	             y).square().sum().backward()
-	            o.step()
-	        want = m["uneven"].detach() - was
-	        run.sync()
-	        parts = [(want[r, c], run.start[2][r, c] - was[r, c])
-	                 for r in (slice(16), slice(16, 64)) for c in (slice(4), slice(4, 8))]
-	        # what arrives is multiplied and divided by the same scales
-	        sizes = [((w * g).sum() / w.square().sum()).item() for w, g in parts]
-	        assert .6 < sizes[0] and all(0 < s < 1.7 for s in sizes), sizes
-	        both, one, other, none = [(g != 0).float().mean() for _, g in parts]
-	        assert (both > 1.3 * max(one, other) and min(one, other) > 1.3 * none) == \
-	            (scaled and run.round > 2), (both, one, other, none)
+	        o.zero_grad()
+	        x, y = torch.randn(2, 32, 64)
+	        (x @ (m["large"] + m["small"] / 100) - y).square().sum().backward()
+	        o.step()
 	E
 	for how in plain moment; do
-		timeout "$HANG" ace-cloud $how --devices 1 --rounds 3 --bits 2 -q 3>&- &
+		timeout "$HANG" ace-cloud $how --devices 1 --rounds 2 --bits 2 -q 3>&- &
 		wait_for eval "test -e $how/run"
 		py moment.py $how
 		wait
@@ -133,5 +114,5 @@ trainer() {
 	done
 	# the first round has no moments yet
 	paste -d' ' plain.shares moment.shares | tee shares
-	awk 'NR == 1 && !($2 < 1.5) || NR == 2 && !($1 < 1.2 && $2 > 1.7) { exit 1 }' shares
+	awk 'NR == 1 && $1 != $2 || NR == 2 && !($1 < 1.2 && $2 > 2) { exit 1 }' shares
 }

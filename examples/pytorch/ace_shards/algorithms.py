@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterable, Iterator
 import torch
 from torch import Tensor
 
-from . import scales, transport
+from . import transport
 from .checkpoint import kept, load, save
 from .tensors import (averaged, checksum, compare, copied, marks, named, opaque, parameters,
                       refuse, renewed, some)
@@ -44,7 +44,6 @@ class Run:
     gone = ""                           # the reason why the run cannot continue
     ready = False                       # mode gradients: True: .grad is the average
     outer = (1.0, 0.0)                  # rate and momentum of the outer step
-    moment: str | None = None           # mode local: see Local
 
     def __init__(self, model: torch.nn.Module, optimizer: Any, way: Way | str,
                  device: str, run: str = "train", checkpoint: str | None = None,
@@ -63,9 +62,8 @@ class Run:
             raise Error(f"buffers={buffers!r}: expected 'own' or 'mean'")
         self.params = parameters(model)
         self.means = averaged(model) if buffers == "mean" else []
-        self.scales = scales.added(self.params) if self.moment else []
-        self.pairs = self.params + self.means + self.scales
-        self.look = self._look(self.params + self.means)
+        self.pairs = self.params + self.means
+        self.look = self._look(self.pairs)
         # parameters without a gradient are not sent, and must be equal on all devices
         still = self._still()
         self.frozen, self.seen = dict(zip(still, marks(still.values()))), self._glance()
@@ -208,7 +206,6 @@ class Run:
         """Return what must be equal in a checkpoint and in the script that continues."""
         return {"mode": self.mode, "run": self.call["run"].rpartition("-")[0],
                 "outer_rate": self.outer[0], "outer_momentum": self.outer[1],
-                "moment": bool(self.moment) or None,    # earlier checkpoints have none
                 "state": sorted(self.state), **self.look,
                 **{f"parameter '{n}', which needs no gradient,": m
                    for n, m in self.frozen.items()}}
@@ -257,8 +254,7 @@ class Run:
         cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
         save(self.checkpoint, {
             "round": self.round, "run": self.call["run"], "settings": self._settings(),
-            "names": [[n, str(t.dtype)] for n, t in self.params + self.means],
-            **self._holds(),
+            "names": [[n, str(t.dtype)] for n, t in self.pairs], **self._holds(),
             "digest": self.digest(), "buffers": named(self.model)[1],
             "moved": {n: p.detach() for n, p in moved.items()
                       if marked[n] != self.frozen[n]},
@@ -481,9 +477,7 @@ class Local(Run):
     """Mode local: each device takes steps of any optimiser; then the changes are averaged.
 
     moment      file for ace-score(1) with the root mean squared gradient of each value,
-    written after rounds 1, 2, 4, 8 and so on.  Some rounds also send scales of rows and
-    columns, which become a part of the common model: in later rounds, differences are
-    multiplied by the common scales, and averages divided."""
+    written after rounds 1, 2, 4, 8 and so on"""
 
     def __init__(self, *args: Any, outer_rate: float = 1.0, outer_momentum: float = 0.0,
                  moment: str | None = None, **more: Any) -> None:
@@ -496,25 +490,23 @@ class Local(Run):
         super().__init__(*args, **more)
 
     def _common(self) -> Any:
-        return self.start, self.outer, *([self.used] if self.scales else [])
+        return self.start, self.outer
 
     def _keep(self) -> None:
         # in f32, so that small changes of a bf16 model are not lost
         self.start = [t.to(torch.float32, copy=True)
                       for t in fetch(t for _, t in self.pairs)]
         self.memory = [torch.zeros_like(s) for s in self.start if self.outer[1]]
-        self.used = self.start[-1].clone()      # the scales in use, if there are any
 
     def _reset(self) -> None:
         store((t for _, t in self.pairs), self.start)
 
     def _holds(self) -> dict[str, Any]:
-        return {"start": self.start, "memory": self.memory, "used": self.used,
+        return {"start": self.start, "memory": self.memory,
                 "optimizer": self.optimizer and self.optimizer.state_dict()}
 
     def _take_up(self, had: dict[str, Any]) -> None:
         self.start, self.memory = had["start"], had.pop("memory")
-        self.used = had.get("used")     # earlier checkpoints have none
         super()._take_up(had)
 
     def _weights(self) -> list[Tensor]:
@@ -563,12 +555,11 @@ class Local(Run):
             found = self._squares()
             most = max((float(s.max().sqrt()) for s in found
                         if s is not None and s.numel()), default=0) or 1
-            # as shares of the largest root, for the range of f16; buffers and scales get
-            # the share 1
+            # as shares of the largest root, for the range of f16; buffers get the share 1
             store(self.room, itertools.chain(
                 (torch.zeros_like(p) if s is None else s.sqrt().div_(most)
                  for s, (_, p) in zip(found, self.params)),
-                (torch.ones_like(b) for _, b in self.means + self.scales)))
+                (torch.ones_like(b) for _, b in self.means)))
             output(["ace-import", "-o", self.moment], header(self.room.pairs),
                    *self.room.bytes)
 
@@ -582,35 +573,17 @@ class Local(Run):
                 "its first step after an exchange restored the weights from before the "
                 "exchange, as if from a copy: use mode=\"replay\" or mode=\"gradients\"", 2, True)
 
-    def _factors(self) -> dict[int, list[Tensor]]:
-        """Return the common scales of rows and columns, by the place of their parameter."""
-        return scales.factors(self.params, self.used) if self.scales else {}
-
     def _part(self) -> None:
-        if self.scales and scales.due(self.round + 1):
-            scales.estimate(self.params, self._squares(), self.scales[0][1])
-        d = list(self.room)
-        for t, v, s in zip(d, fetch(t for _, t in self.pairs), self.start):
+        for t, v, s in zip(self.room, fetch(t for _, t in self.pairs), self.start):
             torch.sub(v, s.to(t.dtype), out=t)
-        for i, factors in self._factors().items():
-            for f in factors:
-                d[i].mul_(f)
 
     def _apply(self) -> None:
         if self.watch == [] and self.optimizer is not None:
             self.watch = [self._weights()]
-        n, m, d = len(self.params), len(self.params + self.means), list(self.room)
-        factors = self._factors()
+        n, d = len(self.params), list(self.room)
         for i, (s, t) in enumerate(zip(self.start[:n], d)):
-            t = t.float()
-            for f in factors.get(i, []):
-                t.div_(f)
-            self._outer(s, t, self.memory[i] if self.memory else None)
-        self._average(self.start[n:m], d[n:m])
-        for s, t in zip(self.start[m:], d[m:]):
-            s.add_(t)
-            if scales.due(self.round):
-                self.used = s.clone()
+            self._outer(s, t.float(), self.memory[i] if self.memory else None)
+        self._average(self.start[n:], d[n:])
         self._reset()
         if self.watch and len(self.watch) == 1:
             self.watch.append(self._weights())

@@ -28,7 +28,7 @@ opts = dict(checkpoint=o.get("checkpoint", f"{device}.pt"),
             timeout=float(o["timeout"]) if "timeout" in o else None)
 if WAY is ace.Local:
     opts.update(outer_rate=float(o.get("outer_rate", 0.7)),
-                outer_momentum=float(o.get("momentum", 0.5)), moment=o.get("moment"))
+                outer_momentum=float(o.get("momentum", 0.5)))
 else:
     opts.update(every=int(o.get("steps", 3)), schedule=lambda step: warm(inner, step))
 local = WAY(model, inner, o.get("through") or
