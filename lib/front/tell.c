@@ -136,12 +136,16 @@ tell_begins(struct tell *t, uint64_t round)
 static void
 tell_average(struct tell *t, uint64_t round)
 {
-	const double now = t->now, waited = now - (t->cloud ? t->since : t->taken);
+	const double now = t->now;
+	double waited;
 	char name[64], who[64], bytes[128], left[64] = "", wait[TELL_LINE] = "";
 	char of[32] = "", bad[48] = "", text[ERR_LINE];
 
 	t->rounds++;
 	t->done = round;
+	if (t->sent < t->since)		/* the event of the sending has not come yet */
+		t->sent = t->taken = t->taken < t->since ? now : t->taken;
+	waited = now - (t->cloud ? t->since : t->taken);
 	tell_round(t, round, name);
 	if (t->said->rounds > round && t->rounds > 1)
 		(void)snprintf(left, sizeof(left), ", about %s left",
@@ -240,6 +244,7 @@ tell_event(struct tell *t, const json_t *ev)
 	if (strcmp(name, event_name(t->cloud ? EVENT_CLOSED :
 	    EVENT_AVERAGE)) == 0) {
 		t->participants = tell_count(ev, "participants");
+		t->values = t->values != 0 ? t->values : tell_count(ev, "values");
 		t->excluded = tell_count(ev, "excluded");
 	}
 	if (strcmp(name, event_name(t->cloud ? EVENT_SENT :

@@ -44,5 +44,9 @@ main(void)
 	for (i = 0; i < 300; i++)
 		n += factor_due(i) ? i : 0;
 	ok(n == 1 + 4 + 16 + 64 + 256, "they are due in rounds 1, 4, 16, 64 and 256");
+	free(square);
+	free(x);
+	free(common);
+	model_free(m);
 	return done_testing();
 }
