@@ -455,7 +455,7 @@ int
 main(int argc, char **argv)
 {
 	struct opts o = { .run = {
-	    .shape = { 2, 96, 3, 64 }, .batch = 16, .seed = 1,
+	    .shape = { 2, 96, 3, 64, 0 }, .batch = 16, .seed = 1,
 	    .share = { 1, 1, 0 }, .valid = 0.1, .windows = 256, .run = "train",
 	    .rule = { .rate = 0.01, .beta1 = 0.9, .beta2 = 0.95, .decay = 0.1,
 	    .clip = 1, .last = 0.05, .steps = 1000, .outer_rate = 1,
