@@ -4,7 +4,7 @@
 #include "train_factor.h"
 
 /* A scale is stored as UNIT times its binary logarithm.  UNIT is large beside the differences of
- * parameters, so that the first rounds send the scales in spite of few bits. */
+ * parameters, so that the scales are sent early even at few bits. */
 static const double UNIT = 0.25, POWER = 0.25, LEAST = 1e-3;
 
 /* Return the scale that x stands for: a power of 2^(1/2), with the same bits on every machine. */

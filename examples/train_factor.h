@@ -9,11 +9,11 @@
  * second moments of Adafactor (Shazeer, Stern 2018, algorithm 1).  Their use and the power are
  * ours.
  *
- * All devices need the same scales.  In rounds 1, 4, 16, 64 and so on each device sends its own
- * ones, in a tensor after those of the model, as differences to the common ones, which
- * are updated by the averages as the model is.  A lossy code needs more rounds for them, but
- * while the scales in use change, residuals are wrong.  So the common ones are put to use only
- * after the round after these.
+ * All devices need the same scales.  In rounds 1, 4, 16, 64 and so on, each device sends how far
+ * its own scales are from the common ones, in one more tensor; the averages update the common
+ * ones.  Later rounds send what the code left out.  A residual is in units of the scales with
+ * which it was made, so the scales in use should change rarely: they become the common ones at the
+ * end of rounds 2, 5, 17, 65 and so on.
  */
 #ifndef TRAIN_FACTOR_H
 #define TRAIN_FACTOR_H

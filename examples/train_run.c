@@ -485,7 +485,7 @@ one_round(struct run *r, struct ace_error *e)
 enum { KEPT = 4, MEASURED };
 
 /* List all arrays that the next round needs, and return their number.  The last one, with
- * --moment, is the sensitivity.  Averages that are not yet applied are absent. */
+ * --moment or --factored, is the sensitivity.  Averages that are not yet applied are absent. */
 static size_t
 kept(const struct run *r, float *x[MEASURED])
 {

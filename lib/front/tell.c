@@ -143,7 +143,7 @@ tell_average(struct tell *t, uint64_t round)
 
 	t->rounds++;
 	t->done = round;
-	if (t->sent < t->since)		/* the event of the sending has not come yet */
+	if (t->sent < t->since)		/* the event that the shard was sent has not come yet */
 		t->sent = t->taken = t->taken < t->since ? now : t->taken;
 	waited = now - (t->cloud ? t->since : t->taken);
 	tell_round(t, round, name);
