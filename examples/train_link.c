@@ -90,6 +90,17 @@ shard_put(struct ace_writer *w, const struct ace_shard *s, const float *x,
 	return ace_write_end(w, e);
 }
 
+/* Return r, what the reader of a file returned; if it failed, add the file to its message. */
+static int
+read_from(const char *file, int r, struct ace_error *e)
+{
+	const size_t n = strlen(e->message);
+
+	if (r < 0)
+		(void)snprintf(e->message + n, sizeof e->message - n, ", in '%s'", file);
+	return r;
+}
+
 /* Read the values of the shard whose header was read last into x f32[m->n]. */
 static int
 shard_get(struct ace_reader *r, const char *file, const struct model *m,
@@ -103,7 +114,7 @@ shard_get(struct ace_reader *r, const char *file, const struct model *m,
 	while ((got = ace_read_group(r, &g, e)) > 0)
 		memcpy(x + tensor_at(m, order, g.tensor)->at + g.offset, g.value,
 		    g.n * sizeof *x);
-	return got;
+	return read_from(file, got, e);
 }
 
 int
@@ -268,7 +279,7 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
 	if (l->in == NULL && (r = apply_open(l, e)) < 0)
 		return r;
 	do {
-		if ((r = ace_read_shard(l->in, &s, e)) < 0)
+		if ((r = read_from(l->apply, ace_read_shard(l->in, &s, e), e)) < 0)
 			return r;
 		if (r == 0 || s.step > round) {
 			if (r == 0)
@@ -298,7 +309,7 @@ link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
 
 	if (l->in == NULL && (r = apply_open(l, e)) < 0)
 		return r;
-	if ((r = ace_read_shard(l->in, s, e)) <= 0)
+	if ((r = read_from(l->apply, ace_read_shard(l->in, s, e), e)) <= 0)
 		return r;
 	if (s->kind != ACE_MODEL) {
 		if ((r = shard_get(l->in, l->apply, l->m, NULL, average, e)) == 0)
@@ -306,7 +317,7 @@ link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
 		return r < 0 ? r : 1;
 	}
 	for (i = 0; i < nx && r >= 0; i++) {
-		if (i > 0 && ((r = ace_read_shard(l->in, &other, e)) == 0 ||
+		if (i > 0 && ((r = read_from(l->apply, ace_read_shard(l->in, &other, e), e)) == 0 ||
 		    (r > 0 && other.kind != ACE_HISTORY)))
 			r = fail(e, 3, bare, l->apply);
 		if (r > 0)
@@ -331,7 +342,7 @@ link_close(struct link *l, int out, struct ace_error *e)
 	while ((r = ace_read_shard(l->in, &s, e)) > 0 && s.step < l->rounds)
 		;
 	if (r <= 0)
-		return r;
+		return read_from(l->apply, r, e);
 	(void)snprintf(what, sizeof what, "mismatch: found an average of round %llu, but the "
 	    "training ended after %llu rounds, in", (unsigned long long)s.step,
 	    (unsigned long long)l->rounds);
@@ -420,7 +431,7 @@ link_load(const char *file, const struct model *m, struct ace_shard *s,
 	if ((in = ace_reader_new(fd, e)) == NULL)
 		r = -e->code;
 	for (i = 0; r >= 0 && i < nx; i++) {
-		r = ace_read_shard(in, i == 0 ? s : &other, e);
+		r = read_from(file, ace_read_shard(in, i == 0 ? s : &other, e), e);
 		if (r == 0)
 			break;
 		if (r > 0)

@@ -143,8 +143,10 @@ tell_average(struct tell *t, uint64_t round)
 
 	t->rounds++;
 	t->done = round;
-	if (t->sent < t->since)		/* the event that the shard was sent has not come yet */
+	if (!t->cloud && t->sent < t->since) {	/* the event that the shard was sent may come later */
 		t->sent = t->taken = t->taken < t->since ? now : t->taken;
+		t->bytes = 0;
+	}
 	waited = now - (t->cloud ? t->since : t->taken);
 	tell_round(t, round, name);
 	if (t->said->rounds > round && t->rounds > 1)

@@ -71,7 +71,7 @@ begins() {
 	exits 3 train --local --load a $small --layers 2 text
 	says '^train: mismatch: .a. has [0-9]* tensors, but the trainer.s model has [0-9]*: give the --layers'
 	head -c 3000 a >part
-	refuses 3 '^train: truncated' train --local --load part $small text
+	refuses 3 "^train: truncated: .*, in 'part'$" train --local --load part $small text
 }
 
 @test "two devices with ace-aggregate give the same model as one process with --local" {
@@ -260,7 +260,7 @@ delays() {
 	same want got
 	head -c "$(frames kept | awk '$2 == "SHRD" { n++ } n == 4 { print $1; exit }')" \
 	    given >short
-	refuses 3 truncated train "$@" --resume short text
+	refuses 3 "truncated: .*, in 'short'$" train "$@" --resume short text
 	exits 2 train --resume kept --delay 1 $small text
 	echo nonsense >kept
 	exits 3 train --resume kept $small text
@@ -337,7 +337,7 @@ by_name() {
 	exits 3 train --steps 2 --apply up $small text
 	says "^train: mismatch: found an average of round 2, but the training ended after 2 rounds, in 'up'"
 	head -c 20000 up >part
-	refuses 3 '^train: truncated' train --steps 3 --apply part $small text
+	refuses 3 "^train: truncated: .*, in 'part'$" train --steps 3 --apply part $small text
 	exits 3 train --steps 3 --apply up $small --context 8 text
 	says "^train: mismatch: 'up' has tensor 'wpe' of [0-9]* values, expected 'wpe' of [0-9]*: give"
 	exits 4 train --steps 3 --apply nowhere $small text
