@@ -24,9 +24,9 @@
 #		dense) replaces parts of the way's line in ways.sh.
 #		--target,X: the policy sets the interval, between half and twice the
 #		line's, so that the mean difference is X times the model's norm.
-#		--feedback,none: without error feedback; ef:0.95: residuals are multiplied
-#		by it in each round.  For paper:... and gather:..., other values are those
-#		of ace-compress; ef:raw is the paper's.
+#		--feedback,none: without error feedback; ef:0.95: multiply each residual
+#		by 0.95 in each round.  For paper:... and gather:..., other values are
+#		those of ace-compress; ef:raw is the paper's.
 #		--rule,X: an option of ace-aggregate.
 #		--link,RATE: the rate that all edges assume, so that (5) is the same
 #		for all; with tier, the mean rate of the edge's tier.
@@ -121,7 +121,7 @@ way() {
 	! take --feedback || feedback=$value
 	gamma=1
 	[ "$feedback" != none ] || gamma=0
-	[[ $feedback != ef:* ]] || gamma=${feedback#ef:}
+	[[ ! $feedback =~ ^ef:[0-9.]+$ ]] || gamma=${feedback#ef:}
 	target=
 	! take --target || target=$value
 	link=

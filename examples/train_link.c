@@ -90,9 +90,10 @@ shard_put(struct ace_writer *w, const struct ace_shard *s, const float *x,
 	return ace_write_end(w, e);
 }
 
-/* Return r, what the reader of a file returned; if it failed, add the file to its message. */
+/* Return r, the result of a function of the reader.  If it is an error, add the file to the
+ * message. */
 static int
-read_from(const char *file, int r, struct ace_error *e)
+in_file(const char *file, int r, struct ace_error *e)
 {
 	const size_t n = strlen(e->message);
 
@@ -114,7 +115,7 @@ shard_get(struct ace_reader *r, const char *file, const struct model *m,
 	while ((got = ace_read_group(r, &g, e)) > 0)
 		memcpy(x + tensor_at(m, order, g.tensor)->at + g.offset, g.value,
 		    g.n * sizeof *x);
-	return read_from(file, got, e);
+	return in_file(file, got, e);
 }
 
 int
@@ -279,7 +280,7 @@ link_receive(struct link *l, uint64_t round, float *x, struct link_word *word,
 	if (l->in == NULL && (r = apply_open(l, e)) < 0)
 		return r;
 	do {
-		if ((r = read_from(l->apply, ace_read_shard(l->in, &s, e), e)) < 0)
+		if ((r = in_file(l->apply, ace_read_shard(l->in, &s, e), e)) < 0)
 			return r;
 		if (r == 0 || s.step > round) {
 			if (r == 0)
@@ -309,7 +310,7 @@ link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
 
 	if (l->in == NULL && (r = apply_open(l, e)) < 0)
 		return r;
-	if ((r = read_from(l->apply, ace_read_shard(l->in, s, e), e)) <= 0)
+	if ((r = in_file(l->apply, ace_read_shard(l->in, s, e), e)) <= 0)
 		return r;
 	if (s->kind != ACE_MODEL) {
 		if ((r = shard_get(l->in, l->apply, l->m, NULL, average, e)) == 0)
@@ -317,7 +318,7 @@ link_feedback(struct link *l, struct ace_shard *s, float *const *x, size_t nx,
 		return r < 0 ? r : 1;
 	}
 	for (i = 0; i < nx && r >= 0; i++) {
-		if (i > 0 && ((r = read_from(l->apply, ace_read_shard(l->in, &other, e), e)) == 0 ||
+		if (i > 0 && ((r = in_file(l->apply, ace_read_shard(l->in, &other, e), e)) == 0 ||
 		    (r > 0 && other.kind != ACE_HISTORY)))
 			r = fail(e, 3, bare, l->apply);
 		if (r > 0)
@@ -342,7 +343,7 @@ link_close(struct link *l, int out, struct ace_error *e)
 	while ((r = ace_read_shard(l->in, &s, e)) > 0 && s.step < l->rounds)
 		;
 	if (r <= 0)
-		return read_from(l->apply, r, e);
+		return in_file(l->apply, r, e);
 	(void)snprintf(what, sizeof what, "mismatch: found an average of round %llu, but the "
 	    "training ended after %llu rounds, in", (unsigned long long)s.step,
 	    (unsigned long long)l->rounds);
@@ -431,7 +432,7 @@ link_load(const char *file, const struct model *m, struct ace_shard *s,
 	if ((in = ace_reader_new(fd, e)) == NULL)
 		r = -e->code;
 	for (i = 0; r >= 0 && i < nx; i++) {
-		r = read_from(file, ace_read_shard(in, i == 0 ? s : &other, e), e);
+		r = in_file(file, ace_read_shard(in, i == 0 ? s : &other, e), e);
 		if (r == 0)
 			break;
 		if (r > 0)
